@@ -374,12 +374,12 @@ class CategoricalNB(_CountModel):
 
     def _codes(self, X: Array) -> NDArray[np.intp]:
         codes = X.astype(np.intp)
-        for bad, fault in (codes != X, "values that are not integers"), (codes < 0, "negative values"):
+        for bad, fault in (codes < 0, "Negative values in data"), (codes != X, "Values that are not integers"):
             if bad.any():
                 j = int(np.argmax(bad.any(axis=0)))
                 raise ValueError(
-                    f"{self._feature_name(j)} holds {fault}; categories must be coded 0, 1, 2, …: "
-                    "see sklearn.preprocessing.OrdinalEncoder or KBinsDiscretizer"
+                    f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, … "
+                    "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing do so)"
                 )
         return codes
 
@@ -494,7 +494,9 @@ class BernoulliNB(CategoricalNB):
         self.binarize = binarize
 
     def __sklearn_tags__(self):
-        return ConjugateClassifier.__sklearn_tags__(self)
+        tags = ConjugateClassifier.__sklearn_tags__(self)
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
+        return tags
 
     def _prepare(self, X: Array) -> None:
         ConjugateClassifier._prepare(self, X)
@@ -524,6 +526,7 @@ class MultinomialNB(_CountModel):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
         return tags
 
     def _prepare(self, X: Array) -> None:
@@ -534,7 +537,7 @@ class MultinomialNB(_CountModel):
     def _check_counts(self, X: Array) -> None:
         if X.min() < 0:
             j = int(np.argmin(X.min(axis=0)))
-            raise ValueError(f"Negative values in {self._feature_name(j)} of X; MultinomialNB needs counts >= 0")
+            raise ValueError(f"Negative values in data: {self._feature_name(j)}; MultinomialNB needs counts >= 0")
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Class counts (r,) and summed counts (r, d)."""
