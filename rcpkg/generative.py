@@ -26,6 +26,7 @@ EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
 BLOCK = 512  # rows a block: the intermediate products of a block stay in cache
+BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
 FUSED_CLASSES_PER_FEATURE = 0.2  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
@@ -125,12 +126,9 @@ class ClosedFormClassifier(GenerativeClassifier):
         """``old`` + ``change`` to first order, and valid for any change."""
         raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
-    def joint_and_statistics(
-        self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]
-    ) -> tuple[Array, Statistics]:
-        """One pass over the data: log p(x, y), and the statistics s(X, W) for W = ``weigh(log_joint, rows)``."""
-        joint = self.log_joint(X, parameters)
-        return joint, self.statistics(X, weigh(joint, slice(None)))
+    def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
+        return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
@@ -834,8 +832,8 @@ def _like(by_class: Array, array: Array) -> Array:
     return by_class.reshape(-1, *[1] * (array.ndim - 1))
 
 
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+def _blocks(n: int, size: int = BLOCK) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class _FullGaussian(_Gaussian):
@@ -959,9 +957,9 @@ class QDA(_FullGaussian):
 
     _shared = False
 
-    def joint_and_statistics(
+    def weighted_statistics(
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
-    ) -> tuple[Array, Statistics]:
+    ) -> Statistics:
         """One pass in row blocks; where classes are many and features few, by quadratic features.
 
         The d(d+1)/2 + d + 1 monomials of a block serve the densities and the statistics, in one wide matrix product
@@ -969,24 +967,23 @@ class QDA(_FullGaussian):
         """
         r, d = parameters.mean.shape
         if r < FUSED_CLASSES_PER_FEATURE * d:
-            return super().joint_and_statistics(X, parameters, weigh)
+            return super().weighted_statistics(X, parameters, weigh)
         upper = np.triu_indices(d)
         coefficients = self._quadratic_coefficients(parameters, upper)
         moments = np.zeros_like(coefficients)
-        joint = np.empty((len(X), r))
-        monomials = np.empty((coefficients.shape[1], min(BLOCK, len(X))))
-        for rows in _blocks(len(X)):
-            x = np.ascontiguousarray((X[rows] - self._origin).T)
+        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        monomials = np.empty((coefficients.shape[1], size))
+        for rows in _blocks(len(X), size):
+            x = (X[rows] - self._origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1], start = 1.0, x, d + 1
             for j in range(d):
                 np.multiply(x[j], x[j:], out=block[start : start + d - j])
                 start += d - j
-            joint[rows] = (coefficients @ block).T
-            moments += weigh(joint[rows], rows).T @ block.T
+            moments += weigh((coefficients @ block).T, rows).T @ block.T
         second = np.empty((r, d, d))
         second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
-        return joint, Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+        return Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
 
     def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
         """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""

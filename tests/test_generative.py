@@ -591,7 +591,7 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
             seen[rows] = joint
             return Y[rows] - np.exp(log_posterior(joint, np.zeros(r)))
 
-        *_, s = model.joint_and_statistics(X, model.parameters_, weigh)
+        s = model.weighted_statistics(X, model.parameters_, weigh)
         return seen, s
 
     (fused, s_fused), (plain, s_plain) = passes(0.0), passes(np.inf)
