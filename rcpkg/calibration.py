@@ -283,7 +283,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         check_number("learning_rate", self.learning_rate, 0, above=True)
         check_number("max_iter", self.max_iter, 0, integer=True)
         check_number("target_weight", self.target_weight, 0)
-        if isinstance(self.target, str) and self.target not in TARGETS:
+        if not isinstance(self.target, ClosedFormClassifier) and self.target not in TARGETS:
             raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
         if self.batch_size is not None:
             check_number("batch_size", self.batch_size, 1, integer=True)
@@ -293,6 +293,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                 )
         if (self.stopping == "validation") != (self.validation_fraction is not None):
             raise ValueError("stopping='validation' and validation_fraction (0.2, say) must be set together")
+        if self.validation_fraction is not None:
+            check_number("validation_fraction", self.validation_fraction, 0, above=True)
+            if self.validation_fraction >= 1:
+                raise ValueError(f"validation_fraction must lie between 0 and 1; got {self.validation_fraction!r}")
 
     def _problem(
         self,
@@ -327,8 +331,14 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             parameters, size = model.grand_parameters(start)
         else:
             check_is_fitted(self.target)
-            if type(self.target) is not type(model) or not np.array_equal(self.target.classes_, model.classes_):
-                raise ValueError("target must be a fitted model of the same type as estimator, with the same classes")
+            if (
+                type(self.target) is not type(model)
+                or not np.array_equal(self.target.classes_, model.classes_)
+                or self.target.statistics_.ravel().size != start.ravel().size
+            ):
+                raise ValueError(
+                    "target must be a fitted model of the same type as estimator, with the same classes and features"
+                )
             parameters, size = self.target.parameters_, _sample_size(self.target.statistics_)
         if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
             raise InvalidStatistics(

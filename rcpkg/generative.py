@@ -25,9 +25,10 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_num
 EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
-BLOCK = 512  # rows a block: the intermediate products of a block stay in cache
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
-FUSED_CLASSES_PER_FEATURE = 0.2  # from this ratio r/d on, quadratic features beat class-by-class products
+LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
+FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
 class Statistics:
@@ -905,7 +906,8 @@ class _FullGaussian(_Gaussian):
                 joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
                 joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
             else:
-                Z = x @ A.reshape(r * d, d).T - white_mean.ravel()
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
                 Z = Z.reshape(-1, r, d)
                 joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
         return joint + constant
@@ -966,10 +968,10 @@ class QDA(_FullGaussian):
         each, at half the arithmetic of the products class by class.
         """
         r, d = parameters.mean.shape
-        if r < FUSED_CLASSES_PER_FEATURE * d:
-            return super().weighted_statistics(X, parameters, weigh)
         upper = np.triu_indices(d)
         coefficients = self._quadratic_coefficients(parameters, upper)
+        if r < FUSED_CLASSES_PER_FEATURE * d or self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
+            return super().weighted_statistics(X, parameters, weigh)
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
@@ -990,6 +992,13 @@ class QDA(_FullGaussian):
         eta = self.natural_parameters(parameters)
         second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
         return np.hstack([eta.count[:, None], eta.first, second])
+
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array, upper: tuple) -> float:
+        """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
+        mean = parameters.mean - self._origin
+        size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        terms = np.abs(coefficients) @ np.concatenate([[1.0], size, size[upper[0]] * size[upper[1]]])
+        return EPS * float(terms.max())
 
 
 class LDA(_FullGaussian):

@@ -600,6 +600,21 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     assert_same(s_fused, s_plain, rtol=1e-10, atol=1e-10 * n)
 
 
+def test_near_singular_classes_are_passed_class_by_class():
+    """The polynomial of a class with almost collinear features would cancel; the fused pass steps back."""
+    X, y = gaussian_rows(n=400, d=3, r=4)
+    X[:, 2] = X[:, 0] + X[:, 1] + 1e-6 * X[:, 2]
+    model = QDA().fit(X, y)
+    seen = np.empty((400, 4))
+
+    def weigh(joint, rows):
+        seen[rows] = joint
+        return np.ones_like(joint)
+
+    model.weighted_statistics(X, model.parameters_, weigh)
+    assert_array_equal(seen, model.predict_joint_log_proba(X))
+
+
 # Zeros and unseen states ---------------------------------------------------------------------------------------------
 
 
