@@ -308,9 +308,14 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     ) -> _Problem:
         validation = None
         if self.validation_fraction is not None:
-            train, held = train_test_split(
-                np.arange(len(y)), test_size=self.validation_fraction, stratify=y, random_state=rng
-            )
+            try:
+                train, held = train_test_split(
+                    np.arange(len(y)), test_size=self.validation_fraction, stratify=y, random_state=rng
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction!r} does not leave rows of each class on both sides"
+                ) from error
             validation = X[held], y[held], None if sample_weight is None else sample_weight[held]
             X, y = X[train], y[train]
             sample_weight = None if sample_weight is None else sample_weight[train]

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors
@@ -790,19 +791,21 @@ class _Gaussian(ConjugateClassifier):
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
         independent features."""
+        log_prior = self._log_prior(statistics.count)
         mean, scatter, _ = self._moments(statistics)
         within = scatter if self._shared else scatter.sum(axis=0)
-        return self._common_covariance(self._log_prior(statistics.count), mean, within, statistics.count.sum())
+        return self._common_covariance(log_prior, mean, within, statistics.count.sum())
 
     def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Equal class weights, and for every class the mean and the covariance of all rows."""
+        log_prior = _uniform(self._log_prior(statistics.count))
         _, scatter, _ = self._moments(statistics)
         total, r = statistics.count.sum(), len(statistics.count)
         mean = np.tile(statistics.first.sum(axis=0) / total, (r, 1))
         within = scatter if self._shared else scatter.sum(axis=0)
         deviation = statistics.first / statistics.count[:, None] - mean
         between = self._outer(deviation * statistics.count[:, None], deviation).sum(axis=0)
-        return self._common_covariance(np.full(r, -np.log(r)), mean, within + between, total)
+        return self._common_covariance(log_prior, mean, within + between, total)
 
     def _common_covariance(
         self, log_prior: Array, mean: Array, scatter: Array, total: float
@@ -858,17 +861,17 @@ class _FullGaussian(_Gaussian):
         d = covariance.shape[-1]
         scale = np.sqrt(self._diagonal(covariance))
         noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
-        factors = []
-        for y, correlation in enumerate((covariance / (scale[..., :, None] * scale[..., None, :])).reshape(-1, d, d)):
+        A = covariance / (scale[..., :, None] * scale[..., None, :])
+        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
             try:
-                A = solve_triangular(np.linalg.cholesky(correlation), np.eye(d), lower=True)
+                matrix[:] = solve_triangular(np.linalg.cholesky(matrix), np.eye(d), lower=True)
             except np.linalg.LinAlgError:
-                A = np.full((d, d), np.inf)
+                matrix[:] = np.inf
             # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
-            if not np.sum(A * A) * noise[y] < 0.01:
+            if not np.sum(matrix * matrix) * noise[y] < 0.01:
                 self._refuse("the covariance matrix is not positive definite", y, count, d)
-            factors.append(A)
-        return np.stack(factors).reshape(covariance.shape) / scale[..., None, :]
+        A /= scale[..., None, :]
+        return A
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         L = np.linalg.cholesky(old)
@@ -1096,11 +1099,12 @@ class ProductParameters(NamedTuple):
     blocks: tuple
 
 
-class ProductModel(ConjugateClassifier):
+class ProductModel(ConjugateClassifier, _BaseComposition):
     r"""Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
     Mixed data, say: ``ProductModel([("code", CategoricalNB(), [0, 3]), ("size", QDA(), [1, 2])])``. Its statistics,
-    parameters, η and μ are those of its blocks; the class distribution is its own.
+    parameters, η and μ are those of its blocks; the class distribution is its own. Parameters of a block are reached
+    by its name: ``set_params(size__prior_strength=1.0)``.
 
     Parameters
     ----------
@@ -1125,12 +1129,31 @@ class ProductModel(ConjugateClassifier):
 
     prior_strength = 0.0  # the blocks have their own
 
+    @property
+    def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:
+        try:
+            return [(name, model) for name, model, _ in self.blocks]
+        except (TypeError, ValueError):  # blocks of another form, which fit refuses
+            return []
+
+    @_named_models.setter
+    def _named_models(self, pairs: list[tuple[str, ConjugateClassifier]]) -> None:
+        self.blocks = [(*pair, columns) for pair, (_, _, columns) in zip(pairs, self.blocks)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with the blocks and theirs by name if ``deep``."""
+        return self._get_params("_named_models", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
+        return self._set_params("_named_models", **params)
+
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
-        names = [name for name, _, _ in self.blocks]
+        names = [name for name, _ in self._named_models]
         if not names or len(set(names)) < len(names):
             raise ValueError(
-                f"blocks must be a non-empty list of (name, model, columns) with different names; got {names}"
+                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
             )
         Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
         self.columns_ = [self._columns(columns, X.shape[1]) for _, _, columns in self.blocks]

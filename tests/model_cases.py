@@ -47,7 +47,7 @@ def categorical_rows(n=120, n_states=(2, 3, 5), r=3, seed=0):
     X = np.empty((n, len(n_states)))
     for j, k in enumerate(n_states):
         p = 0.3 / k + 0.7 * rng.dirichlet(np.ones(k), size=r)
-        X[:, j] = [rng.choice(k, p=p[c]) for c in y]
+        X[:, j] = (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)[y, :-1]).sum(axis=1)
         for c in range(r):
             X[np.flatnonzero(y == c)[:k], j] = np.arange(k)
     return X, y

@@ -421,9 +421,9 @@ def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
 
 @ALL
 @settings(max_examples=5, deadline=None)
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.1, 3.0, 100.0]))
-def test_safe_update_is_valid_for_steps_of_any_length(name, seed, size):
-    """Along s(X, W) with rows of W that sum to zero: a step of 100 takes classes of 30 rows far out of their range."""
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.1, 1.0, 3.0]))
+def test_safe_update_is_valid_where_the_plain_one_is_not(name, seed, size):
+    """Along s(X, W) with rows of W that sum to zero; at the longest, most plain updates are invalid."""
     model, X, _, Y = fitted(name)
     W = np.random.default_rng(seed).standard_normal(Y.shape)
     change = model.statistics(X, size * (W - W.mean(axis=1, keepdims=True)))

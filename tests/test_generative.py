@@ -467,6 +467,9 @@ def test_product_takes_column_names():
     "blocks, message",
     [
         ([], "non-empty"),
+        (QDA(), "non-empty list"),
+        ([QDA()], "non-empty list"),
+        ([("dot", QDA(), [0])], "cannot be named 'dot'"),
         ([("a", QDA(), [0]), ("a", QDA(), [1])], "different names"),
         ([("a", QDA(), [0, 1]), ("b", QDA(), [1])], "must not share columns"),
         ([("a", QDA(), [0, 9])], "between 0 and 4"),
