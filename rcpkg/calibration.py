@@ -173,7 +173,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}
         "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
         "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate.
+        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
+        the estimator a ``prior_strength``.
     step : {"fixed", "safe"}
         "safe": a step that stays valid, halved until the (penalised) conditional log-likelihood does not fall, and
         doubled after success.
@@ -200,7 +201,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     n_iter_, best_iter_ : int
         Updates made, and the one that gave ``estimator_``.
     history_ : DataFrame
-        iteration, soft_error, error, log_loss and step; row 0 is the closed-form model.
+        iteration, soft_error, error, log_loss and step, and validation_log_loss if rows are held out; row 0 is the
+        start.
     """
 
     _rule: Rule = staticmethod(calibration_weights)

@@ -563,7 +563,8 @@ class MultinomialNB(_CountModel):
 
     With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
     summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
-    ``mean_parameters`` and ``log_partition`` are those of documents of the mean training length ``length_``.
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
+    the model was first fitted to.
     The other parameters are those of `CategoricalNB`.
     """
 

@@ -719,6 +719,19 @@ def test_a_class_with_too_few_rows_is_named_with_its_size(rows):
     assert np.isfinite(QDA(prior_strength=1.0).fit(X[keep], y[keep]).predict_log_proba(X)).all()
 
 
+@pytest.mark.parametrize("d", [2, 8, 30])
+@pytest.mark.parametrize("distance", [0.0, 30.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_d_rows_are_too_few_and_d_plus_one_suffice(d, distance, seed):
+    """Rounding errors grow with the distance of a class from the origin; they must not pass for a covariance."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.standard_normal((3 * d, d)), distance + rng.standard_normal((d + 1, d))])
+    y = np.repeat([0, 1], [3 * d, d + 1])
+    assert np.isfinite(QDA().fit(X, y).predict_log_proba(X)).all()
+    with pytest.raises(InvalidStatistics, match="within class 1"):
+        QDA().fit(X[:-1], y[:-1])
+
+
 @pytest.mark.parametrize("name", GAUSSIAN)
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
 def test_constant_features_are_named(name, value):
