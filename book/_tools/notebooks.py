@@ -1,7 +1,8 @@
 """Execute the chapters and store their outputs so that two runs give the same bytes.
 
-Each notebook runs top to bottom in a fresh kernel, in its own folder. What varies without meaning is fixed: metadata,
-cell ids, execution counts, the split of printed text into messages. A cell that fails or writes to stderr is an error.
+Each notebook runs top to bottom in a fresh kernel, in its own folder. What varies without meaning is fixed:
+metadata, cell ids, execution counts, the split of printed text into messages. A cell that fails or writes to stderr
+is an error, and the file stays as it was.
 """
 
 import argparse
@@ -22,11 +23,12 @@ CELL_METADATA = ("mystnb", "tags")
 
 
 def merged(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
-    """The outputs with consecutive messages to one stream joined: where the kernel cuts them depends on timing."""
+    """The outputs, consecutive messages to one stream joined: where the kernel cuts them depends on timing."""
     result: list[NotebookNode] = []
     for output in outputs:
-        if result and output.output_type == "stream" == result[-1].output_type and output.name == result[-1].name:
-            result[-1].text += output.text
+        last = result[-1] if result else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
         else:
             result.append(output)
     return result
@@ -41,7 +43,9 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
     count = 0
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number:03d}"
-        cell.metadata = nbformat.from_dict({k: v for k, v in cell.metadata.items() if k in CELL_METADATA and v})
+        cell.metadata = NotebookNode(
+            {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
+        )
         if cell.cell_type == "code":
             count += 1
             if cell.execution_count is not None:
@@ -83,12 +87,12 @@ def executed(notebook: NotebookNode, folder: Path, timeout: int = 120) -> Notebo
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="NOTEBOOK.ipynb")
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--check", action="store_true", help="change nothing; fail if a notebook is not normalised")
-    mode.add_argument("--no-execute", action="store_true", help="normalise the stored outputs without running")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds a cell may take (default: %(default)s)")
+    mode.add_argument("--check", action="store_true", help="only tell whether all are normalised")
+    mode.add_argument("--no-execute", action="store_true", help="normalise without running")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for a cell (default: %(default)s)")
     options = parser.parse_args(arguments)
 
     failures = 0
@@ -96,11 +100,14 @@ def main(arguments: list[str] | None = None) -> int:
         if options.check:
             if not is_normalised(path):
                 failures += 1
-                print(f"{path}: not normalised; run `python book/_tools/notebooks.py {path}`", file=sys.stderr)
+                print(f"{path}: not normalised; `make notebooks` mends it", file=sys.stderr)
             continue
         notebook = nbformat.read(path, as_version=4)
         try:
-            result = normalised(notebook) if options.no_execute else executed(notebook, path.parent, options.timeout)
+            if options.no_execute:
+                result = normalised(notebook)
+            else:
+                result = executed(notebook, path.parent, options.timeout)
         except (CellExecutionError, RuntimeError, TimeoutError) as error:
             failures += 1
             print(f"{path}: {error}", file=sys.stderr)
