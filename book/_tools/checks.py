@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 MAX_BYTES = 1_000_000
 STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
-FOLDED = {"hide-input", "remove-input"}
+FOLDED = {"hide-cell", "hide-input", "remove-input"}
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
     r"^\s*[!%]\s*pip\b": "installs packages",
@@ -27,7 +27,7 @@ LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(`{3,})(?!\{)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-FILE = re.compile(r"[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
+FILE = re.compile(r"LICENSE|Makefile|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
 
 
 def tags(cell: NotebookNode) -> list[str]:

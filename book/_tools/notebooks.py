@@ -75,10 +75,10 @@ def executed(notebook: NotebookNode, folder: Path, timeout: int = 120) -> Notebo
         timeout=timeout,
         kernel_name="python3",
         record_timing=False,
+        extra_arguments=["--log-level=ERROR"],  # the kernel warns about TCP on a local machine
         resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
-    notebook = normalised(notebook)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "stream" and output.name == "stderr":
@@ -103,16 +103,14 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{path}: not normalised; `make notebooks` mends it", file=sys.stderr)
             continue
         notebook = nbformat.read(path, as_version=4)
-        try:
-            if options.no_execute:
-                result = normalised(notebook)
-            else:
-                result = executed(notebook, path.parent, options.timeout)
-        except (CellExecutionError, RuntimeError, TimeoutError) as error:
-            failures += 1
-            print(f"{path}: {error}", file=sys.stderr)
-            continue
-        path.write_text(text(result), encoding="utf-8", newline="\n")
+        if not options.no_execute:
+            try:
+                notebook = executed(notebook, path.parent, options.timeout)
+            except (CellExecutionError, RuntimeError, TimeoutError) as error:
+                failures += 1
+                print(f"{path}: {error}", file=sys.stderr)
+                continue
+        path.write_text(text(normalised(notebook)), encoding="utf-8", newline="\n")
         print(path)
     return failures > 0
 
