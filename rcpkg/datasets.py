@@ -47,8 +47,8 @@ class DataFile:
 
     ``sha256`` is that of the bytes which ``url`` yields, ``sha256_used`` that of the bytes after
     ``transform`` (empty: the same). ``header`` names the leading lines (``names`` or ``skip``), ``ignore`` the
-    columns, counted from 1, that are neither feature nor class, ``fields`` the length of a row: longer rows are
-    cut, shorter ones left out.
+    columns, counted from 1, that are neither feature nor class, ``fields`` the length of a row: longer rows
+    are cut, shorter ones left out.
     """
 
     name: str
@@ -128,8 +128,8 @@ def _pooch():
         import pooch
     except ImportError as error:
         raise DataNotAvailable(
-            "the data sets need the package pooch, which is not installed: pip install 'rcpkg[data]', or name "
-            "a folder that holds the files in the environment variable RCPKG_DATA"
+            "the data sets need the package pooch, which is not installed: pip install 'rcpkg[data]', or "
+            "name a folder that holds the files in the environment variable RCPKG_DATA"
         ) from error
     pooch.get_logger().setLevel("WARNING")
     return pooch
@@ -173,8 +173,8 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
         except requests.RequestException as error:
             raise DataNotAvailable(
                 f"the file {item.file} of data set {item.name!r} is not on this machine and could not be "
-                f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcpkg fetch {item.name}` "
-                "with a network, or name a folder that holds the files in the environment variable RCPKG_DATA"
+                f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcpkg fetch "
+                f"{item.name}` with a network, or name a folder that holds the files in the environment variable RCPKG_DATA"
             ) from error
         content = part.read_bytes()
         if (found := _sha256(content)) != item.sha256:
