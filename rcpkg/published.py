@@ -89,7 +89,8 @@ def _error_rows(cells: pd.DataFrame, split: str) -> pd.DataFrame:
 def _rank_bounds(errors: pd.DataFrame, method: str) -> tuple[float, float]:
     """Lowest and highest mean rank of a method (1 best, ties share) that the printed whole per cents allow."""
     signs = [
-        [_order(row[method], row[other]) for other in errors.columns if other != method] for _, row in errors.iterrows()
+        [_order(row[method], row[other]) for other in errors.columns if other != method]
+        for _, row in errors.iterrows()
     ]
     low, high = (np.mean([sum((1 + sign[end]) / 2 for sign in row) for row in signs]) for end in (0, 1))
     return 1 + low, 1 + high
