@@ -44,7 +44,9 @@ def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
         return None
     cost = np.asarray(cost, dtype=float)
     if cost.shape != (n_classes, n_classes):
-        raise ValueError(f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}")
+        raise ValueError(
+            f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}"
+        )
     if not np.all(np.isfinite(cost)) or np.any(cost < 0):
         raise ValueError("cost must hold finite non-negative numbers")
     return cost
