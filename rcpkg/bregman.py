@@ -66,7 +66,7 @@ class Simplex:
         """Raise `DomainError` naming the first negative entry or the first row that does not sum to one."""
         Interval(0.0, np.inf, closed=True).check(x, argument, interior)
         total = x.sum(axis=-1)
-        wrong = ~np.isclose(total, 1.0, rtol=0.0, atol=1e-8)
+        wrong = np.abs(total - 1) > 1e-8
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise DomainError(f"{argument}{list(at)} sums to {total[at]:g}, not 1; divide it by its sum")
@@ -339,10 +339,11 @@ def _probabilities(weights: ArrayLike | None, n: int) -> Array:
 
 
 def _log_gap_series(u: Array) -> Array:
-    """u - log(1 + u) for |u| < 0.1: with s = u/(2 + u) it is u s - 2 (s^3/3 + s^5/5 + ...)."""
+    """u - log(1 + u) for |u| < 0.1: with s = u/(2 + u) it is u s - 2 (s^3/3 + s^5/5 + ... + s^13/13)."""
     s = u / (2 + u)
-    odd = np.polynomial.polynomial.polyval(s * s, [1 / 3, 1 / 5, 1 / 7, 1 / 9, 1 / 11, 1 / 13])
-    return u * s - 2 * s**3 * odd
+    t = s * s
+    odd = 1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t / 13))))
+    return s * (u - 2 * t * odd)
 
 
 def _i_term(x: Array, y: Array) -> Array:
