@@ -276,7 +276,7 @@ class BregmanDivergence:
         Raises
         ------
         ProjectionError
-            If the constraints are not met to ``tol`` (relative to 1 + max |b|) after ``max_iter`` steps.
+            If the constraints are not met to ``tol``, relative to one plus the largest b, after ``max_iter`` steps.
         """
         conjugate, start = self._conjugate("project"), self.grad(y)
         b = np.atleast_1d(np.asarray(b, dtype=float))
