@@ -243,9 +243,7 @@ def test_table_2_1_row_by_row():
         definition = phi - phi.subs(at_y) - gradient.subs(at_y).dot(gap)
         remainder = sympy.simplify(sympy.expand(sympy.expand_log(definition - printed - on_simplex)))
         assert abs(float(remainder.subs(values))) < 1e-14, name
-        assert float(printed.subs(values)) == pytest.approx(dict(zip(IDS, ALL, strict=True))[name](p, q)), (
-            name
-        )
+        assert float(printed.subs(values)) == pytest.approx(dict(zip(IDS, ALL, strict=True))[name](p, q)), name
 
 
 def test_examples_1_to_3_of_section_2_3():
@@ -305,9 +303,7 @@ def test_bad_arguments():
         mahalanobis(np.diag([1.0, 0.0]))
     with pytest.raises(ValueError, match="no divergence is called 'cosine'"):
         BregmanClustering(divergence="cosine").fit(np.ones((9, 2)))
-    bare = BregmanDivergence(
-        "quartic", Generator(lambda x: np.sum(x**4, -1), lambda x: 4 * x**3, None, Interval())
-    )
+    bare = BregmanDivergence("quartic", Generator(lambda x: np.sum(x**4, -1), lambda x: 4 * x**3, None, Interval()))
     assert bare(1.0, 2.0) == pytest.approx(1 - 16 + 32)
     with pytest.raises(ValueError, match="needs the conjugate"):
         bare.dual()
@@ -338,9 +334,7 @@ def test_exponential_divergence_never_is_nan(x, y):
 def test_extreme_ratios():
     assert divergences["itakura_saito"](1e-30, 1.0) == pytest.approx(30 * np.log(10) - 1)
     assert divergences["itakura_saito"](1e300, 1e-300) == np.inf
-    assert divergences["log_det"](1e-12 * np.eye(2), np.eye(2)) == pytest.approx(
-        2 * (12 * np.log(10) - 1 + 1e-12)
-    )
+    assert divergences["log_det"](1e-12 * np.eye(2), np.eye(2)) == pytest.approx(2 * (12 * np.log(10) - 1 + 1e-12))
 
 
 # ---- matrices and Gaussians --------------------------------------------------------------------------------
@@ -350,9 +344,7 @@ def test_matrix_divergences_of_diagonals_are_the_scalar_ones():
     rng = np.random.default_rng(1)
     a, b = np.exp(rng.normal(size=(2, 5)))
     assert divergences["log_det"](np.diag(a), np.diag(b)) == pytest.approx(divergences["itakura_saito"](a, b))
-    assert divergences["von_neumann"](np.diag(a), np.diag(b)) == pytest.approx(
-        divergences["generalized_i"](a, b)
-    )
+    assert divergences["von_neumann"](np.diag(a), np.diag(b)) == pytest.approx(divergences["generalized_i"](a, b))
 
 
 def test_log_det_is_stein_loss_and_invariant():
@@ -468,10 +460,7 @@ def test_clustering_with_squared_error_is_k_means():
 def test_clustering_finds_separated_groups_and_centres_are_means(name):
     rng = np.random.default_rng(5)
     X = np.concatenate(
-        [
-            rng.dirichlet(100 * np.asarray(a), size=30)
-            for a in ([0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8])
-        ]
+        [rng.dirichlet(100 * np.asarray(a), size=30) for a in ([0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8])]
     )
     model = BregmanClustering(n_clusters=3, divergence=name, random_state=0).fit(X)
     assert sorted(np.bincount(model.labels_)) == [30, 30, 30]
@@ -487,12 +476,8 @@ def test_clustering_sparse_counts_weights_and_tools():
     model = BregmanClustering(n_clusters=4, divergence="kl", random_state=1).fit(X)
     assert np.isfinite(model.inertia_) and np.all(np.bincount(model.labels_, minlength=4) > 0)
     w = rng.integers(0, 3, size=60)
-    weighted = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(
-        X, sample_weight=w
-    )
-    repeated = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(
-        np.repeat(X, w, axis=0)
-    )
+    weighted = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(X, sample_weight=w)
+    repeated = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(np.repeat(X, w, axis=0))
     assert weighted.inertia_ == pytest.approx(repeated.inertia_)
     search = GridSearchCV(
         make_pipeline(MinMaxScaler((0.1, 0.9), clip=True), BregmanClustering(n_init=2, random_state=0)),

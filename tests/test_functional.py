@@ -40,8 +40,7 @@ def test_first_variation_b1_against_finite_differences(d):
     """(B.1), and (7.4)-(7.5) for relative entropy: the remainder is of second order in the perturbation."""
     g, a = functions(1, 3)[0], functions(1, 4)[0] - functions(1, 5)[0]
     remainders = [
-        abs(d.phi(g + h * a, INTERVAL) - d.phi(g, INTERVAL) - d.derivative(g, h * a, INTERVAL))
-        for h in (1e-2, 1e-3)
+        abs(d.phi(g + h * a, INTERVAL) - d.phi(g, INTERVAL) - d.derivative(g, h * a, INTERVAL)) for h in (1e-2, 1e-3)
     ]
     assert remainders[0] < 1e-2 and remainders[0] / remainders[1] == pytest.approx(100, rel=0.05)
 
@@ -148,15 +147,20 @@ def test_extension_of_a5_is_not_convex():
     assert INTERVAL.integrate(corrected((f + g) / 2)) < INTERVAL.integrate(corrected(f) + corrected(g)) / 2
 
 
-def test_squared_bias_is_not_pointwise_a13_to_a17():
-    """(A.15)-(A.17): a pointwise divergence adds over disjoint sets, squared bias leaves a cross term."""
-    half = (INTERVAL.nodes < 0.5).astype(float)
-    zero = np.zeros(40)
+def test_squared_bias_is_not_pointwise():
+    """(A.13)-(A.17): homogeneity forces f(alpha) = f(1) alpha^2, which misses the product of two disjoint sets."""
+    first = (INTERVAL.nodes < 0.5).astype(float)
+    second, zero = 1 - first, np.zeros(40)
+    for alpha in (0.5, 2.0, 3.0):
+        scaled = squared_bias(alpha * first, zero, INTERVAL)
+        # (A.13) on a multiple of an indicator, and (A.14) with f(0) = 0
+        assert scaled == pytest.approx(alpha**2 * squared_bias(first, zero, INTERVAL))
     for d, cross in ((total_squared_difference, 0.0), (pointwise("exponential"), 0.0), (squared_bias, 0.5)):
-        together = d(half + (1 - half), zero, INTERVAL)
-        assert together - d(half, zero, INTERVAL) - d(1 - half, zero, INTERVAL) == pytest.approx(
-            cross, abs=1e-12
-        )
+        apart = d(first, zero, INTERVAL) + d(second, zero, INTERVAL)
+        assert d(first + second, zero, INTERVAL) - apart == pytest.approx(cross, abs=1e-12)
+    # the cross term is twice (A.16), the product of the measures; (A.15) and (A.17) make it zero
+    assert INTERVAL.integrate(first) * INTERVAL.integrate(second) == pytest.approx(0.25)
+    assert INTERVAL.integrate(first * second) == 0
 
 
 # ---- section 7.3, properties 1-7 ---------------------------------------------------------------------------
@@ -211,10 +215,7 @@ def test_property_5_equidistant_functions_form_a_hyperplane(d):
     """d[f, g1] - d[f, g2] = Lf - c is affine in f."""
     g1, g2, f1, f2 = functions(4, 18)
     constant = (
-        d.phi(g1, INTERVAL)
-        - d.phi(g2, INTERVAL)
-        - d.derivative(g1, g1, INTERVAL)
-        + d.derivative(g2, g2, INTERVAL)
+        d.phi(g1, INTERVAL) - d.phi(g2, INTERVAL) - d.derivative(g1, g1, INTERVAL) + d.derivative(g2, g2, INTERVAL)
     )
     for f in (f1, f2, 0.4 * f1 + 0.6 * f2):
         difference = d(f, g1, INTERVAL) - d(f, g2, INTERVAL)
@@ -248,9 +249,7 @@ def test_squared_bias_has_no_dual():
     """Its gradient is a constant function and forgets all of g but the integral: (7.14) has no inverse."""
     f, g = functions(2, 20)
     g = g * INTERVAL.integrate(f) / INTERVAL.integrate(g)
-    np.testing.assert_allclose(
-        squared_bias.gradient(f, INTERVAL.weights), squared_bias.gradient(g, INTERVAL.weights)
-    )
+    np.testing.assert_allclose(squared_bias.gradient(f, INTERVAL.weights), squared_bias.gradient(g, INTERVAL.weights))
 
 
 @each_divergence
@@ -296,6 +295,45 @@ def test_variations_of_the_risk_a18_to_a30(d):
     assert bend == pytest.approx(d.second_derivative(mean, a, a, INTERVAL), rel=1e-4)
 
 
+@each_divergence
+def test_increment_of_the_risk_term_by_term(d):
+    """(A.19)-(A.22): the increment of J is exact; its two parts are first variations up to second order."""
+    random = RandomFunction(functions(5, 30), np.arange(1.0, 6.0))
+    p, members = random.probabilities, random.members
+    g, a = functions(2, 31)
+    orders = []
+    for h in (1e-2, 1e-3):
+        step = h * a
+        risks = [random.expected_divergence(d, at, INTERVAL) for at in (g + step, g)]
+        first = d.phi(g + step, INTERVAL) - d.phi(g, INTERVAL)
+        slopes = [d.derivative(at, members - at, INTERVAL) for at in (g + step, g)]
+        assert risks[0] - risks[1] == pytest.approx(-first - p @ (slopes[0] - slopes[1]), abs=1e-12)
+        remainder_21 = first - d.derivative(g, step, INTERVAL)
+        expected = d.second_derivative(g, members - g, step, INTERVAL)
+        expected = expected - d.second_derivative(g, step, step, INTERVAL) - d.derivative(g, step, INTERVAL)
+        orders.append([abs(remainder_21), np.abs(p @ (slopes[0] - slopes[1] - expected))])
+    for large, small in np.transpose(orders):
+        assert large < 1e-12 or large / small > 80
+
+
+@each_divergence
+def test_second_variation_of_the_risk(d):
+    """(A.27)-(A.28): d2J[g; a, b] = -d3phi[g; EF - g, a, b] + d2phi[g; a, b]; (A.25)-(A.26) put the first at rest."""
+    random = RandomFunction(functions(5, 32), np.ones(5))
+    mean, (g, a, b) = random.mean(INTERVAL), functions(3, 33)
+
+    def slope(at, direction):
+        return -d.second_derivative(at, mean - at, direction, INTERVAL)
+
+    h = 1e-4
+    change = (slope(g + h * b, a) - slope(g - h * b, a)) / (2 * h)
+    up, down = (d.second_derivative(g + s * b, mean - g, a, INTERVAL) for s in (h, -h))
+    third = (up - down) / (2 * h)
+    assert change == pytest.approx(-third + d.second_derivative(g, a, b, INTERVAL), rel=1e-6)
+    assert slope(mean, a) == 0
+    assert slope(g, mean - g) < 0
+
+
 def test_squared_bias_refutes_theorem_7_4_1_as_stated():
     """Every density minimises the expected squared bias, although d2phi[a, a] = 2 |a|_1^2 for a >= 0."""
     members = functions(5, 26)
@@ -304,9 +342,7 @@ def test_squared_bias_refutes_theorem_7_4_1_as_stated():
     other = functions(1, 27)[0]
     other = other / INTERVAL.integrate(other)
     a = functions(1, 28)[0]
-    assert squared_bias.second_derivative(other, a, a, INTERVAL) == pytest.approx(
-        2 * INTERVAL.integrate(a) ** 2
-    )
+    assert squared_bias.second_derivative(other, a, a, INTERVAL) == pytest.approx(2 * INTERVAL.integrate(a) ** 2)
     assert random.expected_divergence(squared_bias, other, INTERVAL) == pytest.approx(0, abs=1e-28)
     assert total_squared_difference(other, random.mean(INTERVAL), INTERVAL) > 1e-3
 
@@ -328,9 +364,7 @@ def test_parametric_family_under_a_posterior():
     line = Measure.lebesgue(-9, 9, n_nodes=120)
     posterior = stats.norm(0.4, 0.8)
     random = RandomFunction.parametric(lambda x, theta: stats.norm(theta, 1).pdf(x), posterior.pdf, line)
-    np.testing.assert_allclose(
-        random.mean(line), stats.norm(0.4, np.sqrt(1 + 0.64)).pdf(line.nodes), atol=1e-12
-    )
+    np.testing.assert_allclose(random.mean(line), stats.norm(0.4, np.sqrt(1 + 0.64)).pdf(line.nodes), atol=1e-12)
     for d in (total_squared_difference, relative_entropy):
         shifts = np.stack([stats.norm(0.4, s).pdf(line.nodes) for s in (0.9, 1.0, np.sqrt(1.64), 1.5, 2.0)])
         assert np.argmin(random.expected_divergence(d, shifts, line)) == 2
@@ -340,13 +374,11 @@ def test_parametric_family_under_a_posterior():
 
 
 def test_measures_integrate():
-    assert Measure.lebesgue(-1, 2, breaks=[0.3]).integrate(
-        lambda x: np.where(x < 0.3, 1.0, x)
-    ) == pytest.approx(1.3 + (4 - 0.09) / 2)
-    tail = Measure.lebesgue(0, np.inf, breaks=[2.0], n_nodes=20)
-    assert tail.integrate(lambda x: np.where(x < 2, 1.0, (2 / np.maximum(x, 2)) ** 7)) == pytest.approx(
-        2 + 2 / 6
+    assert Measure.lebesgue(-1, 2, breaks=[0.3]).integrate(lambda x: np.where(x < 0.3, 1.0, x)) == pytest.approx(
+        1.3 + (4 - 0.09) / 2
     )
+    tail = Measure.lebesgue(0, np.inf, breaks=[2.0], n_nodes=20)
+    assert tail.integrate(lambda x: np.where(x < 2, 1.0, (2 / np.maximum(x, 2)) ** 7)) == pytest.approx(2 + 2 / 6)
     assert Measure.counting([3.0, 5.0]).integrate(lambda x: x) == 8
 
 

@@ -49,9 +49,7 @@ def test_parameter_estimate_against_mpmath_up_to_a_million_draws(draws, t2):
     for maximum, t1 in ((0.9, 1.0), (0.5, 0.25)):
         with mp.workdps(60):
             alpha, z = mp.mpf(draws) + mp.mpf(t1), 1 / (mp.mpf(t2) * mp.mpf(maximum))
-            ratio = mp.gammainc(alpha - 1, 0, z, regularized=True) / mp.gammainc(
-                alpha, 0, z, regularized=True
-            )
+            ratio = mp.gammainc(alpha - 1, 0, z, regularized=True) / mp.gammainc(alpha, 0, z, regularized=True)
             exact = ratio / (mp.mpf(t2) * (alpha - 1))
         assert float(uniform.parameter_mean(maximum, draws, t1, t2)) == pytest.approx(float(exact), rel=1e-13)
 
@@ -64,6 +62,19 @@ def test_parameter_estimate_lies_between_its_limits(maximum, draws, t1, t2):
     alpha = draws + t1
     assert max(maximum, 1 / (t2 * (alpha - 1))) <= mean * (1 + 1e-12)
     assert mean <= (maximum * alpha + 1 / t2) / (alpha - 1) * (1 + 1e-12)
+
+
+def test_parameter_estimate_minimises_the_expected_squared_error_7_19():
+    t1, t2 = 1.0, 2.0
+
+    def risk(psi):
+        def integrand(v):
+            return (v - psi) ** 2 * v ** -(n + t1 + 1) * np.exp(-1 / (v * t2))
+
+        return quad(integrand, M, np.inf)
+
+    best = optimize.minimize_scalar(risk, bounds=(M, 3 * M), method="bounded", options={"xatol": 1e-9}).x
+    assert uniform.bayes_parameter(X, t1, t2).support()[1] == pytest.approx(best, rel=1e-6)
 
 
 def test_naive_7_22_fails_where_ours_does_not():
@@ -133,7 +144,8 @@ def test_risk_and_derivatives_of_a7():
 
 
 @pytest.mark.parametrize("measure", ["fisher", "lebesgue", 0.0])
-def test_unrestricted_estimate_is_the_mean_density_7_23(measure):
+def test_unrestricted_estimate_is_the_mean_density(measure):
+    """(7.20) without restriction is (7.18), here (7.23)."""
     N = float(uniform.order(n, measure))
     g = uniform.bayes_unrestricted(X, measure)
     x = np.array([0.1, 1.2, 1.3, 1.7, 4.0])
@@ -193,9 +205,7 @@ def test_restricted_estimate_through_the_functional_module():
     parameters = Measure.lebesgue(0, np.inf, breaks=[M])
     keep = parameters.nodes > M
     parameters = Measure(parameters.nodes[keep], parameters.weights[keep])
-    random = RandomFunction.parametric(
-        lambda x, a: (x <= a) / a, lambda a: posterior_density(a, n), parameters
-    )
+    random = RandomFunction.parametric(lambda x, a: (x <= a) / a, lambda a: posterior_density(a, n), parameters)
     x = Measure(np.array([0.5, 1.0]), np.ones(2))
     np.testing.assert_allclose(random.mean(x), uniform.bayes_unrestricted(X).pdf(x.nodes), rtol=1e-12)
 
@@ -286,9 +296,7 @@ def test_closed_forms_in_short():
         assert risk("bayes_unrestricted") == pytest.approx(draws / ((draws - 1) * (2 * draws + 1)))
         assert risk("bayes_unrestricted", measure=0.0) == pytest.approx(1 / (2 * draws - 1))
         assert risk("maximum_likelihood", scale=4.0) == pytest.approx(risk("maximum_likelihood") / 4)
-        assert risk("bayes_parameter", t2=0.25, scale=4.0) == pytest.approx(
-            risk("bayes_parameter", t2=1.0) / 4
-        )
+        assert risk("bayes_parameter", t2=0.25, scale=4.0) == pytest.approx(risk("bayes_parameter", t2=1.0) / 4)
 
 
 def test_infinite_where_infinite():
