@@ -129,7 +129,7 @@ def uniform_errors(
 def write(directory: str | Path) -> None:
     """Write the three tables as CSV files, numbers to 10 significant digits."""
     tables = {
-        "thesis2007_table_2_02.csv": bernoulli_estimates(),
+        "thesis2007_table_2.2.csv": bernoulli_estimates(),
         "thesis2007_figure_2_01.csv": bernoulli_likelihood(),
         "thesis2007_figure_7_01.csv": uniform_errors(),
     }
