@@ -1,7 +1,9 @@
 """Generative classifiers that are learnt to classify."""
 
+from rcpkg import bregman, functional, uniform
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
+from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
 from rcpkg.generative import (
     LDA,
@@ -21,6 +23,8 @@ __all__ = [
     "QDA",
     "TM",
     "BernoulliNB",
+    "BregmanClustering",
+    "BregmanDivergence",
     "CategoricalNB",
     "ClosedFormClassifier",
     "DiscriminativeFrequencyEstimate",
@@ -34,4 +38,7 @@ __all__ = [
     "SoftErrorCalibration",
     "Statistics",
     "__version__",
+    "bregman",
+    "functional",
+    "uniform",
 ]

@@ -1,0 +1,1 @@
+"""Published protocols, their execution and their scorecard."""
