@@ -3,12 +3,14 @@
 Notation: n_h rows of class h, W_h its scatter matrix (S_h in the sources), W = sum_h W_h, N = sum_h n_h, r classes.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
+from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array
 
@@ -99,6 +101,11 @@ def _geometric_mean(w: Array) -> Array:
     return np.exp(np.log(w).mean(axis=-1))
 
 
+def _warn_not_converged(max_iter: int) -> None:
+    message = f"an EDDA model has not converged after {max_iter} sweeps; its last iterate is used"
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
 def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) -> Array:
     r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, given the scatters' diagonals w in a fixed basis.
 
@@ -127,6 +134,8 @@ def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) 
         if np.all(previous - criterion <= tol):
             break
         previous = criterion
+    else:
+        _warn_not_converged(max_iter)
     return scale[..., None] * shape[..., None, :]
 
 
@@ -144,6 +153,8 @@ def _proportional(n: Array, W: Array, tol: float, max_iter: int) -> Array:
         if np.all(previous - criterion <= tol):
             break
         previous = criterion
+    else:
+        _warn_not_converged(max_iter)
     return scale[..., None, None] * C[..., None, :, :]
 
 
@@ -191,6 +202,8 @@ def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Ar
             break
         previous = criterion
         _rotate(D, G, 1 / eigenvalues)
+    else:
+        _warn_not_converged(max_iter)
     return (D[..., None, :, :] * eigenvalues[..., None, :]) @ D.swapaxes(-2, -1)[..., None, :, :]
 
 
@@ -279,10 +292,26 @@ SINGULAR_RATIO = 1e-10
 #: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are refitted
 #: where the product is smaller than this
 _SAFE_DOWNDATE = 1e-6
+#: A row that holds more than this share of its class's scatter in some feature is refitted, not downdated
+_LARGEST_SHARE = 1 - 1e-3
 
 
 def _log_normal(d: int, log_det, quadratic):
     return -0.5 * (d * np.log(2 * np.pi) + log_det + quadratic)
+
+
+def log_normal(deviations: Array, covariances: Array) -> Array:
+    """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances (..., r, d, d);
+    -inf where a covariance is numerically singular."""
+    d = covariances.shape[-1]
+    definite = is_definite(covariances, d * np.finfo(float).eps)
+    covariances = np.where(definite[..., None, None], covariances, np.eye(d))
+    root = np.sqrt(np.diagonal(covariances, axis1=-2, axis2=-1))
+    L = np.linalg.cholesky(covariances / (root[..., :, None] * root[..., None, :]))
+    U = np.linalg.solve(L, np.moveaxis(deviations / root[..., None, :, :], -3, -1))
+    log_det = 2 * np.log(root * np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1)
+    value = _log_normal(d, log_det[..., None, :], (U**2).sum(axis=-2).swapaxes(-2, -1))
+    return np.where(definite[..., None, :], value, -np.inf)
 
 
 def shrunken_log_density(
@@ -393,6 +422,33 @@ def without_row(X: Array, y: Array, statistics: ClassStatistics, i: int) -> Clas
     for part, value in zip(reduced, fresh):
         part[y[i]] = value[0]
     return reduced
+
+
+def dominates(X: Array, y: Array, statistics: ClassStatistics) -> Array:
+    """The rows that hold nearly all of their class's scatter in some feature: without them a difference of sums would leave
+    rounding where little or nothing is left, so they are to be refitted."""
+    n = statistics.counts[y]
+    share = np.where(n > 1, n / np.maximum(n - 1, 1), 0.0)[:, None] * (X - statistics.means[y]) ** 2
+    spread = np.einsum("hjj->hj", statistics.scatters)[y]
+    return (share > _LARGEST_SHARE * spread).any(axis=1, where=spread > 0)
+
+
+def leave_one_out_statistics(X: Array, y: Array, n_classes: int, rows: Array) -> ClassStatistics:
+    r"""Class statistics without each of the given rows in turn, stacked: :math:`\bar x'=\bar x-z/(n-1)`,
+    :math:`S'=S-\frac n{n-1}zz^T` for the row's own class, z its deviation from the mean."""
+    statistics = class_statistics(X, y, n_classes)
+    size, own = np.arange(len(rows)), y[rows]
+    counts, means, scatters = (np.repeat(part[None], len(rows), axis=0) for part in statistics)
+    left = counts[size, own] - 1
+    z = X[rows] - statistics.means[own]
+    counts[size, own] = left
+    means[size, own] -= z / np.maximum(left, 1)[:, None]
+    scatters[size, own] -= ((left + 1) / np.maximum(left, 1))[:, None, None] * z[:, :, None] * z[:, None, :]
+    batch = ClassStatistics(counts, means, scatters)
+    for k in np.flatnonzero(dominates(X, y, statistics)[rows]):
+        for part, value in zip(batch, without_row(X, y, statistics, rows[k])):
+            part[k] = value
+    return batch
 
 
 def _downdated(values: Array, V: Array, lost: Array, rho: Array, ratio) -> tuple[Array, Array, Array]:

@@ -19,7 +19,8 @@ from scipy.linalg.lapack import dsytrd
 from scipy.special import gammaln, multigammaln
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.covariance import ClassStatistics, class_statistics, scaled_cholesky, without_row
+from rcpkg.covariance import ClassStatistics, class_statistics, dominates, scaled_cholesky, without_row
+from rcpkg.selection import own_scores, wrong_predictions
 
 
 class PredictiveNotDefined(InvalidStatistics):
@@ -47,8 +48,6 @@ BDA7_SEEDS = (
     Seed("diag_pooled"), Seed("diag_class"), Seed("trace_pooled", -1),
 )  # fmt: skip
 
-#: A fold whose sample holds more than this share of its class's scatter in some feature is refitted, not downdated
-_LARGEST_SHARE = 1 - 1e-3
 #: A rank-one downdate that shrinks the determinant by more than this factor is refitted
 _SMALLEST_DOWNDATE = 1e-5
 
@@ -203,6 +202,11 @@ def _base_diagonal(base: str, statistics: ClassStatistics, h: int) -> Array:
     return diagonal if base.startswith("diag") else np.full(d, diagonal.mean())
 
 
+def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> Array:
+    """The matrix B of class h, shape (d, d), that a rule gives."""
+    return np.diag(seed.scale * dof ** float(seed.power) * _base_diagonal(seed.base, statistics, h))
+
+
 def _fill(out: Array, models: _Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
     """Write the log densities of the models of one base for class h; log_det and quadratic are (rows, multiples)."""
     for k, dof in enumerate(a):
@@ -332,10 +336,7 @@ def _leave_out(X: Array, y: Array, n_classes: int) -> _LeftOut:
     z = X - statistics.means[y]
     n = statistics.counts[y]
     r = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
-    own = np.einsum("hjj->hj", statistics.scatters)[y]
-    # where the class varies in a feature only through this row, differences of sums would leave rounding, not zero
-    refit = (r[:, None] * z**2 > _LARGEST_SHARE * own).any(axis=1, where=own > 0)
-    return _LeftOut(X, y, statistics, z, r, refit & (n > 1))
+    return _LeftOut(X, y, statistics, z, r, dominates(X, y, statistics))
 
 
 def _refit(left: _LeftOut, i: int, dofs, seeds, measure: str) -> Array:
@@ -445,12 +446,6 @@ class LooErrors(NamedTuple):
     exact_share: float
 
 
-def wrong_predictions(scores: Array, y: Array) -> Array:
-    """Whether the largest of the scores (..., n, r) is not the own class; a row whose own class has no density is an error."""
-    own = np.take_along_axis(scores, np.broadcast_to(y[:, None], (*scores.shape[:-1], 1)), axis=-1)[..., 0]
-    return (np.argmax(scores, axis=-1) != y) | np.isneginf(own)
-
-
 def grid_loo_errors(
     X: Array,
     y: Array,
@@ -507,8 +502,8 @@ def grid_loo_errors(
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
     """From bounds on the scores (..., n, r): whether the row is wrongly classified, and whether the bounds prove it."""
+    own_low, own_high = own_scores(low, y), own_scores(high, y)
     index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
-    own_low, own_high = (np.take_along_axis(bound, index, axis=-1)[..., 0] for bound in (low, high))
     np.put_along_axis(low, index, -np.inf, axis=-1)
     np.put_along_axis(high, index, -np.inf, axis=-1)
     rounding = 1e-9 * (1 + np.abs(np.where(np.isfinite(own_low), own_low, 0.0)))
