@@ -2,7 +2,9 @@
 
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
+from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
+from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
     QDA,
@@ -15,11 +17,16 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
+    "BDA7",
+    "EDDA",
     "LDA",
     "QDA",
+    "RDA",
     "TM",
+    "BayesianQDA",
     "BernoulliNB",
     "CategoricalNB",
     "ClosedFormClassifier",
@@ -28,7 +35,11 @@ __all__ = [
     "GenerativeClassifier",
     "InvalidStatistics",
     "MultinomialNB",
+    "NearestMeans",
+    "PredictiveNotDefined",
+    "PriorIfSingular",
     "ProductModel",
+    "QuadraticBayes",
     "RiskCalibration",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",

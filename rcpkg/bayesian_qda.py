@@ -1,4 +1,5 @@
-"""Bayesian quadratic discriminant analysis: classify by the mean of the Gaussian class densities (thesis2007 chapters 4, 5)."""
+"""Bayesian quadratic discriminant analysis: classify by the mean of the Gaussian class densities (thesis2007
+chapters 4, 5)."""
 
 from collections.abc import Sequence
 
@@ -28,15 +29,17 @@ _NAMED_SEEDS = {
 
 
 class BayesianQDA(GenerativeClassifier):
-    r"""Quadratic discriminant analysis with the Gaussians integrated out (thesis2007 Theorems 4.4.1, 4.4.3, 4.4.4, Corollary 4.4.2).
+    r"""Quadratic discriminant analysis with the Gaussians integrated out (thesis2007 Theorems 4.4.1, 4.4.3,
+    4.4.4, Corollary 4.4.2).
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
 
     Parameters
     ----------
     seed : "trace", "trace_pooled", "diag_class", "diag_pooled" or array of shape (d, d) or (r, d, d)
-        B_h of the inverse-Wishart prior (4.20). "trace": tr(Sigma_h)/d I with the class's own maximum-likelihood covariance
-        (section 4.4.2); "trace_pooled": with the within-class one; "diag_...": their diagonals.
+        B_h of the inverse-Wishart prior (4.20). "trace": tr(Sigma_h)/d I with the class's own
+        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; "diag_...":
+        their diagonals.
     dof : float, optional
         q; d + 3 by default (section 4.4.2).
     prior : "inverse_wishart" or "noninformative"
@@ -168,10 +171,11 @@ class _PredictiveGrid(GridClassifier):
 
 
 class BDA7(_PredictiveGrid):
-    r"""Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation (thesis2007 section 5.4).
+    r"""Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation (thesis2007
+    section 5.4).
 
-    Predictive (4.22), q = multiples of d, seeds (5.13). The seeds are recomputed without the held-out rows in every fold.
-    Under the diagonal seeds predictions do not change when features are rescaled.
+    Predictive (4.22), q = multiples of d, seeds (5.13). The seeds are recomputed without the held-out rows in
+    every fold. Under the diagonal seeds predictions do not change when features are rescaled.
 
     Parameters
     ----------
@@ -191,8 +195,8 @@ class BDA7(_PredictiveGrid):
     seed_ : Seed
         The chosen q and rule of B_h.
     cv_errors_ : array of shape (n_dof, 7)
-        Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own class has no
-        density without it counts as an error.
+        Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own
+        class has no density without it counts as an error.
     statistics_ : ClassStatistics
 
     Raises
@@ -221,7 +225,8 @@ class BDA7(_PredictiveGrid):
 
 
 class QuadraticBayes(_PredictiveGrid):
-    r"""Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB, thesis2007 sections 5.1.1 and 5.5.1).
+    r"""Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB, thesis2007 sections 5.1.1 and
+    5.5.1).
 
     Parameters
     ----------

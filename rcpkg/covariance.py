@@ -1,6 +1,8 @@
-"""Scatter matrices and the covariance estimates made of them: Friedman's shrinkage and the fourteen eigen-constrained models.
+"""Scatter matrices and the covariance estimates made of them: Friedman's shrinkage and the fourteen
+eigen-constrained models.
 
-Notation: n_h rows of class h, W_h its scatter matrix (S_h in the sources), W = sum_h W_h, N = sum_h n_h, r classes.
+Notation: n_h rows of class h, W_h its scatter matrix (S_h in the sources), W = sum_h W_h, N = sum_h n_h, r
+classes.
 """
 
 import warnings
@@ -18,8 +20,8 @@ from rcpkg.base import Array
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
 FRIEDMAN_GAMMA = (0.0, 0.25, 0.5, 0.75, 1.0)
 
-#: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over the
-#: classes, or are trivial (I): the spherical, the diagonal and the general family in turn
+#: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
+#: the classes, or are trivial (I): the spherical, the diagonal and the general family in turn
 EDDA_MODELS = (
     "EII", "VII",
     "EEI", "VEI", "EVI", "VVI",
@@ -42,9 +44,11 @@ class ClassStatistics(NamedTuple):
 
 
 def class_statistics(X: Array, y: Array, n_classes: int) -> ClassStatistics:
-    r""":math:`n_h`, :math:`\bar x_h` and :math:`S_h=\sum_{y_i=h}(x_i-\bar x_h)(x_i-\bar x_h)^T` (thesis2007 4.5, 4.6).
+    r""":math:`n_h`, :math:`\bar x_h` and :math:`S_h=\sum_{y_i=h}(x_i-\bar x_h)(x_i-\bar x_h)^T` (thesis2007
+    4.5, 4.6).
 
-    A feature that is constant within a class gets a variance of exactly zero. An empty class has mean and scatter 0.
+    A feature that is constant within a class gets a variance of exactly zero. An empty class has mean and
+    scatter 0.
 
     Parameters
     ----------
@@ -66,9 +70,11 @@ def class_statistics(X: Array, y: Array, n_classes: int) -> ClassStatistics:
 
 
 def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
-    r"""Friedman's :math:`\hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac{\gamma}{d}\operatorname{tr}
-    (\hat\Sigma_h(\lambda))I`, :math:`\hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}`
-    (thesis2007 5.1, 5.2; S is the within-class scatter), shape (r, d, d). An empty class at lambda = 0 gets zeros.
+    r"""Friedman's
+    :math:`\hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac{\gamma}{d}\operatorname{tr}
+    (\hat\Sigma_h(\lambda))I`, :math:`\hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda
+    S}{(1-\lambda)n_h+\lambda n}` (thesis2007 5.1, 5.2; S is the within-class scatter), shape (r, d, d). An
+    empty class at lambda = 0 gets zeros.
     """
     n_h, d = statistics.counts, statistics.means.shape[1]
     weight = (1 - lam) * n_h + lam * n_h.sum()
@@ -77,10 +83,11 @@ def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) 
     trace = np.trace(sigma, axis1=-2, axis2=-1) / d
     return (1 - gamma) * sigma + gamma * trace[:, None, None] * np.eye(d)
 
+
 def scaled_cholesky(A: Array) -> tuple[Array, float]:
-    """Lower Cholesky factor of a covariance or scatter matrix, taken through its correlation matrix so that the features'
-    scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is singular (the factor is then
-    of no use)."""
+    """Lower Cholesky factor of a covariance or scatter matrix, taken through its correlation matrix so that
+    the features' scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is
+    singular (the factor is then of no use)."""
     scale = np.sqrt(np.diag(A))
     if not (scale > 0).all():
         return np.zeros_like(A), 0.0
@@ -89,7 +96,8 @@ def scaled_cholesky(A: Array) -> tuple[Array, float]:
 
 
 def is_definite(A: Array, tol: float = 1e-12) -> Array:
-    """Whether each symmetric matrix is numerically positive definite: its correlation matrix has eigenvalues > tol."""
+    """Whether each symmetric matrix is numerically positive definite: its correlation matrix has eigenvalues
+    > tol."""
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)
     positive = (diagonal > 0).all(axis=-1)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -107,7 +115,8 @@ def _warn_not_converged(max_iter: int) -> None:
 
 
 def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) -> Array:
-    r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, given the scatters' diagonals w in a fixed basis.
+    r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, given the scatters' diagonals w in a
+    fixed basis.
 
     With volumes :math:`\lambda_h` and shapes :math:`A_h`, :math:`|A_h|=1`, minimises :math:`\sum_h\sum_j
     w_{hj}/(\lambda_hA_{hj})+d\,n_h\log\lambda_h`. ``kind``: EI and VI spherical, EE, VE (iterative), EV, VV.
@@ -140,8 +149,8 @@ def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) 
 
 
 def _proportional(n: Array, W: Array, tol: float, max_iter: int) -> Array:
-    r"""VEE: :math:`\Sigma_h=\lambda_hC`, :math:`|C|=1`: :math:`C\propto\sum_hW_h/\lambda_h` and :math:`\lambda_h=
-    \operatorname{tr}(W_hC^{-1})/(dn_h)` in turn."""
+    r"""VEE: :math:`\Sigma_h=\lambda_hC`, :math:`|C|=1`: :math:`C\propto\sum_hW_h/\lambda_h` and
+    :math:`\lambda_h= \operatorname{tr}(W_hC^{-1})/(dn_h)` in turn."""
     d = W.shape[-1]
     scale = np.trace(W, axis1=-2, axis2=-1) / (d * n)
     previous = np.inf
@@ -171,7 +180,8 @@ def _disjoint_pairs(d: int) -> list[tuple[Array, Array]]:
 
 
 def _rotate(D: Array, G: Array, weights: Array) -> None:
-    r"""One sweep of plane rotations of D, in place, each the exact minimiser of :math:`\sum_h\sum_j u_{hj}(D^TW_hD)_{jj}`.
+    r"""One sweep of plane rotations of D, in place, each the exact minimiser of :math:`\sum_h\sum_j
+    u_{hj}(D^TW_hD)_{jj}`.
 
     G holds the current :math:`D^TW_hD` (..., r, d, d), weights u (..., r, d).
     """
@@ -191,7 +201,8 @@ def _rotate(D: Array, G: Array, weights: Array) -> None:
 
 
 def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Array:
-    """EVE and VVE: eigenvalues for given axes, then a sweep of rotations of the axes for given eigenvalues, in turn."""
+    """EVE and VVE: eigenvalues for given axes, then a sweep of rotations of the axes for given eigenvalues,
+    in turn."""
     D = np.linalg.eigh(W.sum(axis=-3))[1]
     G = D.swapaxes(-2, -1)[..., None, :, :] @ W @ D[..., None, :, :]
     previous = np.inf
@@ -210,11 +221,12 @@ def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Ar
 def edda_covariances(
     counts: Array, scatters: Array, model: str, tol: float = 1e-8, max_iter: int = 500
 ) -> tuple[Array, Array]:
-    r"""Maximum-likelihood :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` of one of the fourteen models (thesis2007 section 5.1.2).
+    r"""Maximum-likelihood :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` of one of the fourteen models (thesis2007
+    section 5.1.2).
 
-    Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. The models VEI, VEE, EVE, VVE and VEV
-    iterate until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter`` sweeps. Where the likelihood
-    has no maximum the problem is reported as not feasible.
+    Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. The models VEI, VEE, EVE,
+    VVE and VEV iterate until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter``
+    sweeps. Where the likelihood has no maximum the problem is reported as not feasible.
 
     Parameters
     ----------
@@ -240,7 +252,8 @@ def edda_covariances(
     d = scatters.shape[-1]
     present = counts > 0
     identity = np.eye(d)
-    # an absent class is given a spherical scatter of negligible weight: it moves no estimate and needs no special case
+    # an absent class is given a spherical scatter of negligible weight: it moves no estimate and needs no
+    # special case
     n = np.where(present, counts, 1e-300)
     W = np.where(present[..., None, None], scatters, 1e-300 * identity)
     feasible = _feasible(model, counts, present, scatters)
@@ -286,12 +299,12 @@ def _feasible(model: str, counts: Array, present: Array, scatters: Array) -> Arr
     return (definite | absent).all(axis=-1)
 
 
-#: A covariance counts as singular, and its class has no density, where the eigenvalues (for gamma = 0, which commutes with
-#: rescaling: the squared pivots of the correlation matrix) span more than this ratio
+#: A covariance counts as singular, and its class has no density, where the eigenvalues (for gamma = 0, which
+#: commutes with rescaling: the squared pivots of the correlation matrix) span more than this ratio
 SINGULAR_RATIO = 1e-10
-#: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are refitted
-#: where the product is smaller than this
-_SAFE_DOWNDATE = 1e-6
+#: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are
+#: refitted where the product is smaller than this
+SAFE_DOWNDATE = 1e-6
 #: A row that holds more than this share of its class's scatter in some feature is refitted, not downdated
 _LARGEST_SHARE = 1 - 1e-3
 
@@ -301,8 +314,8 @@ def _log_normal(d: int, log_det, quadratic):
 
 
 def log_normal(deviations: Array, covariances: Array) -> Array:
-    """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances (..., r, d, d);
-    -inf where a covariance is numerically singular."""
+    """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances
+    (..., r, d, d); -inf where a covariance is numerically singular."""
     d = covariances.shape[-1]
     definite = is_definite(covariances, d * np.finfo(float).eps)
     covariances = np.where(definite[..., None, None], covariances, np.eye(d))
@@ -315,7 +328,10 @@ def log_normal(deviations: Array, covariances: Array) -> Array:
 
 
 def shrunken_log_density(
-    X: Array, statistics: ClassStatistics, lambdas: Sequence[float] = FRIEDMAN_LAMBDA, gammas: Sequence[float] = FRIEDMAN_GAMMA
+    X: Array,
+    statistics: ClassStatistics,
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
+    gammas: Sequence[float] = FRIEDMAN_GAMMA,
 ) -> Array:
     r"""Gaussian log densities of every class under `shrunken_covariances`, for all (lambda, gamma).
 
@@ -349,14 +365,18 @@ def shrunken_log_density(
 
 
 def shrunken_log_density_loo(
-    X: Array, y: Array, n_classes: int, lambdas: Sequence[float] = FRIEDMAN_LAMBDA, gammas: Sequence[float] = FRIEDMAN_GAMMA
+    X: Array,
+    y: Array,
+    n_classes: int,
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
+    gammas: Sequence[float] = FRIEDMAN_GAMMA,
 ) -> Array:
     r"""`shrunken_log_density` of each row with the row left out of the fit: exact.
 
-    With :math:`M=(1-\lambda)S_h+\lambda S`, leaving out :math:`x_i` subtracts :math:`\rho z_iz_i^T`, :math:`z_i` its
-    deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class, :math:`\lambda n/(n-1)` for the
-    others. So one eigendecomposition of M a class and lambda, and rank-one formulae, serve all rows and all gamma. Rows for
-    which the downdate is nearly singular are refitted.
+    With :math:`M=(1-\lambda)S_h+\lambda S`, leaving out :math:`x_i` subtracts :math:`\rho z_iz_i^T`,
+    :math:`z_i` its deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class,
+    :math:`\lambda n/(n-1)` for the others. So one eigendecomposition of M a class and lambda, and rank-one
+    formulae, serve all rows and all gamma. Rows for which the downdate is nearly singular are refitted.
 
     Returns
     -------
@@ -425,8 +445,8 @@ def without_row(X: Array, y: Array, statistics: ClassStatistics, i: int) -> Clas
 
 
 def dominates(X: Array, y: Array, statistics: ClassStatistics) -> Array:
-    """The rows that hold nearly all of their class's scatter in some feature: without them a difference of sums would leave
-    rounding where little or nothing is left, so they are to be refitted."""
+    """The rows that hold nearly all of their class's scatter in some feature: without them a difference of
+    sums would leave rounding where little or nothing is left, so they are to be refitted."""
     n = statistics.counts[y]
     share = np.where(n > 1, n / np.maximum(n - 1, 1), 0.0)[:, None] * (X - statistics.means[y]) ** 2
     spread = np.einsum("hjj->hj", statistics.scatters)[y]
@@ -452,11 +472,12 @@ def leave_one_out_statistics(X: Array, y: Array, n_classes: int, rows: Array) ->
 
 
 def _downdated(values: Array, V: Array, lost: Array, rho: Array, ratio) -> tuple[Array, Array, Array]:
-    """log|K - rho z z'|, v'(K - rho z z')^-1 v for K = diag(values) > 0, a row of V and of lost (z) each; and the rows for
-    which that matrix is too close to singular to be had by a downdate, given the smallest eigenvalue ratio of K."""
+    """log|K - rho z z'|, v'(K - rho z z')^-1 v for K = diag(values) > 0, a row of V and of lost (z) each; and
+    the rows for which that matrix is too close to singular to be had by a downdate, given the smallest
+    eigenvalue ratio of K."""
     inverse = 1 / values
     downdate = 1 - rho * np.einsum("nd,nd->n", lost**2, np.broadcast_to(inverse, lost.shape))
-    unsafe = ratio * downdate < _SAFE_DOWNDATE
+    unsafe = ratio * downdate < SAFE_DOWNDATE
     downdate[unsafe] = 1.0
     cross = np.einsum("nd,nd->n", V, lost * inverse)
     quadratic = np.einsum("nd,nd->n", V**2, np.broadcast_to(inverse, V.shape)) + rho * cross**2 / downdate

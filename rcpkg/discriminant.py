@@ -1,11 +1,13 @@
-"""Discriminant analysis with regularised or constrained covariances: the classifiers that BDA7 is compared with."""
+"""Discriminant analysis with regularised or constrained covariances: the classifiers that BDA7 is compared
+with."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.covariance import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -19,11 +21,12 @@ from rcpkg.covariance import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.selection import GridClassifier
+from rcpkg.selection import GridClassifier, log_class_prior
 
 
 class RDA(GridClassifier):
-    r"""Friedman's regularised discriminant analysis (thesis2007 5.1, 5.2), lambda and gamma chosen by cross-validation.
+    r"""Friedman's regularised discriminant analysis (thesis2007 5.1, 5.2), lambda and gamma chosen by
+    cross-validation.
 
     Parameters
     ----------
@@ -82,18 +85,20 @@ class RDA(GridClassifier):
 
 
 class EDDA(GridClassifier):
-    r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models (Bensmail and Celeux; thesis2007 5.1.2).
+    r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models (Bensmail and Celeux;
+    thesis2007 5.1.2).
 
-    :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the classes, or trivial;
-    maximum likelihood for every model (`edda_covariances`), the model chosen by cross-validation.
+    :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the
+    classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
+    cross-validation.
 
     Parameters
     ----------
     models : sequence of str
         Names as in `EDDA_MODELS`; leave EVE and VVE out where the iterations take too long.
     tol : float
-        The five iterative models stop when -2 log-likelihood per row falls by at most tol in a sweep (500 sweeps at most,
-        then a ConvergenceWarning).
+        The five iterative models stop when -2 log-likelihood per row falls by at most tol in a sweep (500
+        sweeps at most, then a ConvergenceWarning).
     cv, cost, class_prior, random_state
         As for `BDA7`; "loo" downdates the scatter matrices and refits the models in batches.
 
@@ -161,8 +166,8 @@ class EDDA(GridClassifier):
 class NearestMeans(GenerativeClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
-    :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1 where that is 0: it
-    does not move the decision).
+    :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
+    where that is 0: it does not move the decision).
 
     Attributes
     ----------
@@ -182,3 +187,41 @@ class NearestMeans(GenerativeClassifier):
     def _joint_log_proba(self, X: Array) -> Array:
         squared = ((X[:, None, :] - self.means_) ** 2).sum(axis=-1)
         return self.class_log_prior_ - (X.shape[1] * np.log(2 * np.pi * self.variance_) + squared / self.variance_) / 2
+
+
+class PriorIfSingular(GenerativeClassifier):
+    """The rule by which the printed tables 5.1-5.22 of thesis2007 treat LDA and QDA: where the wrapped
+    classifier raises InvalidStatistics in ``fit`` (a singular covariance), every row gets the largest class
+    prior, ties to the first class.
+
+    Parameters
+    ----------
+    estimator : GenerativeClassifier
+        For the tables ``LDA(class_prior_strength=r)`` or ``QDA(class_prior_strength=r)``.
+    class_prior : "laplace", "empirical", "uniform" or r probabilities
+        The class prior of the singular case.
+
+    Attributes
+    ----------
+    estimator_ : the fitted clone, or None where singular
+    """
+
+    def __init__(self, estimator: GenerativeClassifier, *, class_prior: str | ArrayLike = "laplace"):
+        self.estimator = estimator
+        self.class_prior = class_prior
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> "PriorIfSingular":
+        """Fit a clone of the estimator, or fall back on the class prior."""
+        X, y = self._check_Xy(X, y)
+        try:
+            self.estimator_ = clone(self.estimator).fit(X, self.classes_[y])
+            self.class_log_prior_ = self.estimator_.class_log_prior_
+        except InvalidStatistics:
+            self.estimator_ = None
+            self.class_log_prior_ = log_class_prior(np.bincount(y), self.class_prior)
+        return self
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        if self.estimator_ is None:
+            return np.full((len(X), len(self.classes_)), -np.inf)
+        return self.estimator_.predict_joint_log_proba(X)

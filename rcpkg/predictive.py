@@ -1,13 +1,15 @@
-r"""Predictive densities of Gaussian classes with the parameters integrated out, and their exact leave-one-out.
+r"""Predictive densities of Gaussian classes with the parameters integrated out, and their exact
+leave-one-out.
 
-Prior :math:`p(\mathcal N_h)\propto|\Sigma_h|^{-q/2}\exp(-\tfrac12\operatorname{tr}\Sigma_h^{-1}B_h)` (thesis2007 4.20) relative to
-:math:`|\Sigma|^{-(d+2)/2}d\mu\,d\Sigma` (measure "fisher", 4.16) or to :math:`d\mu\,d\Sigma` ("lebesgue"). With
+Prior :math:`p(\mathcal N_h)\propto|\Sigma_h|^{-q/2}\exp(-\tfrac12\operatorname{tr}\Sigma_h^{-1}B_h)`
+(thesis2007 4.20) relative to :math:`|\Sigma|^{-(d+2)/2}d\mu\,d\Sigma` (measure "fisher", 4.16) or to
+:math:`d\mu\,d\Sigma` ("lebesgue"). With
 
 .. math:: a = n_h + q \text{ (fisher)}, \qquad a = n_h + q - d - 2 \text{ (lebesgue)}, \qquad D_h = S_h + B_h,
 
 the predictive is a multivariate t with :math:`\nu=a-d+1` degrees of freedom, location :math:`\bar x_h`, scale
-:math:`\frac{n_h+1}{n_h\nu}D_h`. It exists if and only if :math:`n_h\ge1`, :math:`\nu>0` and :math:`D_h` is positive definite. The
-noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
+:math:`\frac{n_h+1}{n_h\nu}D_h`. It exists if and only if :math:`n_h\ge1`, :math:`\nu>0` and :math:`D_h` is
+positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ from scipy.linalg.lapack import dsytrd
 from scipy.special import gammaln, multigammaln
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.covariance import ClassStatistics, class_statistics, dominates, scaled_cholesky, without_row
+from rcpkg.covariance import SAFE_DOWNDATE, ClassStatistics, class_statistics, dominates, scaled_cholesky, without_row
 from rcpkg.selection import own_scores, wrong_predictions
 
 
@@ -30,8 +32,9 @@ class PredictiveNotDefined(InvalidStatistics):
 class Seed(NamedTuple):
     """Rule of a seed matrix, B = scale * q**power * base.
 
-    Bases, with the maximum-likelihood covariances of class h and within classes: "diag_class" and "diag_pooled" (their
-    diagonals), "trace_class" and "trace_pooled" (their mean eigenvalue times I), "identity" (I).
+    Bases, with the maximum-likelihood covariances of class h and within classes: "diag_class" and
+    "diag_pooled" (their diagonals), "trace_class" and "trace_pooled" (their mean eigenvalue times I),
+    "identity" (I).
     """
 
     base: str
@@ -48,9 +51,6 @@ BDA7_SEEDS = (
     Seed("diag_pooled"), Seed("diag_class"), Seed("trace_pooled", -1),
 )  # fmt: skip
 
-#: A rank-one downdate that shrinks the determinant by more than this factor is refitted
-_SMALLEST_DOWNDATE = 1e-5
-
 
 def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str = "fisher") -> Array | float:
     """a = n + q (Fisher measure) or n + q - d - 2 (Lebesgue measure)."""
@@ -60,8 +60,9 @@ def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str
 
 
 def _log_t(count, a, d: int, log_det, quadratic):
-    r""":math:`\log\frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}-\frac d2\log\frac{\pi(n+1)}n-\frac12\log|D|-\frac{a+1}2
-    \log(1+\frac n{n+1}Q)`, thesis2007 (5.4); -inf where the density does not exist for lack of degrees of freedom."""
+    r""":math:`\log\frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}-\frac
+    d2\log\frac{\pi(n+1)}n-\frac12\log|D|-\frac{a+1}2 \log(1+\frac n{n+1}Q)`, thesis2007 (5.4); -inf where the
+    density does not exist for lack of degrees of freedom."""
     exists = a > d - 1
     a = np.where(exists, a, d)
     value = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * (count + 1) / count)
@@ -94,7 +95,8 @@ def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: s
 def log_predictive(
     X: Array, count: float, mean: Array, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher"
 ) -> Array:
-    r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28, 5.4, A.8).
+    r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28,
+    5.4, A.8).
 
     .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
         \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
@@ -124,10 +126,12 @@ def log_predictive(
 
 
 def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fisher") -> Array:
-    r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the data.
+    r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the
+    data.
 
-    Leaving :math:`x_i` out: :math:`S'=S-r_nz_iz_i^T`, :math:`x_i-\bar x'=r_nz_i`, with :math:`z_i=x_i-\bar x`,
-    :math:`r_n=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log E[\mathcal N](x_i)=\text{const}
+    Leaving :math:`x_i` out: :math:`S'=S-r_nz_iz_i^T`, :math:`x_i-\bar x'=r_nz_i`, with :math:`z_i=x_i-\bar
+    x`, :math:`r_n=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
+    E[\mathcal N](x_i)=\text{const}
     -\frac12\log|D|+\frac a2\log(1-r_nt_i)`. Shape (n,); -inf for a single row.
 
     Raises
@@ -150,13 +154,14 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
 
 
 def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher") -> float:
-    r"""Log of :math:`\alpha_h=\int\!\!\int\ell(\mathcal N_h,\mathcal T_h)\,|\Sigma|^{-q/2}e^{-\frac12\operatorname{tr}\Sigma^{-1}B}dM`
-    (thesis2007 A.7, A.9):
+    r"""Log of :math:`\alpha_h=\int\!\!\int\ell(\mathcal N_h,\mathcal
+    T_h)\,|\Sigma|^{-q/2}e^{-\frac12\operatorname{tr}\Sigma^{-1}B}dM` (thesis2007 A.7, A.9):
 
-    .. math:: \alpha_h=(2\pi)^{-\frac{n_hd}2}\Bigl(\frac{2\pi}{n_h}\Bigr)^{\frac d2}\Gamma_d(\tfrac a2)\,\bigl|\tfrac D2\bigr|^{-\frac a2}.
+    .. math:: \alpha_h=(2\pi)^{-\frac{n_hd}2}\Bigl(\frac{2\pi}{n_h}\Bigr)^{\frac d2}\Gamma_d(\tfrac
+        a2)\,\bigl|\tfrac D2\bigr|^{-\frac a2}.
 
-    The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha without is the
-    predictive at x.
+    The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha
+    without is the predictive at x.
 
     Raises
     ------
@@ -171,7 +176,8 @@ def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: f
 
 
 class _Models(NamedTuple):
-    """The models of one base: the distinct multiples c of the base, and where each (q, seed) finds its multiple."""
+    """The models of one base: the distinct multiples c of the base, and where each (q, seed) finds its
+    multiple."""
 
     columns: Array
     multiples: Array
@@ -208,7 +214,8 @@ def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> 
 
 
 def _fill(out: Array, models: _Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
-    """Write the log densities of the models of one base for class h; log_det and quadratic are (rows, multiples)."""
+    """Write the log densities of the models of one base for class h; log_det and quadratic are (rows,
+    multiples)."""
     for k, dof in enumerate(a):
         value = _log_t(count, dof, d, log_det[:, models.where[k]], quadratic[:, models.where[k]])
         for position, column in enumerate(models.columns):
@@ -216,12 +223,17 @@ def _fill(out: Array, models: _Models, rows, h: int, count, a: Array, d: int, lo
 
 
 def grid_log_predictive(
-    X: Array, statistics: ClassStatistics, dofs: Sequence[float], seeds: Sequence[Seed] = BDA7_SEEDS, measure: str = "fisher"
+    X: Array,
+    statistics: ClassStatistics,
+    dofs: Sequence[float],
+    seeds: Sequence[Seed] = BDA7_SEEDS,
+    measure: str = "fisher",
 ) -> Array:
-    r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and beyond.
+    r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and
+    beyond.
 
-    One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves all multiples
-    c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
+    One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves
+    all multiples c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
 
     Returns
     -------
@@ -239,29 +251,29 @@ def grid_log_predictive(
                 continue
             U = X - statistics.means[h]
             if base == "identity":
-                log_det, quadratic = _cholesky_forms(statistics.scatters[h], U, models.multiples)
+                log_det, quadratic, _ = _cholesky_forms(statistics.scatters[h], U, models.multiples)
             else:
                 log_det, quadratic = _eigen_forms(statistics.scatters[h], U, diagonal, models.multiples)
             _fill(out, models, slice(None), h, statistics.counts[h], a, d, log_det, quadratic)
     return out
 
 
-def _cholesky_forms(scatter: Array, U: Array, multiples: Array) -> tuple[Array, Array]:
-    """log|S + cI| and u'(S + cI)^-1 u: a factorisation a multiple, which keeps digits that an eigendecomposition loses when
-    the features differ in scale; infinite log determinant where singular."""
+def _cholesky_forms(scatter: Array, U: Array, multiples: Array) -> tuple[Array, Array, Array]:
+    """log|S + cI|, u'(S + cI)^-1 u (n, m) and smallest pivots (m,): a factorisation a multiple, which keeps digits
+    that an eigendecomposition loses when features differ in scale; infinite log determinant where singular."""
     log_det, quadratic = np.full((len(U), len(multiples)), np.inf), np.zeros((len(U), len(multiples)))
+    pivots = np.zeros(len(multiples))
     for j, c in enumerate(multiples):
-        try:
-            L = _cholesky(scatter + c * np.eye(len(scatter)))
-        except PredictiveNotDefined:
-            continue
-        log_det[:, j] = 2 * np.log(np.diag(L)).sum()
-        quadratic[:, j] = (solve_triangular(L, U.T, lower=True) ** 2).sum(axis=0)
-    return log_det, quadratic
+        L, pivots[j] = scaled_cholesky(scatter + c * np.eye(len(scatter)))
+        if pivots[j] > len(L) * np.finfo(float).eps:
+            log_det[:, j] = 2 * np.log(np.diag(L)).sum()
+            quadratic[:, j] = (solve_triangular(L, U.T, lower=True) ** 2).sum(axis=0)
+    return log_det, quadratic, pivots
 
 
 def _eigen_forms(scatter: Array, U: Array, diagonal: Array, multiples: Array) -> tuple[Array, Array]:
-    """log|S + cL| and u'(S + cL)^-1 u, L diagonal, from one eigendecomposition of L^-1/2 S L^-1/2; both (n, m)."""
+    """log|S + cL| and u'(S + cL)^-1 u, L diagonal, from one eigendecomposition of L^-1/2 S L^-1/2; both (n,
+    m)."""
     root = np.sqrt(diagonal)
     values, V = np.linalg.eigh(scatter / np.outer(root, root))
     log_det, quadratic = _shifted(values, U / root @ V, multiples[None, :])
@@ -277,12 +289,16 @@ def _shifted(values: Array, U: Array, shift: Array) -> tuple[Array, Array]:
     return log_det, np.einsum("nd,nmd->nm", U**2, 1 / shifted)
 
 
-def _tridiagonal_forms(scatter: Array, drop: Array | None, diagonal: Array, V: Array, multiples: Array) -> tuple[Array, Array]:
-    r"""log|A_i| and v_i' A_i^-1 v_i for :math:`A_i=S-w_iw_i^T+c\operatorname{diag}(\lambda_i)`, every i and c: exact.
+def _tridiagonal_forms(
+    scatter: Array, drop: Array | None, diagonal: Array, V: Array, multiples: Array
+) -> tuple[Array, Array]:
+    r"""log|A_i| and v_i' A_i^-1 v_i for :math:`A_i=S-w_iw_i^T+c\operatorname{diag}(\lambda_i)`, every i and
+    c: exact.
 
-    A Householder reduction of :math:`R=\Lambda^{-1/2}(S-ww^T)\Lambda^{-1/2}` bordered by :math:`u=\Lambda^{-1/2}v` leaves a
-    tridiagonal T whose first basis vector is u/|u|, so that the pivots :math:`\delta_j=t_j+c-e_j^2/\delta_{j+1}` from the
-    bottom up give :math:`\log|R+cI|=\sum\log\delta_j` and :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple.
+    A Householder reduction of :math:`R=\Lambda^{-1/2}(S-ww^T)\Lambda^{-1/2}` bordered by
+    :math:`u=\Lambda^{-1/2}v` leaves a tridiagonal T whose first basis vector is u/|u|, so that the pivots
+    :math:`\delta_j=t_j+c-e_j^2/\delta_{j+1}` from the bottom up give :math:`\log|R+cI|=\sum\log\delta_j` and
+    :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple.
 
     Parameters
     ----------
@@ -321,7 +337,8 @@ def _tridiagonal_forms(scatter: Array, drop: Array | None, diagonal: Array, V: A
 
 
 class _LeftOut(NamedTuple):
-    """What leaving each row out does: z_i = x_i - mean of its class, r_i = n/(n-1), and the rows that must be refitted."""
+    """What leaving each row out does: z_i = x_i - mean of its class, r_i = n/(n-1), and the rows that must be
+    refitted."""
 
     X: Array
     y: Array
@@ -346,7 +363,8 @@ def _refit(left: _LeftOut, i: int, dofs, seeds, measure: str) -> Array:
 
 
 def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str) -> Array:
-    """Exact leave-one-out for B = c * sigma * I, from one eigendecomposition a class; returns the rows to be refitted."""
+    """Exact leave-one-out for B = c * sigma * I, from one eigendecomposition a class; returns the rows to be
+    refitted."""
     counts, means, scatters = left.statistics
     (n, d), refit = left.X.shape, np.zeros(len(left.X), dtype=bool)
     dropped = left.r * (left.z**2).sum(axis=1)
@@ -368,14 +386,15 @@ def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs:
             count = counts[h] - lost
             a = posterior_dof(count, d, dofs, measure)
             U = left.X[rows] - means[h]
+            ratio = 1.0
             if base == "identity":
-                log_det, quadratic = _cholesky_forms(scatters[h], U, models.multiples)
+                log_det, quadratic, ratio = _cholesky_forms(scatters[h], U, models.multiples)
             else:
                 log_det, quadratic = _shifted(values, U @ V, sigma[rows, None] * models.multiples)
             if lost:
                 r = counts[h] / count
                 downdate = 1 - r * quadratic
-                unsafe = (downdate < _SMALLEST_DOWNDATE).any(axis=1)
+                unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
                 refit[rows[unsafe]] = True
                 downdate[unsafe] = 1.0
                 log_det, quadratic = log_det + np.log(downdate), r**2 * quadratic / downdate
@@ -383,9 +402,11 @@ def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs:
     return refit
 
 
-def _diagonal_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str, folds: Array) -> None:
-    """Exact leave-one-out of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row and class
-    (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
+def _diagonal_loo(
+    out: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str, folds: Array
+) -> None:
+    """Exact leave-one-out of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row and
+    class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
     counts, means, scatters = left.statistics
     n, d = left.X.shape
     spread = np.einsum("hjj->hj", scatters)
@@ -412,13 +433,20 @@ def _diagonal_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs: 
 
 
 def grid_log_predictive_loo(
-    X: Array, y: Array, n_classes: int, dofs: Sequence[float], seeds: Sequence[Seed] = BDA7_SEEDS, measure: str = "fisher"
+    X: Array,
+    y: Array,
+    n_classes: int,
+    dofs: Sequence[float],
+    seeds: Sequence[Seed] = BDA7_SEEDS,
+    measure: str = "fisher",
 ) -> Array:
-    r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row: exact.
+    r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
+    exact.
 
-    Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a base: trace and
-    identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds one tridiagonal reduction,
-    :math:`\frac43d^3`, a row and class. Rows that dominate their class are refitted.
+    Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a
+    base: trace and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds
+    one tridiagonal reduction, :math:`\frac43d^3`, a row and class. Rows that dominate their class are
+    refitted.
 
     Returns
     -------
@@ -440,7 +468,8 @@ def grid_log_predictive_loo(
 
 
 class LooErrors(NamedTuple):
-    """Leave-one-out errors ``wrong`` (len(dofs), len(seeds), n), boolean, and the share of rows that needed the exact route."""
+    """Leave-one-out errors ``wrong`` (len(dofs), len(seeds), n), boolean, and the share of rows that needed
+    the exact route."""
 
     wrong: Array
     exact_share: float
@@ -457,13 +486,15 @@ def grid_loo_errors(
     r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
 
     Leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With :math:`D_0` the matrix before,
-    :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share of the row in the seed's entries:
+    :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share of the row in the
+    seed's entries:
 
-    .. math:: 0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac{\rho}{3(1-\rho)}\operatorname{tr}M^2,\qquad
+    .. math::
+        0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac{\rho}{3(1-\rho)}\operatorname{tr}M^2,\qquad
         0\le v^T(D_0-E)^{-1}v-(Q_0+Q_1+Q_2)\le\tfrac{\rho}{1-\rho}Q_2.
 
-    So every score lies in a known interval, at O(n r d^2) a multiple. Rows that the intervals leave undecided go through the
-    exact route: the errors are the exact ones.
+    So every score lies in a known interval, at O(n r d^2) a multiple. Rows that the intervals leave undecided
+    go through the exact route: the errors are the exact ones.
 
     Parameters
     ----------
@@ -501,7 +532,8 @@ def grid_loo_errors(
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
-    """From bounds on the scores (..., n, r): whether the row is wrongly classified, and whether the bounds prove it."""
+    """From bounds on the scores (..., n, r): whether the row is wrongly classified, and whether the bounds
+    prove it."""
     own_low, own_high = own_scores(low, y), own_scores(high, y)
     index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
     np.put_along_axis(low, index, -np.inf, axis=-1)
@@ -512,7 +544,8 @@ def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _bounds(low: Array, high: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str) -> None:
-    """Write bounds on the leave-one-out log densities of the models of a diagonal base, but for the rows to be refitted."""
+    """Write bounds on the leave-one-out log densities of the models of a diagonal base, but for the rows to
+    be refitted."""
     counts, means, scatters = left.statistics
     n, d = left.X.shape
     spread = np.einsum("hjj->hj", scatters)
@@ -547,8 +580,9 @@ def _bounds(low: Array, high: Array, left: _LeftOut, base: str, models: _Models,
 
 
 def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):
-    r"""Lower and upper ends of log|A_i| and v_i' A_i^-1 v_i for :math:`A_i=S+c\,\Lambda(I-\operatorname{diag}(s_i))`, shares
-    :math:`0\le s_i<1` (n, d), by the expansion of `grid_loo_errors`: ((log_det, quadratic), (log_det, quadratic))."""
+    r"""Lower and upper ends of log|A_i| and v_i' A_i^-1 v_i for
+    :math:`A_i=S+c\,\Lambda(I-\operatorname{diag}(s_i))`, shares :math:`0\le s_i<1` (n, d), by the expansion
+    of `grid_loo_errors`: ((log_det, quadratic), (log_det, quadratic))."""
     root = np.sqrt(diagonal)
     values, axes = np.linalg.eigh(scatter / np.outer(root, root))
     U, rho = V / root, share.max(axis=1)

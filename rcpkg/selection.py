@@ -1,4 +1,5 @@
-"""Choice of one model out of a grid by cross-validation, for classifiers whose whole grid is had in closed form."""
+"""Choice of one model out of a grid by cross-validation, for classifiers whose whole grid is had in closed
+form."""
 
 from collections.abc import Iterator
 
@@ -13,8 +14,8 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_cos
 def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
     r"""Log class probabilities from class counts (..., r).
 
-    "laplace": :math:`E[\Theta_h]=\frac{n_h+1}{n+r}`, the mean under a flat prior (thesis2007 after 4.15); "empirical":
-    :math:`n_h/n`; "uniform"; or r given probabilities.
+    "laplace": :math:`E[\Theta_h]=\frac{n_h+1}{n+r}`, the mean under a flat prior (thesis2007 after 4.15);
+    "empirical": :math:`n_h/n`; "uniform"; or r given probabilities.
     """
     counts = np.asarray(counts, dtype=float)
     n_classes = counts.shape[-1]
@@ -43,14 +44,14 @@ def own_scores(scores: Array, y: Array) -> Array:
 
 
 def wrong_predictions(scores: Array, y: Array) -> Array:
-    """Whether the largest of the scores (..., n, r) is not the own class's; an own class without a density (-inf) is an
-    error, whatever the others."""
+    """Whether the largest of the scores (..., n, r) is not the own class's; an own class without a density
+    (-inf) is an error, whatever the others."""
     return (np.argmax(scores, axis=-1) != y) | np.isneginf(own_scores(scores, y))
 
 
 def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
-    """Error rate, or mean cost, of deciding by scores log p(x, y) of shape (..., n, r); a row whose own class has no density
-    costs the most that a decision can."""
+    """Error rate, or mean cost, of deciding by scores log p(x, y) of shape (..., n, r); a row whose own class
+    has no density costs the most that a decision can."""
     if cost is None:
         return wrong_predictions(scores, y).mean(axis=-1)
     n_classes = scores.shape[-1]
@@ -62,8 +63,9 @@ def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
 class GridClassifier(GenerativeClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
-    A subclass has the parameters ``cv``, ``cost``, ``class_prior``, ``random_state`` and implements ``_grid(X, y, X_new)``,
-    the log densities (*grid, n_new, r) of new rows, and ``_grid_loo(X, y)``, those of each row with that row left out;
+    A subclass has the parameters ``cv``, ``cost``, ``class_prior``, ``random_state`` and implements
+    ``_grid(X, y, X_new)``, the log densities (*grid, n_new, r) of new rows, and ``_grid_loo(X, y)``, those of
+    each row with that row left out;
     -inf where a class has no density.
     """
 
@@ -98,14 +100,14 @@ class GridClassifier(GenerativeClassifier):
         return total / rows
 
     def _select(self, X: Array, y: Array) -> tuple[int, ...]:
-        """Position of the chosen model: least ``cv_errors_`` among the models under which, fitted to all rows, every class
-        has a density; ties uniformly at random by ``random_state``."""
+        """Position of the chosen model: least ``cv_errors_`` among the models under which, fitted to all
+        rows, every class has a density; ties uniformly at random by ``random_state``."""
         self.class_log_prior_ = log_class_prior(np.bincount(y), self.class_prior)
         self.cv_errors_ = self._cv_errors(X, y)
         eligible = np.isfinite(self._grid(X, y, X[:1])).all(axis=(-2, -1))
         if not eligible.any():
             raise InvalidStatistics(
-                "no model of the grid gives every class a density: a class of too few rows, or features constant within classes"
+                "no model of the grid gives every class a density: too few rows of a class, or features constant within classes"
             )
         errors = np.where(eligible, self.cv_errors_, np.inf)
         best = np.argwhere(errors <= errors.min() + 1e-12)

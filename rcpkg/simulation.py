@@ -18,7 +18,8 @@ class GaussianProblem:
     covariances: Array
 
     def sample(self, n_samples: int, random_state=None) -> tuple[Array, NDArray[np.intp]]:
-        """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section 4.5)."""
+        """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section
+        4.5)."""
         rng = check_random_state(random_state)
         n_classes, d = self.means.shape
         y = rng.randint(n_classes, size=n_samples)
@@ -86,11 +87,12 @@ def chapter4_problem(case: str, d: int) -> GaussianProblem:
 def chapter5_problem(case: int, d: int, random_state=None) -> GaussianProblem:
     r"""One of the ten three-class problems of thesis2007 section 5.6.1.
 
-    Cases 7 to 10 draw their covariances (and, for 8 and 10, their means) by ``random_state``. Two printed formulas need a
-    reading: the third eigenvalues of cases 5 and 6, :math:`(9(i-\frac{d-1}2)/(d-1))^2`, vanish at one i when d is odd (the
-    class is then sampled from its degenerate Gaussian); and the covariance of cases 9 and 10, printed as
-    :math:`R_iR_i^TR_i^TR_i`, is not symmetric: :math:`(R_i^TR_i)^2=R_i^TR_iR_i^TR_i` is taken, the one product of these four
-    factors that is the square of the covariance of cases 7 and 8.
+    Cases 7 to 10 draw their covariances (and, for 8 and 10, their means) by ``random_state``. Two printed
+    formulas need a reading: the third eigenvalues of cases 5 and 6, :math:`(9(i-\frac{d-1}2)/(d-1))^2`,
+    vanish at one i when d is odd (the class is then sampled from its degenerate Gaussian); and the covariance
+    of cases 9 and 10, printed as :math:`R_iR_i^TR_i^TR_i`, is not symmetric:
+    :math:`(R_i^TR_i)^2=R_i^TR_iR_i^TR_i` is taken, the one product of these four factors that is the square
+    of the covariance of cases 7 and 8.
     """
     if case not in range(1, 11):
         raise ValueError(f"case must be 1, ..., 10; got {case!r}")
