@@ -464,6 +464,7 @@ def leave_one_out_statistics(X: Array, y: Array, n_classes: int, rows: Array) ->
     counts[size, own] = left
     means[size, own] -= z / np.maximum(left, 1)[:, None]
     scatters[size, own] -= ((left + 1) / np.maximum(left, 1))[:, None, None] * z[:, :, None] * z[:, None, :]
+    means[size[left == 0], own[left == 0]] = 0.0
     batch = ClassStatistics(counts, means, scatters)
     for k in np.flatnonzero(dominates(X, y, statistics)[rows]):
         for part, value in zip(batch, without_row(X, y, statistics, rows[k])):

@@ -60,7 +60,9 @@ def test_4_17_to_4_20_and_4_22_4_24_by_quadrature_in_one_dimension(measure):
         return (f(mu, v) * np.sqrt(v / n) * v).sum() * cell
 
     alpha = integral(posterior)
-    assert_allclose(log_marginal_likelihood(n, scatter, seed=np.eye(1) * B, dof=q, measure=measure), np.log(alpha), rtol=1e-6)
+    assert_allclose(
+        log_marginal_likelihood(n, scatter, seed=np.eye(1) * B, dof=q, measure=measure), np.log(alpha), rtol=1e-6
+    )
     for x in (-1.0, 0.4, 3.0):
         expected = integral(lambda mu, v, x=x: posterior(mu, v) * stats.norm.pdf(x, mu, np.sqrt(v))) / alpha
         ours = log_predictive(np.array([[x]]), n, mean, scatter, seed=np.eye(1) * B, dof=q, measure=measure)
@@ -111,7 +113,9 @@ def test_4_16_fisher_measure():
     def relative_entropy(v, w):
         (a, A), (b, B) = unpack(v), unpack(w)
         quadratic = (b - a) @ np.linalg.solve(B, b - a)
-        return 0.5 * (np.trace(np.linalg.solve(B, A)) - d + quadratic + np.linalg.slogdet(B)[1] - np.linalg.slogdet(A)[1])
+        return 0.5 * (
+            np.trace(np.linalg.solve(B, A)) - d + quadratic + np.linalg.slogdet(B)[1] - np.linalg.slogdet(A)[1]
+        )
 
     rng, h, constants = np.random.default_rng(0), 1e-3, []
     for _ in range(5):
@@ -195,7 +199,11 @@ def test_4_22_4_23_4_24_4_26_4_27_4_28_as_printed():
 
 
 @given(
-    n=st.integers(1, 30), d=st.integers(1, 6), q=st.floats(1, 40), measure=st.sampled_from(MEASURES), seed=st.integers(0, 99)
+    n=st.integers(1, 30),
+    d=st.integers(1, 6),
+    q=st.floats(1, 40),
+    measure=st.sampled_from(MEASURES),
+    seed=st.integers(0, 99),
 )
 @settings(max_examples=60, deadline=None)
 def test_5_4_is_the_multivariate_t(n, d, q, measure, seed):
@@ -232,7 +240,9 @@ def test_5_4_middle_line_and_5_5():
     kernel = (1 + P[0, 0] * x**2 + 2 * P[0, 1] * x * y + P[1, 1] * y**2) ** (-(nu + d) / 2)
     step = np.pi / 2001
     total = (kernel * (1 + x**2) * (1 + y**2)).sum() * step**2
-    assert_allclose(total, np.pi ** (d / 2) * np.exp(gammaln(nu / 2) - gammaln((nu + d) / 2)) * np.linalg.det(A) ** 0.5, rtol=1e-4)
+    assert_allclose(
+        total, np.pi ** (d / 2) * np.exp(gammaln(nu / 2) - gammaln((nu + d) / 2)) * np.linalg.det(A) ** 0.5, rtol=1e-4
+    )
 
 
 # ---------------------------------------------------------------- where the formulas exist
@@ -340,7 +350,9 @@ def refits(X, y, n_classes, dofs, seeds, measure="fisher"):
                 for b, rule in enumerate(seeds):
                     B = seed_matrix(rule, q, statistics, h)
                     try:
-                        out[a, b, i, h] = log_predictive(X[i : i + 1], count, mean, scatter, seed=B, dof=q, measure=measure)[0]
+                        out[a, b, i, h] = log_predictive(
+                            X[i : i + 1], count, mean, scatter, seed=B, dof=q, measure=measure
+                        )[0]
                     except PredictiveNotDefined:
                         continue
     return out
