@@ -107,7 +107,7 @@ class GridClassifier(GenerativeClassifier):
         eligible = np.isfinite(self._grid(X, y, X[:1])).all(axis=(-2, -1))
         if not eligible.any():
             raise InvalidStatistics(
-                "no model of the grid gives every class a density: too few rows of a class, or features constant within classes"
+                "no model of the grid gives every class a density: too few rows, or features constant within classes"
             )
         errors = np.where(eligible, self.cv_errors_, np.inf)
         best = np.argwhere(errors <= errors.min() + 1e-12)

@@ -1,4 +1,4 @@
-"""BayesianQDA, BDA7 and QuadraticBayes: decisions (4.13-4.15), seeds (5.13), cross-validation, scikit-learn's conventions."""
+"""BayesianQDA, BDA7, QuadraticBayes: decisions (4.13-4.15), seeds (5.13), cross-validation, conventions."""
 
 import pickle
 

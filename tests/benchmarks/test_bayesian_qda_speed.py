@@ -1,8 +1,8 @@
 """Leave-one-out over BDA7's 42 models and RDA's 25: ours against plain numpy, and against scikit-learn's grid search.
 
-Naive is what the definition asks for: per fold one scatter matrix a class, per model and class one Cholesky factor and solve;
-no estimator is called. Its folds cost alike, so it runs on evenly spaced ones and its time is scaled up. Processor time, one
-BLAS thread on both sides, ratios of medians within one run.
+Naive is what the definition asks for: per fold one scatter matrix a class, per model and class one Cholesky factor and
+solve; no estimator is called. Its folds cost alike, so it runs on evenly spaced ones and its time is scaled up.
+Processor time, one BLAS thread on both sides, ratios of medians within one run.
 """
 
 import time
