@@ -386,7 +386,7 @@ def shrunken_log_density_loo(
     counts, means, scatters = statistics
     n, d = X.shape
     z = X - means[y]
-    r = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)[y]
+    kappa = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)[y]
     out = np.full((len(lambdas), len(gammas), n, n_classes), -np.inf)
     refit = np.zeros(n, dtype=bool)
     for i, lam in enumerate(lambdas):
@@ -401,8 +401,8 @@ def shrunken_log_density_loo(
                 if count == 0 or len(rows) == 0:
                     continue
                 weight = (1 - lam) * count + lam * (n - 1)
-                rho = r[rows] if own else lam * r[rows]
-                deviation = r[rows, None] * z[rows] if own else X[rows] - means[h]
+                rho = kappa[rows] if own else lam * kappa[rows]
+                deviation = kappa[rows, None] * z[rows] if own else X[rows] - means[h]
                 rotated, lost = deviation @ axes, z[rows] @ axes
                 mean_value = (values.sum() - rho * (lost**2).sum(axis=1)) / d
                 vanishing = mean_value <= 1e-3 * values.mean()

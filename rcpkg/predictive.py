@@ -129,10 +129,10 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the
     data.
 
-    Leaving :math:`x_i` out: :math:`S'=S-r_nz_iz_i^T`, :math:`x_i-\bar x'=r_nz_i`, with :math:`z_i=x_i-\bar
-    x`, :math:`r_n=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
+    Leaving :math:`x_i` out: :math:`S'=S-\kappa z_iz_i^T`, :math:`x_i-\bar x'=\kappa z_i`, with :math:`z_i=x_i-\bar
+    x`, :math:`\kappa=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
     E[\mathcal N](x_i)=\text{const}
-    -\frac12\log|D|+\frac a2\log(1-r_nt_i)`. Shape (n,); -inf for a single row.
+    -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`. Shape (n,); -inf for a single row.
 
     Raises
     ------
@@ -337,14 +337,14 @@ def _tridiagonal_forms(
 
 
 class _LeftOut(NamedTuple):
-    """What leaving each row out does: z_i = x_i - mean of its class, r_i = n/(n-1), and the rows that must be
+    """What leaving each row out does: z_i = x_i - mean of its class, kappa_i = n/(n-1), and the rows that must be
     refitted."""
 
     X: Array
     y: Array
     statistics: ClassStatistics
     z: Array
-    r: Array
+    kappa: Array
     refit: Array
 
 
@@ -352,8 +352,8 @@ def _leave_out(X: Array, y: Array, n_classes: int) -> _LeftOut:
     statistics = class_statistics(X, y, n_classes)
     z = X - statistics.means[y]
     n = statistics.counts[y]
-    r = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
-    return _LeftOut(X, y, statistics, z, r, dominates(X, y, statistics))
+    kappa = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
+    return _LeftOut(X, y, statistics, z, kappa, dominates(X, y, statistics))
 
 
 def _refit(left: _LeftOut, i: int, dofs, seeds, measure: str) -> Array:
@@ -367,7 +367,7 @@ def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs:
     refitted."""
     counts, means, scatters = left.statistics
     (n, d), refit = left.X.shape, np.zeros(len(left.X), dtype=bool)
-    dropped = left.r * (left.z**2).sum(axis=1)
+    dropped = left.kappa * (left.z**2).sum(axis=1)
     traces = np.trace(scatters, axis1=1, axis2=2)
     for h in np.flatnonzero(counts):
         own = left.y == h
@@ -392,12 +392,12 @@ def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs:
             else:
                 log_det, quadratic = _shifted(values, U @ V, sigma[rows, None] * models.multiples)
             if lost:
-                r = counts[h] / count
-                downdate = 1 - r * quadratic
+                kappa = counts[h] / count
+                downdate = 1 - kappa * quadratic
                 unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
                 refit[rows[unsafe]] = True
                 downdate[unsafe] = 1.0
-                log_det, quadratic = log_det + np.log(downdate), r**2 * quadratic / downdate
+                log_det, quadratic = log_det + np.log(downdate), kappa**2 * quadratic / downdate
             _fill(out, models, rows, h, count, a, d, log_det, quadratic)
     return refit
 
@@ -410,7 +410,7 @@ def _diagonal_loo(
     counts, means, scatters = left.statistics
     n, d = left.X.shape
     spread = np.einsum("hjj->hj", scatters)
-    dropped = left.r[:, None] * left.z**2
+    dropped = left.kappa[:, None] * left.z**2
     for h in np.flatnonzero(counts):
         reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
         if not (reference > 0).all():
@@ -426,9 +426,9 @@ def _diagonal_loo(
                 log_det, quadratic = _eigen_forms(scatters[h], V, reference / count, models.multiples)
             else:
                 diagonal = (reference - dropped[rows]) / (n - 1 if base == "diag_pooled" else count)
-                r = counts[h] / count if lost else 1.0
-                drop = np.sqrt(r) * V if lost else None
-                log_det, quadratic = _tridiagonal_forms(scatters[h], drop, diagonal, r * V, models.multiples)
+                kappa = counts[h] / count if lost else 1.0
+                drop = np.sqrt(kappa) * V if lost else None
+                log_det, quadratic = _tridiagonal_forms(scatters[h], drop, diagonal, kappa * V, models.multiples)
             _fill(out, models, rows, h, count, a, d, log_det, quadratic)
 
 
@@ -549,7 +549,7 @@ def _bounds(low: Array, high: Array, left: _LeftOut, base: str, models: _Models,
     counts, means, scatters = left.statistics
     n, d = left.X.shape
     spread = np.einsum("hjj->hj", scatters)
-    dropped = left.r[:, None] * left.z**2
+    dropped = left.kappa[:, None] * left.z**2
     for h in np.flatnonzero(counts):
         reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
         if not (reference > 0).all():
@@ -567,15 +567,15 @@ def _bounds(low: Array, high: Array, left: _LeftOut, base: str, models: _Models,
                 _fill(low, models, rows, h, count, a, d, log_det, quadratic)
                 _fill(high, models, rows, h, count, a, d, log_det, quadratic)
                 continue
-            r = counts[h] / count if lost else None
+            kappa = counts[h] / count if lost else None
             ends = _expand(scatters[h], V, diagonal, dropped[rows] / reference, models.multiples)
             for bound, (log_det, quadratic) in zip((high, low), ends):
                 if lost:
-                    downdate = 1 - r * quadratic
+                    downdate = 1 - kappa * quadratic
                     possible = downdate > 0
                     downdate = np.where(possible, downdate, 1.0)
                     log_det = np.where(possible, log_det + np.log(downdate), np.inf)
-                    quadratic = r**2 * quadratic / downdate
+                    quadratic = kappa**2 * quadratic / downdate
                 _fill(bound, models, rows, h, count, a, d, log_det, quadratic)
 
 
