@@ -3,8 +3,10 @@
 from rcpkg import bregman, functional, uniform
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
+from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
+from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
     QDA,
@@ -17,11 +19,16 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
+    "BDA7",
+    "EDDA",
     "LDA",
     "QDA",
+    "RDA",
     "TM",
+    "BayesianQDA",
     "BernoulliNB",
     "BregmanClustering",
     "BregmanDivergence",
@@ -32,7 +39,11 @@ __all__ = [
     "GenerativeClassifier",
     "InvalidStatistics",
     "MultinomialNB",
+    "NearestMeans",
+    "PredictiveNotDefined",
+    "PriorIfSingular",
     "ProductModel",
+    "QuadraticBayes",
     "RiskCalibration",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
