@@ -2,15 +2,15 @@
 
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
-from rcpkg.local import BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans, SVMKNN
+from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
 __all__ = [
+    "SVMKNN",
     "BregmanKNN",
     "GenerativeClassifier",
     "InvalidStatistics",
     "LocalBDA",
     "LocalLinear",
     "LocalNearestMeans",
-    "SVMKNN",
     "__version__",
 ]

@@ -1,8 +1,8 @@
 """Classifiers of a neighbourhood (thesis2007 ch. 3 and 6).
 
-Local BDA at every neighbourhood size at once, local nearest means, local linear regression, SVM-KNN, and nearest
-neighbours smoothed for the least Bregman risk. Pure functions of arrays first; the estimators below find the
-neighbours, call them, and choose k by leave-one-out.
+Local BDA at every neighbourhood size at once, local nearest means, local linear regression, SVM-KNN, and
+nearest neighbours smoothed for the least Bregman risk. Pure functions of arrays first; the estimators below
+find the neighbours, call them, and choose k by leave-one-out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -26,8 +27,10 @@ Index = NDArray[np.intp]
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
 
+WEIGHTS = ("uniform", "distance", "kernel", "tricube")
+
 _BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does not grow with their number
-_CACHE_BYTES = 2**20  # neighbours gathered at a time, to stay in the processor's cache
+_CACHE_BYTES = 2**21  # neighbours gathered at a time, to stay in the processor's cache
 
 
 # --------------------------------------------------------------------------------------------- pure functions
@@ -67,17 +70,22 @@ def local_bda_log_density(Z: Array) -> Array:
     diagonal = np.arange(K)
     bordered[..., diagonal, diagonal] += 1.0
     bordered[..., K, K] = K + 1.0
-    try:
-        L = np.linalg.cholesky(bordered)
-    except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
-            "the seed matrix vanishes beside the spread of the neighbours; standardise X or raise the seed"
-        ) from error
-    log_det = 2.0 * np.cumsum(np.log(L[..., diagonal, diagonal]), axis=-1)
-    s = np.cumsum(L[..., K, :K] ** 2, axis=-1)
+    _factor_in_place(bordered.reshape(-1, K + 1, K + 1))
+    log_det = 2.0 * np.cumsum(np.log(bordered[..., diagonal, diagonal]), axis=-1)
+    s = np.cumsum(bordered[..., :K, K] ** 2, axis=-1)
     power = (sizes + d + 4) / 2
     constant = gammaln(power) - gammaln((sizes + 4) / 2) - d / 2 * np.log(np.pi * (sizes + 1) / sizes)
     return constant - power * np.log(sizes / (sizes + 1) * (1 + 1 / s)) - 0.5 * (log_det + np.log(s / sizes))
+
+
+def _factor_in_place(A: Array) -> None:
+    """Overwrite the upper triangle of each A[i], shape (m, m), by its transposed Cholesky factor."""
+    for matrix in A:  # numpy's batched routine copies and transposes: a third slower
+        _, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            raise np.linalg.LinAlgError(
+                "the seed vanishes beside the spread of the neighbours; standardise X or raise the seed"
+            )
 
 
 def local_mean_squared_distance(Z: Array) -> Array:
@@ -133,10 +141,8 @@ def neighbor_weights(distances: Array, scheme: str) -> Array:
         raw = np.where(coincide.any(axis=1, keepdims=True), coincide, 1.0 / np.where(coincide, 1.0, near))
     elif scheme == "kernel":
         raw = np.exp(-0.5 * _ratio(near, last) ** 2)
-    elif scheme == "tricube":
-        raw = (1.0 - _ratio(near, beyond) ** 3) ** 3
     else:
-        raise ValueError(f"weights must be 'uniform', 'distance', 'kernel' or 'tricube'; got {scheme!r}")
+        raw = (1.0 - _ratio(near, beyond) ** 3) ** 3
     raw = np.where(raw.sum(axis=1, keepdims=True) > 0, raw, 1.0)
     return raw / raw.sum(axis=1, keepdims=True)
 
@@ -146,9 +152,9 @@ def _ratio(distance: Array, bandwidth: Array) -> Array:
 
 
 def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
-    r"""Class probabilities of least Bregman risk :math:`\theta^*_g=(\alpha_g+\lambda_g)/\sum_h(\alpha_h+\lambda_h)`.
+    r"""Class probabilities of least Bregman risk, thesis2007 (3.5), there with λ = 1.
 
-    Thesis2007 (3.5), there with λ = 1.
+    .. math:: \theta^*_g=(\alpha_g+\lambda_g)\big/\sum_h(\alpha_h+\lambda_h)
 
     Parameters
     ----------
@@ -166,7 +172,7 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
 
 
 def least_cost(P: Array, cost: Array | None) -> Index:
-    r"""Class of least expected cost :math:`\arg\min_g \sum_h C(g,h)P_h` (3.2) on axis 1; ties to the first."""
+    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, on axis 1; first of ties."""
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 
@@ -174,7 +180,7 @@ def least_cost(P: Array, cost: Array | None) -> Index:
 
 
 class _Neighbors:
-    """The k nearest rows of a sample, nearest first, ties by row index; one row a query may be left out."""
+    """The k nearest rows of a sample, nearest first, ties by row index; a row may be left out."""
 
     def __init__(self, X: Array, algorithm: str = "auto", metric: str = "euclidean"):
         self.X, self.metric = X, metric
@@ -231,8 +237,8 @@ def _batches(n: int, bytes_per_row: int, limit: int = _BATCH_BYTES) -> Iterator[
 class _LocalClassifier:
     """Fit, the choice of k, and prediction in batches; a subclass says what its neighbours say.
 
-    ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes, shape
-    (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
+    ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
+    shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike):
@@ -265,6 +271,8 @@ class _LocalClassifier:
     def _choose(self, X: Array) -> None:
         """Leave-one-out average cost over the grid; the smallest k among the best."""
         grid = GRID if self.grid is None else self.grid
+        if len(grid) == 0:
+            raise ValueError("grid must hold at least one neighbourhood size")
         sizes = sorted({self._check_size(k, "grid") for k in grid if self.grid is not None or k <= self._cap})
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
         total = np.zeros(len(sizes))
@@ -325,10 +333,11 @@ class _PerClass(_LocalClassifier):
                     continue
                 k = min(max(sizes), available)
                 _, neighbors = search.query(Q[rows], k, without)
+                columns = np.minimum(sizes, k) - 1
                 for part in _batches(len(rows), 8 * k * (k + Q.shape[1]), _CACHE_BYTES):
                     Z = search.X[neighbors[part]]
                     Z -= Q[rows[part], None, :]
-                    evidence[rows[part], h] = self._scores(Z)[:, np.minimum(sizes, k) - 1]
+                    evidence[rows[part], h] = self._scores(Z)[:, columns]
         return evidence + self.class_log_prior_[:, None]
 
 
@@ -350,13 +359,13 @@ class _Pooled(_LocalClassifier):
 
 
 class LocalBDA(_PerClass, GenerativeClassifier):
-    r"""Local Bayesian discriminant analysis (thesis2007 ch. 6): a Gaussian for the k nearest rows of each class.
+    r"""Local Bayesian discriminant analysis (thesis2007 ch. 6): a Gaussian for the k nearest of each class.
 
     .. math:: \hat Y = \arg\min_g\sum_h C(g,h)\,E[N_h](x),\qquad E[N_h](x) \propto |S_h+B|^{-1/2}
         \Big(1+\tfrac{k}{k+1}(x-\bar x_h)^T(S_h+B)^{-1}(x-\bar x_h)\Big)^{-(k+d+4)/2}
 
-    (6.1): the Bayesian QDA of (4.22) with q = d + 3 and equal class priors. A class of fewer than k rows gives all
-    it has; the constants of (4.22), which depend on k and d, then matter, and are always kept.
+    (6.1): the Bayesian QDA of (4.22) with q = d + 3 and equal class priors. A class of fewer than k rows
+    gives all it has; the constants of (4.22), which depend on k and d, then matter, and are always kept.
     ``predict_joint_log_proba`` is log E[N_h](x) - log r; as neighbours change with x it is no density of x.
 
     Parameters
@@ -394,7 +403,7 @@ class LocalBDA(_PerClass, GenerativeClassifier):
             root = np.linalg.cholesky(self.seed_)
         except np.linalg.LinAlgError as error:
             raise ValueError(
-                "seed must give a positive definite matrix; drop features that are constant within every class, "
+                "seed must give a positive definite matrix; drop features constant within every class, "
                 "or give a positive number"
             ) from error
         self._half_log_det = float(np.log(np.diag(root)).sum())
@@ -427,7 +436,7 @@ class LocalBDA(_PerClass, GenerativeClassifier):
 class LocalNearestMeans(_PerClass, GenerativeClassifier):
     r"""The class whose mean of the k nearest rows is nearest (Mitani and Hamamoto; thesis2007 §6.1.1).
 
-    Probabilities, and with them costs, are those of spherical Gaussians of variance one around the local means,
+    Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means,
     :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units.
 
     Parameters
@@ -530,6 +539,8 @@ class BregmanKNN(_Pooled, GenerativeClassifier):
             )
         if not np.all(np.isfinite(smoothing)) or np.any(smoothing < 0):
             raise ValueError("smoothing must hold finite non-negative numbers")
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}; got {self.weights!r}")
         super()._index(X)
 
     def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
@@ -550,8 +561,9 @@ class BregmanKNN(_Pooled, GenerativeClassifier):
 class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
     r"""A linear support vector machine on the k nearest rows (Zhang et al. 2006; thesis2007 §6.1.1).
 
-    Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first against
-    the last of those present, the loser leaves. With costs, a pair trains with weights in the ratio of its losses.
+    Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first
+    against the last of those present, the loser leaves. With costs, a pair trains with weights in the ratio of its
+    losses.
 
     Parameters
     ----------
