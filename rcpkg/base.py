@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
@@ -31,11 +30,14 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
     -------
     array of shape (n, r)
     """
-    marginal = logsumexp(joint, axis=1, keepdims=True)
-    impossible = np.isneginf(marginal[:, 0])
-    if not impossible.any():
-        return joint - marginal
-    return np.where(impossible[:, None], log_prior, joint - np.where(np.isneginf(marginal), 0.0, marginal))
+    largest = joint.max(axis=1, keepdims=True)
+    impossible = np.isneginf(largest[:, 0])
+    if impossible.any():
+        joint = np.where(impossible[:, None], log_prior, joint)
+        largest = joint.max(axis=1, keepdims=True)
+    posterior = joint - largest
+    posterior -= np.log(np.exp(posterior).sum(axis=1, keepdims=True))
+    return posterior
 
 
 def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
@@ -44,7 +46,9 @@ def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
         return None
     cost = np.asarray(cost, dtype=float)
     if cost.shape != (n_classes, n_classes):
-        raise ValueError(f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}")
+        raise ValueError(
+            f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}"
+        )
     if not np.all(np.isfinite(cost)) or np.any(cost < 0):
         raise ValueError("cost must hold finite non-negative numbers")
     return cost
@@ -78,16 +82,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _check_X(self, X: ArrayLike) -> Array:
         return validate_data(self, X, reset=False, dtype=self._x_dtype)
 
+    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
+        """Validated X, and y as labels."""
+        X, y = validate_data(self, X, y, reset=reset, dtype=self._x_dtype)
+        check_classification_targets(y)
+        return X, y
+
     def _check_Xy(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
-        X, y = validate_data(self, X, y, dtype=self._x_dtype)
-        check_classification_targets(y)
+        X, y = self._check_rows(X, y)
         encoder = LabelEncoder().fit(y)
         self.classes_ = encoder.classes_
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes"
-            )
+            raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         return X, encoder.transform(y)
 
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:

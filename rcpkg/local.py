@@ -263,9 +263,7 @@ class _LocalClassifier:
         if not isinstance(k, Integral) or isinstance(k, bool):
             raise ValueError(f"{name} must be a positive integer (or n_neighbors 'cv'); got {k!r}")
         if not 1 <= k <= self._largest:
-            raise ValueError(
-                f"{name} must lie between 1 and {self._largest}, the most neighbours there are; got {k}"
-            )
+            raise ValueError(f"{name} must lie between 1 and {self._largest}, the most neighbours there are; got {k}")
         return int(k)
 
     def _choose(self, X: Array) -> None:
@@ -289,9 +287,7 @@ class _LocalClassifier:
         evidence = self._evidence(Q, sizes, own)
         if self._cost is None:
             return np.argmax(evidence, axis=1)
-        posterior = [
-            np.exp(log_posterior(joint, self.class_log_prior_)) for joint in np.moveaxis(evidence, 2, 0)
-        ]
+        posterior = [np.exp(log_posterior(joint, self.class_log_prior_)) for joint in np.moveaxis(evidence, 2, 0)]
         return least_cost(np.stack(posterior, axis=2), self._cost)
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -421,9 +417,7 @@ class LocalBDA(_PerClass, GenerativeClassifier):
         seed = np.asarray(self.seed, dtype=float)
         seed = seed * np.eye(d) if seed.ndim == 0 else seed
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
-            raise ValueError(
-                f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}"
-            )
+            raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed
 
     def _scores(self, Z: Array) -> Array:
@@ -610,9 +604,7 @@ class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
         if self._cost is None:
             loss = np.ones(2)
         else:  # of being taken for the other
-            loss = np.maximum(
-                0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]]
-            )
+            loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
             if loss.min() == 0:
                 return last if loss[1] == 0 else first
             loss /= loss.mean()

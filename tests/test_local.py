@@ -94,9 +94,7 @@ def test_every_k_with_duplicates_and_a_query_that_is_a_training_row(d):
     assert np.all(X[:3] == X[0])
 
 
-@given(
-    k=st.integers(1, 12), d=st.integers(1, 8), scale=st.floats(1e-3, 30), random_state=st.integers(0, 2**20)
-)
+@given(k=st.integers(1, 12), d=st.integers(1, 8), scale=st.floats(1e-3, 30), random_state=st.integers(0, 2**20))
 @settings(max_examples=60, deadline=None)
 def test_every_k_is_a_leading_block(k, d, scale, random_state):
     Z = scale * np.random.default_rng(random_state).standard_normal((k, d))
@@ -114,9 +112,7 @@ def test_6_1_is_the_predictive_4_22_with_q_d_plus_3(k, d):
 
 def test_6_1_integrates_to_one_for_a_fixed_neighbourhood():
     X = np.array([[0.3], [-1.0], [2.0]])
-    assert_allclose(
-        quad(lambda x: np.exp(local_bda_log_density(X - x)[-1]), -np.inf, np.inf)[0], 1, rtol=1e-8
-    )
+    assert_allclose(quad(lambda x: np.exp(local_bda_log_density(X - x)[-1]), -np.inf, np.inf)[0], 1, rtol=1e-8)
 
 
 def test_a_vanished_seed_is_an_error():
@@ -137,9 +133,7 @@ def test_linear_weights_are_least_norm_least_squares():
         assert_allclose(linear_weights(X, x), np.linalg.lstsq(X.T, x, rcond=None)[0], atol=1e-12)
     X = rng.standard_normal((2, 3))
     X = np.vstack([X, X])  # rank 2: the printed (X^T X)^{-1} does not exist
-    assert_allclose(
-        linear_weights(X, x[[0, 1, 1]]), np.linalg.lstsq(X.T, x[[0, 1, 1]], rcond=None)[0], atol=1e-12
-    )
+    assert_allclose(linear_weights(X, x[[0, 1, 1]]), np.linalg.lstsq(X.T, x[[0, 1, 1]], rcond=None)[0], atol=1e-12)
 
 
 # --------------------------------------------------------------------------------------------- the classifiers
@@ -194,9 +188,7 @@ def test_seed_trace_is_free_of_the_unit_and_seed_one_is_not():
     X = StandardScaler().fit_transform(X)
     train = np.arange(len(X)) % 3 > 0
     decisions = {
-        (seed, unit): LocalBDA(n_neighbors=10, seed=seed)
-        .fit(unit * X[train], y[train])
-        .predict_proba(unit * X[~train])
+        (seed, unit): LocalBDA(n_neighbors=10, seed=seed).fit(unit * X[train], y[train]).predict_proba(unit * X[~train])
         for seed in (1.0, "trace")
         for unit in (1.0, 0.01)
     }
@@ -350,9 +342,7 @@ def test_zero_one_cost_changes_nothing_and_a_heavy_cost_does(estimator):
     assert_array_equal(estimator(n_neighbors=9, cost=[[0, 1], [1, 0]]).fit(X, y).predict(Q), plain)
     heavy = estimator(n_neighbors=9, cost=[[0, 50], [1, 0]]).fit(X, y).predict(Q)
     assert (heavy == 1).sum() > (plain == 1).sum()
-    assert (
-        np.all(heavy[plain == 1] == 1) or estimator is SVMKNN
-    )  # a margin refitted with weights need not nest
+    assert np.all(heavy[plain == 1] == 1) or estimator is SVMKNN  # a margin refitted with weights need not nest
 
 
 def test_svm_knn_where_one_error_costs_nothing():

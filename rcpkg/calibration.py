@@ -1,0 +1,479 @@
+r"""Calibration of closed-form generative classifiers: one loop, a rule for the weights, one pass an iteration.
+
+Every learner here changes the statistics by s ← s + lr · s(X, W), with a matrix W of signed weights, n rows and a
+column a class, that a *rule* makes of the posteriors P and the one-hot labels Y, and takes the parameters θ(s) anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from tqdm.auto import tqdm
+
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
+from rcpkg.generative import ClosedFormClassifier, Statistics, one_hot
+
+Rule = Callable[[Array, Array], Array]
+STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
+STEPS = ("fixed", "safe")
+ON_INVALID = ("halt", "freeze", "raise")
+TARGETS = ("pooled", "generative", "grand")
+SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
+
+
+def calibration_weights(P: Array, Y: Array) -> Array:
+    """W = Y − P, shape (n, r): risk-based calibration (rc2025 eqs. 3-4), and TM."""
+    return Y - P
+
+
+def frequency_weights(P: Array, Y: Array) -> Array:
+    """W = Y ∘ (1 − P), shape (n, r): discriminative frequency estimates (rc2025 §5.1)."""
+    return Y * (1 - P)
+
+
+def soft_error_weights(P: Array, Y: Array) -> Array:
+    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r): ∇_η of the sum of P_i,y_i, minus the soft 0-1 loss (rc2025 eq. 2)."""
+    return (P * Y).sum(axis=1, keepdims=True) * (Y - P)
+
+
+class Losses(NamedTuple):
+    """Means over the rows: soft 0-1 loss 1 − p(y_i | x_i), 0-1 loss, and −log p(y_i | x_i)."""
+
+    soft_error: float
+    error: float
+    log_loss: float
+
+
+def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
+    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``; ties go to the first class."""
+    true = np.take_along_axis(log_posterior, y[:, None], axis=1)[:, 0]
+    wrong = log_posterior.argmax(axis=1) != y
+    return Losses(*(float(np.average(loss, weights=sample_weight)) for loss in (-np.expm1(true), wrong, -true)))
+
+
+@dataclass
+class _Iterate:
+    """A model on the way: its statistics and parameters, and what one pass over the data tells of it."""
+
+    statistics: Statistics
+    parameters: Any
+    gradient: Statistics
+    losses: Losses
+    objective: float
+    validation_loss: float | None = None
+
+
+@dataclass
+class _Problem:
+    """Model, data and rule: all that an iterate is evaluated on."""
+
+    model: ClosedFormClassifier
+    X: Any
+    Y: Array
+    sample_weight: Array | None
+    rule: Rule
+    target: Statistics | None = None
+    target_weight: float = 0.0
+    target_size: float = 0.0
+    validation: tuple[Array, NDArray[np.intp], Array | None] | None = None
+    y: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.y = self.Y.argmax(axis=1)
+
+    def weights(self, joint: Array, log_prior: Array, rows: Any, log_posteriors: Array | None = None) -> Array:
+        """diag(w) · rule(P, Y) on some rows, keeping their log posteriors if asked to."""
+        log_P = log_posterior(joint, log_prior)
+        if log_posteriors is not None:
+            log_posteriors[rows] = log_P
+        W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])
+        return W if self.sample_weight is None else W * self.sample_weight[rows, None]
+
+    def evaluate(self, statistics: Statistics, parameters: Any = None) -> _Iterate:
+        """One pass over the data; raises `InvalidStatistics` if the statistics give no valid model."""
+        if parameters is None:
+            parameters = self.model.parameters(statistics)
+        log_prior = self.model.log_class_probabilities(parameters)
+        log_P = np.empty(self.Y.shape)
+        _, gradient = self.model.joint_and_statistics(
+            self.X, parameters, lambda joint, rows: self.weights(joint, log_prior, rows, log_P)
+        )
+        means = losses(log_P, self.y, self.sample_weight)
+        total = len(self.y) if self.sample_weight is None else self.sample_weight.sum()
+        objective = -total * means.log_loss
+        if self.target_weight:
+            gradient = gradient + self.target_weight * self.target
+            objective += self.target_weight * self.target.dot(self.model.natural_parameters(parameters))
+        iterate = _Iterate(statistics, parameters, gradient, means, objective)
+        if self.validation is not None:
+            X, y, weight = self.validation
+            joint = self.model.log_joint(X, parameters)
+            iterate.validation_loss = losses(log_posterior(joint, log_prior), y, weight).log_loss
+        return iterate
+
+    def step(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
+        """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
+
+        ``gradient`` is s(X, W) + b s̄, or what a ``share`` of the rows gives of it.
+        """
+        moved = statistics + lr * gradient
+        if not self.target_weight:
+            return moved
+        return moved / (1 + lr * share * self.target_weight * self.target_size / _sample_size(statistics))
+
+    def safe_step(self, iterate: _Iterate, lr: float) -> Statistics:
+        """The same step, bent so that it stays valid whatever its length."""
+        moved = self.step(iterate.statistics, iterate.gradient, lr)
+        return self.model.safe_update(iterate.statistics, moved - iterate.statistics)
+
+
+def _sample_size(statistics: Statistics) -> float:
+    """Total weight m of statistics: the sum of their class counts."""
+    first = next(iter(statistics))
+    return _sample_size(first) if isinstance(first, Statistics) else float(first.sum())
+
+
+def _rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
+    return tuple(_rows(part, index) for part in X) if isinstance(X, tuple) else X[index]
+
+
+class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
+    r"""Risk-based calibration of a closed-form generative classifier (rc2025 Algorithm 1).
+
+    From s = s(X, Y), repeat s ← s + lr · s(X, Y − P) and take the parameters θ(s), P being the posteriors of the
+    current model. With a target of b = ``target_weight`` the start is (s + b s̄)/(1 + b m̄/m), and the update
+    s ← [s + lr · (s(X, Y − P) + b s̄)] / (1 + lr b m̄/m), which climbs CLL + b [⟨s̄, η⟩ − m̄ ψ(η)].
+
+    Parameters
+    ----------
+    estimator : ClosedFormClassifier
+        The model to calibrate.
+    learning_rate : float
+        lr, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
+    max_iter : int
+        Number of updates; the "64 iterations" of the sources are 63 updates.
+    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}
+        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
+        "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
+        "none": the last iterate.
+    step : {"fixed", "safe"}
+        "safe": a step that stays valid, halved until the objective does not fall and doubled after success.
+    on_invalid : {"halt", "freeze", "raise"}
+        When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
+        would turn invalid (rc2024), or raise `InvalidStatistics`.
+    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier
+        Model that the penalty draws to.
+    target_weight : float
+        b ≥ 0; 0 is the sources' algorithm.
+    batch_size : int, optional
+        Rows of a mini-batch; an iteration is then a pass over all batches, with steps lr t^(−2/3).
+    validation_fraction : float, optional
+        Part of the rows held out for ``stopping="validation"``.
+    random_state : int or RandomState, optional
+        For the held-out rows and the order of the batches.
+    verbose : int
+        1: a progress bar.
+
+    Attributes
+    ----------
+    estimator_ : ClosedFormClassifier
+        The calibrated model.
+    n_iter_, best_iter_ : int
+        Updates made, and the one that gave ``estimator_``.
+    history_ : DataFrame
+        iteration, soft_error, error, log_loss and step; row 0 is the closed-form model.
+    """
+
+    _rule: Rule = staticmethod(calibration_weights)
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        learning_rate: float = 0.1,
+        max_iter: int = 64,
+        stopping: str = "soft_error",
+        step: str = "fixed",
+        on_invalid: str = "halt",
+        target: str | ClosedFormClassifier = "pooled",
+        target_weight: float = 0.0,
+        batch_size: int | None = None,
+        validation_fraction: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.stopping = stopping
+        self.step = step
+        self.on_invalid = on_invalid
+        self.target = target
+        self.target_weight = target_weight
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form, then calibrate it."""
+        self._check_parameters()
+        rng = check_random_state(self.random_state)
+        model = clone(self.estimator)
+        X, y = model._check_Xy(X, y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        model._prepare(X)
+        problem = self._problem(model, X, y, sample_weight, rng)
+        chosen = self._run(problem, rng)
+        self.estimator_ = model._set(chosen.statistics, chosen.parameters)
+        self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
+        self.n_features_in_ = model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+        return self
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Array, NDArray]:
+        """Draw rows and labels (X, y) from the calibrated joint distribution."""
+        check_is_fitted(self)
+        return self.estimator_.sample(n_samples, random_state)
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        return self.estimator_._check_X(X)
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self.estimator_._joint_log_proba(X)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.estimator, ClosedFormClassifier):
+            raise ValueError(
+                f"estimator must be a ClosedFormClassifier (QDA(), CategoricalNB(), …); got {self.estimator!r}"
+            )
+        for name, choices in ("stopping", STOPPING), ("step", STEPS), ("on_invalid", ON_INVALID):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        if not 0 < self.learning_rate < np.inf:
+            raise ValueError(f"learning_rate must be a finite number > 0; got {self.learning_rate!r}")
+        if self.max_iter < 0:
+            raise ValueError(f"max_iter must be >= 0; got {self.max_iter!r}")
+        if not 0 <= self.target_weight < np.inf:
+            raise ValueError(f"target_weight must be a finite number >= 0; got {self.target_weight!r}")
+        if isinstance(self.target, str) and self.target not in TARGETS:
+            raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
+        if self.batch_size is not None and (self.batch_size < 1 or self.step == "safe"):
+            raise ValueError(
+                f"batch_size must be >= 1, and goes with step='fixed'; got {self.batch_size!r}, {self.step!r}"
+            )
+        if (self.stopping == "validation") != (self.validation_fraction is not None):
+            raise ValueError("stopping='validation' and validation_fraction (0.2, say) must be set together")
+
+    def _problem(
+        self,
+        model: ClosedFormClassifier,
+        X: Array,
+        y: NDArray[np.intp],
+        sample_weight: Array | None,
+        rng: np.random.RandomState,
+    ) -> _Problem:
+        validation = None
+        if self.validation_fraction is not None:
+            train, held = train_test_split(
+                np.arange(len(y)), test_size=self.validation_fraction, stratify=y, random_state=rng
+            )
+            validation = X[held], y[held], None if sample_weight is None else sample_weight[held]
+            X, y = X[train], y[train]
+            sample_weight = None if sample_weight is None else sample_weight[train]
+        Y = one_hot(y, len(model.classes_))
+        return _Problem(model, model._encode(X), Y, sample_weight, self._rule, validation=validation)
+
+    def _set_target(self, problem: _Problem, start: Statistics) -> None:
+        """Target statistics s̄ = m̄ E[s(x, y)] under the target model; a target on the boundary is refused."""
+        model = problem.model
+        if not hasattr(model, "natural_parameters"):
+            raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
+        if self.target == "generative":
+            parameters, size = model.parameters(start), _sample_size(start)
+        elif self.target == "pooled":
+            parameters, size = model.pooled_parameters(start)
+        elif self.target == "grand":
+            parameters, size = model.grand_parameters(start)
+        else:
+            check_is_fitted(self.target)
+            if type(self.target) is not type(model) or not np.array_equal(self.target.classes_, model.classes_):
+                raise ValueError("target must be a fitted model of the same type as estimator, with the same classes")
+            parameters, size = self.target.parameters_, _sample_size(self.target.statistics_)
+        if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
+            raise InvalidStatistics(
+                "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
+                "infinite; set prior_strength > 0, drop unused states, or choose another target"
+            )
+        problem.target, problem.target_size = size * model.mean_parameters(parameters), size
+        problem.target_weight = self.target_weight
+
+    def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
+        """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""
+        labels = problem.Y if problem.sample_weight is None else problem.Y * problem.sample_weight[:, None]
+        start = problem.model.statistics(problem.X, labels)
+        if self.target_weight:
+            self._set_target(problem, start)
+            # the closed form with the target as pseudo-data: no state that the target allows starts at zero
+            start = problem.step(start, self.target_weight * problem.target, 1.0)
+        current = chosen = problem.evaluate(start)
+        records, self.n_iter_, self.best_iter_ = [self._record(0, current, 0.0)], 0, 0
+        for t, (following, lr) in self._updates(problem, current, rng):
+            self.n_iter_ = t
+            records.append(self._record(t, following, lr))
+            if self.stopping == "soft_error" and following.losses.soft_error > current.losses.soft_error:
+                break
+            current = following
+            if self._criterion(current) < self._criterion(chosen) or self.stopping in ("soft_error", "none"):
+                chosen, self.best_iter_ = current, t
+        self.history_ = pd.DataFrame(records)
+        return chosen
+
+    def _updates(
+        self, problem: _Problem, current: _Iterate, rng: np.random.RandomState
+    ) -> Iterator[tuple[int, tuple[_Iterate, float]]]:
+        """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
+        lr = self.learning_rate
+        for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
+            try:
+                if self.step == "safe":
+                    following, lr = self._safe_update(problem, current, 2 * lr if t > 1 else lr)
+                elif self.batch_size is None:
+                    following = self._fixed_update(problem, current, lr)
+                else:
+                    lr = self.learning_rate * t ** (-2 / 3)
+                    following = self._batch_updates(problem, current, lr, rng)
+            except InvalidStatistics:
+                if self.on_invalid == "raise":
+                    raise
+                return
+            if following is None:
+                return
+            yield t, (following, lr)
+            current = following
+
+    def _fixed_update(self, problem: _Problem, current: _Iterate, lr: float) -> _Iterate:
+        return problem.evaluate(
+            *self._valid(problem.model, current.statistics, problem.step(current.statistics, current.gradient, lr))
+        )
+
+    def _valid(self, model: ClosedFormClassifier, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
+        """New statistics with their parameters, frozen in part if they are invalid and that is asked for."""
+        try:
+            return new, model.parameters(new)
+        except InvalidStatistics:
+            if self.on_invalid != "freeze":
+                raise
+        new = model.frozen(old, new)
+        return new, model.parameters(new)
+
+    def _safe_update(self, problem: _Problem, current: _Iterate, lr: float) -> tuple[_Iterate | None, float]:
+        """The longest of the steps lr, lr/2, lr/4, … that does not lower the objective."""
+        shortest = lr * SHORTEST_STEP
+        while lr > shortest:
+            try:
+                following = problem.evaluate(problem.safe_step(current, lr))
+                if following.objective >= current.objective:
+                    return following, lr
+            except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
+                pass
+            lr /= 2
+        return None, lr
+
+    def _batch_updates(self, problem: _Problem, current: _Iterate, lr: float, rng: np.random.RandomState) -> _Iterate:
+        """One pass of steps lr s(X_B, W_B) over shuffled batches B: each is |B|/n times an unbiased full step."""
+        model, statistics, parameters = problem.model, current.statistics, current.parameters
+        order = rng.permutation(len(problem.y))
+        for start in range(0, len(order), self.batch_size):
+            index = order[start : start + self.batch_size]
+            share = len(index) / len(order)
+            X, log_prior = _rows(problem.X, index), model.log_class_probabilities(parameters)
+            W = problem.weights(model.log_joint(X, parameters), log_prior, index)
+            gradient = model.statistics(X, W)
+            if self.target_weight:
+                gradient = gradient + share * self.target_weight * problem.target
+            new = problem.step(statistics, gradient, lr, share)
+            statistics, parameters = self._valid(model, statistics, new)
+        return problem.evaluate(statistics, parameters)
+
+    def _criterion(self, iterate: _Iterate) -> float:
+        if self.stopping == "validation":
+            return iterate.validation_loss
+        return iterate.losses.error if self.stopping == "best_error" else iterate.losses.soft_error
+
+    @staticmethod
+    def _record(t: int, iterate: _Iterate, lr: float) -> dict[str, float]:
+        record = {"iteration": t, **iterate.losses._asdict(), "step": lr}
+        if iterate.validation_loss is not None:
+            record["validation_log_loss"] = iterate.validation_loss
+        return record
+
+
+class TM(RiskCalibration):
+    r"""The TM algorithm of Edwards and Lauritzen for a full exponential family (rc2025 §5.2).
+
+    The T-step linearises the marginal log-likelihood, the M-step maximises what is left:
+    s ← s + s(X, Y) − s(X, h), that is `RiskCalibration` with a learning rate of one. Statistics that do not depend
+    on the class do not move, because each row of Y − P sums to zero. The other parameters are those of
+    `RiskCalibration`.
+    """
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        max_iter: int = 64,
+        stopping: str = "none",
+        on_invalid: str = "halt",
+        validation_fraction: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            learning_rate=1.0,
+            max_iter=max_iter,
+            stopping=stopping,
+            on_invalid=on_invalid,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+
+class DiscriminativeFrequencyEstimate(RiskCalibration):
+    """Discriminative frequency estimates of Su et al.: s ← s + lr · s(X, Y ∘ (1 − P)) (rc2025 §5.1).
+
+    The formula is printed without a learning rate. The total weight of the statistics grows with each update by lr
+    times the sum of the soft errors. The parameters are those of `RiskCalibration`.
+    """
+
+    _rule = staticmethod(frequency_weights)
+
+
+class SoftErrorCalibration(RiskCalibration):
+    """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
+
+    The parameters are those of `RiskCalibration`.
+    """
+
+    _rule = staticmethod(soft_error_weights)

@@ -1,0 +1,1199 @@
+r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+
+A model is three functions of arrays: ``statistics(X, weights)``, ``parameters(statistics)`` and
+``log_joint(X, parameters)``; `ClosedFormClassifier` makes a scikit-learn classifier of them. The models that are
+exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition ψ, with
+∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.sparse import csr_array, issparse
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_priors
+
+EPS = np.finfo(float).eps
+LOG_2PI = np.log(2 * np.pi)
+BLOCK = 512  # rows a block: the intermediate products of a block stay in cache
+FUSED_CLASSES_PER_FEATURE = 0.2  # from this ratio r/d on, quadratic features beat class-by-class products
+
+
+class Statistics:
+    """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
+
+    ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
+    """
+
+    def __init__(self, /, **parts: Any) -> None:
+        self.__dict__.update(
+            {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__.values())
+
+    def __repr__(self) -> str:
+        return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
+
+    def _map(self, function: Callable, *others: Statistics) -> Statistics:
+        names = self.__dict__
+        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return self._map(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return self._map(lambda a, b: a - b, other)
+
+    def __mul__(self, factor: float) -> Statistics:
+        return self._map(lambda a: a * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Statistics:
+        return self * (1.0 / divisor)
+
+    def ravel(self) -> Array:
+        """All entries as one vector."""
+        return np.concatenate([part.ravel() for part in self])
+
+    def dot(self, natural: Statistics) -> float:
+        """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
+        s, eta = self.ravel(), natural.ravel()
+        return float(s[s != 0] @ eta[s != 0])
+
+
+def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
+    """Label matrix Y of shape (n, r): Y_iy = 1 where y is the class of row i, else 0."""
+    return np.equal.outer(y, np.arange(n_classes)).astype(float)
+
+
+class ClosedFormClassifier(GenerativeClassifier):
+    """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
+
+    A subclass gives the three functions below. ``_prepare(X)`` may learn from the training rows what is not a
+    parameter (numbers of states, an origin for moments); ``_draw(parameters, y, rng)`` makes ``sample`` work;
+    parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
+    """
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
+        raise NotImplementedError
+
+    def parameters(self, statistics: Statistics) -> Any:
+        """Parameter map θ(s); raises `InvalidStatistics` where s gives no valid model."""
+        raise NotImplementedError
+
+    def log_joint(self, X: Array, parameters: Any) -> Array:
+        """Joint log density log p(x, y), shape (n, r)."""
+        raise NotImplementedError
+
+    def log_class_probabilities(self, parameters: Any) -> Array:
+        """log p(y), shape (r,): ``parameters.log_prior``, or equal where the parameters have none."""
+        r = len(self.classes_)
+        return getattr(parameters, "log_prior", np.full(r, -np.log(r)))
+
+    def _prepare(self, X: Array) -> None:
+        """Learn from the training rows what the three functions need beside the parameters."""
+
+    def _encode(self, X: Array) -> Any:
+        """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
+        return X
+
+    def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """``new``, where what would give invalid parameters keeps its value of ``old`` (rc2024 §III)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say which of its statistics to freeze")
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """``old`` + ``change`` to first order, and valid for any change."""
+        raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
+
+    def joint_and_statistics(
+        self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]
+    ) -> tuple[Array, Statistics]:
+        """One pass over the data: log p(x, y), and the statistics s(X, W) for W = ``weigh(log_joint, rows)``."""
+        joint = self.log_joint(X, parameters)
+        return joint, self.statistics(X, weigh(joint, slice(None)))
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
+        X, Y = self._training_data(X, y, sample_weight)
+        return self._set(self.statistics(self._encode(X), Y))
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add the statistics of further rows; the first call names all ``classes``.
+
+        While the statistics do not suffice (too few rows of a class so far), predictions raise `InvalidStatistics`.
+        """
+        first = not hasattr(self, "statistics_")
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit")
+            self.classes_ = np.unique(classes)
+        known = self.classes_
+        X, y = self._check_rows(X, y, reset=first)
+        unknown = np.setdiff1d(y, known)
+        if unknown.size:
+            raise ValueError(f"y holds labels that were not named in classes: {unknown.tolist()}")
+        if first:
+            self._prepare(X)
+        Y = self._weighted_labels(X, np.searchsorted(known, y), sample_weight)
+        batch = self.statistics(self._encode(X), Y)
+        try:
+            self._set(batch if first else self.statistics_ + batch)
+        except InvalidStatistics as error:
+            self.statistics_ = batch if first else self.statistics_ + batch
+            self.parameters_, self._insufficient = None, str(error)
+            self.class_log_prior_ = self.log_class_probabilities(None)
+        return self
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Array, NDArray]:
+        """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
+        check_is_fitted(self)
+        rng = check_random_state(random_state)
+        y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
+        return self._draw(self._fitted_parameters(), y, rng), self.classes_[y]
+
+    def _training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+        """Validated rows and the weighted label matrix diag(w) Y; sets ``classes_`` and prepares the model."""
+        X, y = self._check_Xy(X, y)
+        Y = self._weighted_labels(X, y, sample_weight)
+        self._prepare(X)
+        return X, Y
+
+    def _weighted_labels(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Array:
+        Y = one_hot(y, len(self.classes_))
+        if sample_weight is None:
+            return Y
+        return Y * _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)[:, None]
+
+    def _set(self, statistics: Statistics, parameters: Any = None) -> Self:
+        """Take on statistics, and the parameters they give."""
+        self.parameters_ = self.parameters(statistics) if parameters is None else parameters
+        self.statistics_ = statistics
+        self.class_log_prior_ = self.log_class_probabilities(self.parameters_)
+        return self
+
+    def _fitted_parameters(self) -> Any:
+        if self.parameters_ is None:
+            raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
+        return self.parameters_
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self.log_joint(X, self._fitted_parameters())
+
+    def _class_name(self, y: int) -> str:
+        return f"class {self.classes_[y]!s}" if hasattr(self, "classes_") else f"class number {y}"
+
+    def _feature_name(self, j: int) -> str:
+        return f"feature {self.feature_names_in_[j]!r}" if hasattr(self, "feature_names_in_") else f"feature {j}"
+
+
+class ConjugateClassifier(ClosedFormClassifier):
+    r"""A closed-form classifier with a categorical class distribution, fitted by ML or conjugate MAP.
+
+    The MAP class probabilities are (s_y + m₀/r) / (Σ s_y + m₀), m₀ = ``class_prior_strength`` (rc2025 app. C).
+    """
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        self.prior_strength = prior_strength
+        self.class_prior_strength = class_prior_strength
+        self.priors = priors
+
+    def natural_parameters(self, parameters: Any) -> Statistics:
+        """Natural parameters η, normalised so that log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), that is ψ(η) = 0."""
+        raise NotImplementedError
+
+    def mean_parameters(self, parameters: Any) -> Statistics:
+        """Mean parameters μ = E[s(x, y)] under the model, those of ``statistics`` with total weight one."""
+        raise NotImplementedError
+
+    def log_partition(self, natural: Statistics) -> float:
+        """Log-partition ψ(η) = log Σ_y exp(η_0y + A_y(η)) of the joint model; ∇ψ(η) = μ."""
+        return float(logsumexp(self.class_log_partition(natural)))
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
+        """Parameters with what distinguishes the classes pooled, and the pseudo-rows they count for."""
+        raise NotImplementedError
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[Any, float]:
+        """Parameters that are the same for every class, and the pseudo-rows they count for."""
+        raise NotImplementedError
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Array) -> None:
+        for name in ("prior_strength", "class_prior_strength"):
+            strength = getattr(self, name)
+            if strength is not None and not 0 <= strength < np.inf:
+                raise ValueError(f"{name} must be a finite number >= 0, a number of pseudo-rows; got {strength!r}")
+
+    def _log_prior(self, count: Array) -> Array:
+        """Log class probabilities; refuses classes without positive weight."""
+        if not np.all(count > 0):
+            y = int(np.argmin(count))
+            raise InvalidStatistics(
+                f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "
+                "give it rows, or take it out"
+            )
+        priors = check_priors(self.priors, len(count))
+        if priors is None:
+            strength = self.prior_strength if self.class_prior_strength is None else self.class_prior_strength
+            priors = (count + strength / len(count)) / (count.sum() + strength)
+        with np.errstate(divide="ignore"):
+            return np.log(priors)
+
+
+def _dampened(ratio: Array) -> Array:
+    """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    return np.where(ratio >= 1, ratio, 1 / (2 - np.minimum(ratio, 1)))
+
+
+def _safe_counts(old: Array, change: Array) -> Array:
+    """Counts after a change, increases added and decreases dampened; zeros stay zero."""
+    return old * _dampened(1 + np.divide(change, old, out=np.zeros_like(old), where=old > 0))
+
+
+def _uniform(log_prior: Array) -> Array:
+    return np.full_like(log_prior, -np.log(len(log_prior)))
+
+
+def _clip_counts(cells: Array, total: float, name: Callable[[tuple], str]) -> Array:
+    """Counts with rounding errors below zero set to zero; truly negative ones are refused by name."""
+    lowest = cells.min(initial=0.0)
+    if lowest >= 0:
+        return cells
+    if lowest < -1e-12 * total:
+        raise InvalidStatistics(f"negative count {lowest:.6g} of {name(np.unravel_index(cells.argmin(), cells.shape))}")
+    return np.maximum(cells, 0.0)
+
+
+class CategoricalParameters(NamedTuple):
+    """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side."""
+
+    log_prior: Array
+    log_prob: Array
+
+
+class _CountModel(ConjugateClassifier):
+    """What the models with counts for statistics share."""
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """Each count that would turn negative keeps its value; the parameter map normalises what results."""
+        return Statistics(
+            count=np.where(new.count > 0, new.count, old.count),
+            cells=np.where(new.cells >= 0, new.cells, old.cells),
+        )
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """As pooled, with equal class weights."""
+        parameters, size = self.pooled_parameters(statistics)
+        return parameters._replace(log_prior=_uniform(parameters.log_prior)), size
+
+    def natural_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """η = (log p(y), log p(x_j = v | y)), or (log p(y), log p(v | y))."""
+        return Statistics(count=parameters.log_prior, cells=parameters.log_prob)
+
+
+class CategoricalNB(_CountModel):
+    r"""Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y) (rc2025 §3.1).
+
+    Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
+    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength`` (rc2025 app. C).
+    Under ML an unseen state has probability zero; a row impossible under every class gets the class prior.
+
+    Parameters
+    ----------
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; learnt as the largest code + 1 when not declared.
+    prior_strength, class_prior_strength : float
+        Pseudo-rows m₀ of each conditional distribution, and of the class distribution (None: the same).
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_states: int | ArrayLike | None = None,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
+        self.n_states = n_states
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        largest = self._codes(X).max(axis=0) + 1
+        if self.n_states is None:
+            self.n_states_ = largest
+            return
+        self.n_states_ = np.broadcast_to(np.asarray(self.n_states, dtype=np.intp), largest.shape)
+        if np.any(self.n_states_ < largest):
+            j = int(np.argmax(self.n_states_ < largest))
+            raise ValueError(
+                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {self.n_states_[j]}; "
+                "states are coded 0, 1, … and n_states must exceed the largest"
+            )
+
+    def _codes(self, X: Array) -> NDArray[np.intp]:
+        codes = X.astype(np.intp)
+        for bad, fault in (codes != X, "values that are not integers"), (codes < 0, "negative values"):
+            if bad.any():
+                j = int(np.argmax(bad.any(axis=0)))
+                raise ValueError(
+                    f"{self._feature_name(j)} holds {fault}; categories must be coded 0, 1, 2, …: "
+                    "see sklearn.preprocessing.OrdinalEncoder or KBinsDiscretizer"
+                )
+        return codes
+
+    @property
+    def _starts(self) -> NDArray[np.intp]:
+        """Column of the first state of each feature among the K columns of all states."""
+        return np.concatenate([[0], np.cumsum(self.n_states_)[:-1]])
+
+    def _indicators(self, codes: NDArray[np.intp]) -> csr_array:
+        n, d = codes.shape
+        columns = (codes + self._starts).astype(np.int32).ravel()
+        rows = np.arange(0, n * d + 1, d, dtype=np.int32 if n * d < 2**31 else np.int64)
+        return csr_array((np.ones(n * d), columns, rows), shape=(n, int(self.n_states_.sum())))
+
+    def _encode(self, X: Array) -> csr_array:
+        """One-hot rows, sparse; raises where a state was not declared."""
+        codes = self._codes(X)
+        if np.any(codes >= self.n_states_):
+            j = int(np.argmax(np.any(codes >= self.n_states_, axis=0)))
+            raise ValueError(
+                f"{self._feature_name(j)} holds the state {codes[:, j].max()}, but only {self.n_states_[j]} states "
+                "are known; declare n_states"
+            )
+        return self._indicators(codes)
+
+    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K)."""
+        if not issparse(X):
+            if not hasattr(self, "n_states_"):
+                self._prepare(X)
+            X = self._encode(X)
+        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
+
+    def parameters(self, statistics: Statistics) -> CategoricalParameters:
+        """Relative frequencies, each feature normalised over its own states."""
+        log_prior = self._log_prior(statistics.count)
+        cells = _clip_counts(statistics.cells, statistics.count.sum(), self._cell_name)
+        cells = cells + np.repeat(self.prior_strength / self.n_states_, self.n_states_)
+        total = np.add.reduceat(cells, self._starts, axis=1)
+        if np.any(total <= 0):
+            y, j = np.argwhere(total <= 0)[0]
+            raise InvalidStatistics(f"no weight is left on {self._feature_name(j)} in {self._class_name(y)}")
+        with np.errstate(divide="ignore"):
+            return CategoricalParameters(log_prior, np.log(cells / np.repeat(total, self.n_states_, axis=1)))
+
+    def _cell_name(self, cell: tuple) -> str:
+        y, column = cell
+        j = int(np.searchsorted(self._starts, column, side="right")) - 1
+        return f"state {column - self._starts[j]} of {self._feature_name(j)} in {self._class_name(y)}"
+
+    def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_j log p(x_j | y)."""
+        if issparse(X):
+            return X @ parameters.log_prob.T + parameters.log_prior
+        codes = self._codes(X)
+        unknown = codes >= self.n_states_
+        joint = self._indicators(np.where(unknown, 0, codes)) @ parameters.log_prob.T + parameters.log_prior
+        joint[unknown.any(axis=1)] = -np.inf
+        return joint
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts increase by addition, decrease by a factor, and are rescaled to their old totals and to each other."""
+        count = _safe_counts(old.count, change.count)
+        count *= (old.count.sum() + change.count.sum()) / count.sum()
+        cells = _safe_counts(old.cells, change.cells)
+        total = np.add.reduceat(cells, self._starts, axis=1)
+        return Statistics(count=count, cells=cells * np.repeat(count[:, None] / total, self.n_states_, axis=1))
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """Observed class weights, and one distribution of each feature for all classes; r pseudo-rows."""
+        r = len(statistics.count)
+        with np.errstate(divide="ignore"):
+            pooled = np.log(statistics.cells.sum(axis=0) / statistics.count.sum())
+        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
+
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), p(y) p(x_j = v | y))."""
+        prior = np.exp(parameters.log_prior)
+        return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
+        by_feature = np.split(natural.cells, self._starts[1:], axis=1)
+        return natural.count + sum(logsumexp(block, axis=1) for block in by_feature)
+
+    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        u = rng.uniform(size=(len(y), len(self.n_states_)))
+        blocks = np.split(np.exp(parameters.log_prob), self._starts[1:], axis=1)
+        # inverse of the distribution function; the last state takes what rounding leaves
+        return np.column_stack(
+            [(u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1) for j, p in enumerate(blocks)]
+        ).astype(float)
+
+
+class BernoulliNB(CategoricalNB):
+    """Naive Bayes for binary features: `CategoricalNB` with two states, x > ``binarize`` being state 1.
+
+    With ``binarize=None`` the features must be 0 or 1 already. The other parameters are those of `CategoricalNB`.
+    """
+
+    def __init__(
+        self,
+        *,
+        binarize: float | None = 0.0,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        ConjugateClassifier.__init__(
+            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
+        )
+        self.binarize = binarize
+
+    def __sklearn_tags__(self):
+        return ConjugateClassifier.__sklearn_tags__(self)
+
+    def _prepare(self, X: Array) -> None:
+        ConjugateClassifier._prepare(self, X)
+        self.n_states_ = np.full(X.shape[1], 2)
+
+    def _codes(self, X: Array) -> NDArray[np.intp]:
+        if self.binarize is not None:
+            return (self.binarize < X).astype(np.intp)
+        if np.any((X != 0) & (X != 1)):
+            j = int(np.argmax(np.any((X != 0) & (X != 1), axis=0)))
+            raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
+        return X.astype(np.intp)
+
+
+class MultinomialNB(_CountModel):
+    r"""Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
+
+    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP adds
+    ``prior_strength`` / d to each s_{y,v}.
+
+    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
+    summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean training length ``length_``.
+    The other parameters are those of `CategoricalNB`.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        self._check_counts(X)
+        self.length_ = float(X.sum(axis=1).mean())
+
+    def _check_counts(self, X: Array) -> None:
+        if X.min() < 0:
+            j = int(np.argmin(X.min(axis=0)))
+            raise ValueError(f"Negative values in {self._feature_name(j)} of X; MultinomialNB needs counts >= 0")
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Class counts (r,) and summed counts (r, d)."""
+        return Statistics(count=weights.sum(axis=0), cells=weights.T @ X)
+
+    def parameters(self, statistics: Statistics) -> CategoricalParameters:
+        """Relative frequencies over the d features."""
+        log_prior = self._log_prior(statistics.count)
+        cells = _clip_counts(statistics.cells, np.abs(statistics.cells).sum(), self._cell_name)
+        cells = cells + self.prior_strength / cells.shape[1]
+        total = cells.sum(axis=1, keepdims=True)
+        if np.any(total <= 0):
+            raise InvalidStatistics(f"{self._class_name(int(np.argmin(total)))} holds no counts at all")
+        with np.errstate(divide="ignore"):
+            return CategoricalParameters(log_prior, np.log(cells / total))
+
+    def _cell_name(self, cell: tuple) -> str:
+        return f"{self._feature_name(cell[1])} in {self._class_name(cell[0])}"
+
+    def log_joint(self, X: Array, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x."""
+        self._check_counts(X)
+        zero = np.isneginf(parameters.log_prob)
+        joint = X @ np.where(zero, 0.0, parameters.log_prob).T + parameters.log_prior
+        if zero.any():
+            joint[X @ zero.T.astype(float) > 0] = -np.inf
+        return joint
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts increase by addition and decrease by a factor; the class counts keep their total."""
+        count = _safe_counts(old.count, change.count)
+        count *= (old.count.sum() + change.count.sum()) / count.sum()
+        return Statistics(count=count, cells=_safe_counts(old.cells, change.cells))
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """Observed class weights, and one distribution of words for all classes; r pseudo-rows."""
+        r = len(statistics.count)
+        words = statistics.cells.sum(axis=0)
+        with np.errstate(divide="ignore"):
+            pooled = np.tile(np.log(words / words.sum()), (r, 1))
+        return CategoricalParameters(self._log_prior(statistics.count), pooled), float(r)
+
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), L p(y) p(v | y)) for documents of length L = ``length_``."""
+        prior = np.exp(parameters.log_prior)
+        return Statistics(count=prior, cells=self.length_ * prior[:, None] * np.exp(parameters.log_prob))
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + L log Σ_v exp η_{y,v} for documents of length L = ``length_``."""
+        return natural.count + self.length_ * logsumexp(natural.cells, axis=1)
+
+    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        p = np.exp(parameters.log_prob)
+        return np.array([rng.multinomial(round(self.length_), p[c]) for c in y], dtype=float)
+
+
+class GaussianParameters(NamedTuple):
+    """Class log probabilities (r,), means (r, d), and covariances.
+
+    ``covariance`` is (r, d, d) or, shared by the classes, (d, d); for independent features the variances (r, d) or
+    (d,). ``whitener`` is A = L⁻¹ with L the Cholesky factor of the covariance, or 1/σ: A(x − μ) has unit covariance.
+    """
+
+    log_prior: Array
+    mean: Array
+    covariance: Array
+    whitener: Array
+
+
+class _Gaussian(ConjugateClassifier):
+    """What the four Gaussian models share.
+
+    Statistics: Σ W_iy (1, x_i, x_i ⊗ x_i), where ⊗ is the outer product or, for independent features, the product
+    feature by feature; the last is summed over the classes where they share their covariance (``_shared``). Moments
+    are taken about ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so
+    that no digits are lost to a large mean.
+    """
+
+    _shared: bool
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        prior_mean: float | ArrayLike = 0.0,
+        prior_covariance: float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        """a_y ⊗ b_y for each class y."""
+        raise NotImplementedError
+
+    def _diagonal(self, covariance: Array) -> Array:
+        raise NotImplementedError
+
+    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Whitening factors A, and for each covariance whether it is positive definite beyond rounding."""
+        raise NotImplementedError
+
+    def _pseudo_rows(self, r: int, d: int) -> float:
+        """Size of the pooled and grand targets: as many rows as make their statistics interior."""
+        raise NotImplementedError
+
+    def _dampen(self, trial: Array, old: Array) -> Array:
+        """``trial`` covariances made positive definite: its eigenvalues relative to ``old`` go through `_dampened`."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        self.origin_ = X.mean(axis=0)
+
+    @property
+    def _origin(self) -> Array | float:
+        return getattr(self, "origin_", 0.0)
+
+    def _sum(self, by_class: Array) -> Array:
+        return by_class.sum(axis=0) if self._shared else by_class
+
+    def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
+        """Sample means, the scatter about them, and its weight; the last two summed over the classes where shared."""
+        mean = s.first / s.count[:, None]
+        outer = self._outer(mean, mean)
+        count = s.count.reshape(-1, *[1] * (outer.ndim - 1))
+        return mean, s.second - self._sum(count * outer), self._sum(count)
+
+    def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
+        first = count[:, None] * mean
+        return Statistics(count=count, first=first, second=scatter + self._sum(self._outer(first, mean)))
+
+    def parameters(self, statistics: Statistics) -> GaussianParameters:
+        """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
+        log_prior = self._log_prior(statistics.count)
+        m, prior = self.prior_strength, self._prior_covariance(statistics.first.shape[1])
+        mean = (m * (np.asarray(self.prior_mean) - self._origin) + statistics.first) / (m + statistics.count)[:, None]
+        _, scatter, weight = self._moments(statistics)
+        covariance = (m * prior + scatter) / (m + weight)
+        self._check_variances(covariance, (m * prior + statistics.second) / (m + weight))
+        whitener, definite = self._whiten(covariance)
+        if not definite.all():
+            raise InvalidStatistics(self._singular(int(np.argmin(definite)), statistics))
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
+
+    def _prior_covariance(self, d: int) -> Array:
+        return np.asarray(self.prior_covariance, dtype=float)
+
+    def _check_variances(self, covariance: Array, power: Array) -> None:
+        """Refuse variances that are zero or negative to rounding; ``power`` is what they were the difference of."""
+        low = ~(self._diagonal(covariance) > 100 * EPS * np.abs(self._diagonal(power)))
+        if not low.any():
+            return
+        y, j = np.argwhere(np.atleast_2d(low))[0]
+        where = "within the classes" if self._shared else f"in {self._class_name(y)}"
+        raise InvalidStatistics(
+            f"{self._feature_name(j)} has no positive variance {where} (it is constant there, the class has too few "
+            "rows, or an update of the statistics went too far): drop it, or set prior_strength > 0"
+        )
+
+    def _singular(self, y: int, statistics: Statistics) -> str:
+        d = statistics.first.shape[1]
+        count = statistics.count.sum() if self._shared else statistics.count[y]
+        who = "the pooled sample" if self._shared else self._class_name(y)
+        need = d + len(statistics.count) if self._shared else d + 1
+        return (
+            f"the covariance matrix of {who} is not positive definite: n = {count:.6g} for d = {d} features, where "
+            f"at least {need} rows in general position are needed; set prior_strength > 0, drop collinear features"
+            f"{'' if self._shared else ', use LDA'}, or take the class out"
+        )
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """Class after class takes on its new statistics where they give a positive definite covariance."""
+        kept = old
+        for y in range(len(old.count)):
+            mine = np.arange(len(old.count)) == y
+            second = kept.second if self._shared else np.where(_like(mine, old.second), new.second, kept.second)
+            kept = self._if_valid(
+                Statistics(
+                    count=np.where(mine, new.count, kept.count),
+                    first=np.where(mine[:, None], new.first, kept.first),
+                    second=second,
+                ),
+                kept,
+            )
+        return (
+            self._if_valid(Statistics(count=kept.count, first=kept.first, second=new.second), kept)
+            if self._shared
+            else kept
+        )
+
+    def _if_valid(self, trial: Statistics, otherwise: Statistics) -> Statistics:
+        try:
+            self.parameters(trial)
+        except InvalidStatistics:
+            return otherwise
+        return trial
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts as those of categories; means exactly; covariances with their shrinkage dampened, so that they stay
+        positive definite. Where nothing shrinks by much this is ``old`` + ``change``."""
+        m, prior = self.prior_strength, self._prior_covariance(old.first.shape[1])
+        mean, scatter, weight = self._moments(old)
+        count = _safe_counts(old.count, change.count)
+        count *= (old.count.sum() + change.count.sum()) / count.sum()
+        shift = change.first - mean * change.count[:, None]
+        about_mean = self._outer(mean, shift) + self._outer(change.first, mean)
+        trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / count[:, None]))
+        new_weight = self._sum(_like(count, about_mean))
+        covariance = self._dampen((m * prior + trial) / (m + new_weight), (m * prior + scatter) / (m + weight))
+        return self._from_moments(count, mean + shift / count[:, None], (m + new_weight) * covariance - m * prior)
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
+        """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
+        independent features."""
+        mean, scatter, _ = self._moments(statistics)
+        covariance = (scatter if self._shared else scatter.sum(axis=0)) / statistics.count.sum()
+        return self._common_covariance(self._log_prior(statistics.count), mean, covariance)
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
+        """Equal class weights, and for every class the mean and the covariance of all rows."""
+        _, scatter, _ = self._moments(statistics)
+        total, r = statistics.count.sum(), len(statistics.count)
+        mean = np.tile(statistics.first.sum(axis=0) / total, (r, 1))
+        within = scatter if self._shared else scatter.sum(axis=0)
+        deviation = statistics.first / statistics.count[:, None] - mean
+        between = self._outer(deviation * statistics.count[:, None], deviation).sum(axis=0)
+        return self._common_covariance(np.full(r, -np.log(r)), mean, (within + between) / total)
+
+    def _common_covariance(self, log_prior: Array, mean: Array, covariance: Array) -> tuple[GaussianParameters, float]:
+        r, d = mean.shape
+        if not self._shared:
+            covariance = np.tile(covariance, (r, *[1] * covariance.ndim))
+        whitener, definite = self._whiten(covariance)
+        if not definite.all():
+            raise InvalidStatistics("the pooled covariance is singular: it cannot be a target; drop collinear features")
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._pseudo_rows(r, d)
+
+    def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared."""
+        prior, mean = np.exp(parameters.log_prior), parameters.mean - self._origin
+        outer = self._outer(mean, mean)
+        return Statistics(
+            count=prior,
+            first=prior[:, None] * mean,
+            second=self._sum(_like(prior, outer) * (parameters.covariance + outer)),
+        )
+
+
+def _like(by_class: Array, array: Array) -> Array:
+    """One number a class, shaped to multiply ``array``, whose first axis is the class."""
+    return by_class.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+
+
+class _FullGaussian(_Gaussian):
+    """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        return a[:, :, None] * b[:, None, :]
+
+    def _diagonal(self, covariance: Array) -> Array:
+        return covariance.diagonal(axis1=-2, axis2=-1)
+
+    def _pseudo_rows(self, r: int, d: int) -> float:
+        return float(r * (d + 1))
+
+    def _prior_covariance(self, d: int) -> Array:
+        prior = super()._prior_covariance(d)
+        return prior * np.eye(d) if prior.ndim == 0 else prior
+
+    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+        d = covariance.shape[-1]
+        scale = np.sqrt(self._diagonal(covariance))
+        correlation = covariance / (scale[..., :, None] * scale[..., None, :])
+        factors, definite = [], []
+        for matrix in correlation.reshape(-1, d, d):
+            try:
+                factor = np.linalg.cholesky(matrix)
+            except np.linalg.LinAlgError:
+                factor = np.zeros((d, d))
+            definite.append(factor.diagonal().min() ** 2 > 100 * d * EPS)
+            factors.append(solve_triangular(factor, np.eye(d), lower=True) if definite[-1] else factor)
+        return np.stack(factors).reshape(covariance.shape) / scale[..., None, :], np.array(definite)
+
+    def _dampen(self, trial: Array, old: Array) -> Array:
+        L = np.linalg.cholesky(old)
+        half = np.linalg.solve(L, trial)
+        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
+        root = L @ (vectors * np.sqrt(_dampened(values))[..., None, :])
+        return root @ root.swapaxes(-1, -2)
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
+        r, d = weights.shape[1], X.shape[1]
+        first = np.zeros((r, d))
+        second = np.zeros((1 if self._shared else r, d, d))
+        row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
+        for rows in _blocks(len(X)):
+            x = X[rows] - self._origin
+            first += weights[rows].T @ x
+            for total, w in zip(second, row_weights[rows].T):
+                total += (x * w[:, None]).T @ x
+        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if self._shared else second)
+
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
+        log_prior, mean, _, A = parameters
+        r, d = mean.shape
+        centre = mean.mean(axis=0)
+        constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
+        white_mean = (A @ (mean - centre)[:, :, None])[:, :, 0]
+        joint = np.empty((len(X), r))
+        for rows in _blocks(len(X)):
+            x = X[rows] - centre
+            if self._shared:
+                # one whitening for all classes, whose distances differ by what is linear in x
+                Z = x @ A.T
+                joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
+                joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
+            else:
+                Z = x @ A.reshape(r * d, d).T - white_mean.ravel()
+                Z = Z.reshape(-1, r, d)
+                joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
+        return joint + constant
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η = (log p(y) − ½ μᵀΣ⁻¹μ − ½ log|2πΣ|, Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
+        log_prior, mean, _, A = parameters
+        mean = mean - self._origin
+        precision = A.swapaxes(-1, -2) @ A
+        first = (precision @ mean[:, :, None])[:, :, 0]
+        log_det = np.log(self._diagonal(A)).sum(axis=-1)
+        count = log_prior - 0.5 * (mean * first).sum(axis=1) + log_det - 0.5 * mean.shape[1] * LOG_2PI
+        return Statistics(count=count, first=first, second=-0.5 * precision)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_0y + ½ η_1yᵀ P_y⁻¹ η_1y − ½ log|P_y/2π| with P_y = −2 η_2y."""
+        precision = -2 * natural.second
+        log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
+        solved = np.linalg.solve(precision, natural.first[:, :, None])[:, :, 0]
+        return natural.count + 0.5 * (natural.first * solved).sum(axis=1) - 0.5 * log_det
+
+    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
+        factors = np.linalg.cholesky(parameters.covariance)
+        for c, mean in enumerate(parameters.mean):
+            X[y == c] = mean + X[y == c] @ (factors if self._shared else factors[c]).T
+        return X
+
+
+class QDA(_FullGaussian):
+    r"""Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y) (rc2025 §3.1).
+
+    ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (rc2025 app. C, m₁ = m₂ = m):
+    μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
+
+    Parameters
+    ----------
+    prior_strength : float
+        Pseudo-rows m of the prior of each class; 0 is maximum likelihood.
+    prior_mean : float or array of shape (d,)
+        μ₀, in the units of X.
+    prior_covariance : float or array of shape (d, d)
+        Σ₀, in squared units of X; a number stands for a multiple of the identity.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ of the class distribution; None: ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    _shared = False
+
+    def joint_and_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> tuple[Array, Statistics]:
+        """One pass in row blocks; where classes are many and features few, by quadratic features.
+
+        The d(d+1)/2 + d + 1 monomials of a block serve the densities and the statistics, in one wide matrix product
+        each, at half the arithmetic of the products class by class.
+        """
+        r, d = parameters.mean.shape
+        if r < FUSED_CLASSES_PER_FEATURE * d:
+            return super().joint_and_statistics(X, parameters, weigh)
+        upper = np.triu_indices(d)
+        coefficients = self._quadratic_coefficients(parameters, upper)
+        moments = np.zeros_like(coefficients)
+        joint = np.empty((len(X), r))
+        monomials = np.empty((coefficients.shape[1], min(BLOCK, len(X))))
+        for rows in _blocks(len(X)):
+            x = np.ascontiguousarray((X[rows] - self._origin).T)
+            block = monomials[:, : x.shape[1]]
+            block[0], block[1 : d + 1], start = 1.0, x, d + 1
+            for j in range(d):
+                np.multiply(x[j], x[j:], out=block[start : start + d - j])
+                start += d - j
+            joint[rows] = (coefficients @ block).T
+            moments += weigh(joint[rows], rows).T @ block.T
+        second = np.empty((r, d, d))
+        second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
+        return joint, Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+
+    def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
+        """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""
+        eta = self.natural_parameters(parameters)
+        second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
+        return np.hstack([eta.count[:, None], eta.first, second])
+
+
+class LDA(_FullGaussian):
+    r"""Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
+
+    ML: Σ = (S − Σ_y s_0y μ̂_y μ̂_yᵀ) / Σ_y s_0y, the pooled within-class covariance. The parameters are those of `QDA`.
+    """
+
+    _shared = True
+
+
+class _DiagonalGaussian(_Gaussian):
+    """Gaussian classes with independent features, variances (r, d), or (d,) where shared."""
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        return a * b
+
+    def _diagonal(self, covariance: Array) -> Array:
+        return covariance
+
+    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+        return 1 / np.sqrt(covariance), np.atleast_1d((covariance > 0).all(axis=-1))
+
+    def _pseudo_rows(self, r: int, d: int) -> float:
+        return float(2 * r)
+
+    def _dampen(self, trial: Array, old: Array) -> Array:
+        return old * _dampened(trial / old)
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i²): count (r,), first (r, d), second (r, d), or (d,) where shared."""
+        X = X - self._origin
+        square = X * X
+        second = weights.sum(axis=1) @ square if self._shared else weights.T @ square
+        return Statistics(count=weights.sum(axis=0), first=weights.T @ X, second=second)
+
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), by one matrix product for x and one for x²."""
+        log_prior, mean, _, A = parameters
+        centre = mean.mean(axis=0)
+        X, mean, precision = X - centre, mean - centre, A * A
+        constant = log_prior + np.log(A).sum(axis=-1) - 0.5 * mean.shape[1] * LOG_2PI
+        joint = X @ (mean * precision).T + (constant - 0.5 * (mean * mean * precision).sum(axis=1))
+        np.multiply(X, X, out=X)
+        square = X @ (-0.5 * precision).T
+        joint += square[:, None] if self._shared else square
+        return joint
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η = (log p(y) − ½ Σ_j (μ_j²/σ_j² + log 2πσ_j²), μ/σ², −1/(2σ²)), with μ about the origin."""
+        log_prior, mean, _, A = parameters
+        mean, precision = mean - self._origin, A * A
+        count = log_prior - 0.5 * (mean**2 * precision + LOG_2PI).sum(axis=1) + np.log(A).sum(axis=-1)
+        return Statistics(count=count, first=mean * precision, second=-0.5 * precision)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_0y + Σ_j [η_1yj² / (2 p_yj) − ½ log(p_yj / 2π)] with p_y = −2 η_2y."""
+        precision = -2 * natural.second
+        gaussian = 0.5 * natural.first**2 / precision - 0.5 * np.log(precision / (2 * np.pi))
+        return natural.count + gaussian.sum(axis=1)
+
+    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        deviation = np.broadcast_to(np.sqrt(parameters.covariance), parameters.mean.shape)
+        return parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1]))
+
+
+class GaussianNB(_DiagonalGaussian):
+    """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
+
+    The parameters are those of `QDA`; a ``prior_covariance`` of shape (d,) holds the prior variances.
+    """
+
+    _shared = False
+
+
+class SharedVarianceGaussianNB(_DiagonalGaussian):
+    r"""The closed-form logistic regression of rc2024 §VI-A: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
+
+    ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². The posterior is a softmax of linear functions of x. The parameters are
+    those of `QDA`; a ``prior_covariance`` of shape (d,) holds the prior variances.
+    """
+
+    _shared = True
+
+
+class ProductParameters(NamedTuple):
+    """Class log probabilities (r,), and the parameters of each block."""
+
+    log_prior: Array
+    blocks: tuple
+
+
+class ProductModel(ConjugateClassifier):
+    r"""Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
+
+    Mixed data, say: ``ProductModel([("code", CategoricalNB(), [0, 3]), ("size", QDA(), [1, 2])])``. Its statistics,
+    parameters, η and μ are those of its blocks; the class distribution is its own.
+
+    Parameters
+    ----------
+    blocks : list of (name, model, columns)
+        Columns as integers, a slice or, where X is a DataFrame, names.
+    class_prior_strength : float
+        Pseudo-rows of the class distribution; 0 is maximum likelihood.
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    def __init__(
+        self,
+        blocks: list[tuple[str, ConjugateClassifier, Any]],
+        *,
+        class_prior_strength: float = 0.0,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        self.blocks = blocks
+        self.class_prior_strength = class_prior_strength
+        self.priors = priors
+
+    prior_strength = 0.0  # the blocks have their own
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        names = [name for name, _, _ in self.blocks]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"blocks must be a non-empty list of (name, model, columns) with different names; got {names}"
+            )
+        self.columns_ = [self._columns(columns, X.shape[1]) for _, _, columns in self.blocks]
+        used = np.concatenate(self.columns_)
+        if len(np.unique(used)) < len(used):
+            raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
+        self.models_ = []
+        for (name, model, _), columns in zip(self.blocks, self.columns_):
+            if not isinstance(model, ConjugateClassifier):
+                raise ValueError(f"block {name!r} must be one of the models of rcpkg.generative; got {model!r}")
+            model = clone(model)
+            if hasattr(self, "classes_"):
+                model.classes_ = self.classes_
+            if hasattr(self, "feature_names_in_"):
+                model.feature_names_in_ = self.feature_names_in_[columns]
+            model._prepare(X[:, columns])
+            self.models_.append(model)
+
+    def _columns(self, columns: Any, d: int) -> NDArray[np.intp]:
+        if isinstance(columns, slice):
+            return np.arange(d)[columns]
+        columns = np.atleast_1d(columns)
+        if columns.dtype.kind in "UO":
+            if not hasattr(self, "feature_names_in_"):
+                raise ValueError(
+                    "blocks name columns by strings, but X has no column names; pass a DataFrame or integers"
+                )
+            names = self.feature_names_in_.tolist()
+            missing = [name for name in columns if name not in names]
+            if missing:
+                raise ValueError(f"blocks name columns that X does not have: {missing}")
+            return np.array([names.index(name) for name in columns], dtype=np.intp)
+        if columns.size == 0 or columns.min() < -d or columns.max() >= d:
+            raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
+        return columns.astype(np.intp) % d
+
+    def _parts(self, X: Array | tuple) -> tuple:
+        if isinstance(X, tuple):
+            return X
+        if not hasattr(self, "models_"):
+            self._prepare(X)
+        return tuple(X[:, columns] for columns in self.columns_)
+
+    def _encode(self, X: Array) -> tuple:
+        return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
+
+    def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
+        """The statistics of each block, by its name."""
+        parts = self._parts(X)
+        return Statistics(
+            **{name: model.statistics(x, weights) for (name, _, _), model, x in zip(self.blocks, self.models_, parts)}
+        )
+
+    def parameters(self, statistics: Statistics) -> ProductParameters:
+        """The parameters of each block, and the class distribution from the counts that all blocks share."""
+        parts = list(statistics)
+        return ProductParameters(
+            self._log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
+        )
+
+    def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
+        """log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]."""
+        joint = parameters.log_prior
+        for model, x, block in zip(self.models_, self._parts(X), parameters.blocks):
+            joint = joint + model.log_joint(x, block) - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
+        return joint
+
+    def natural_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The η of each block; the class term log p(y) once, in the first block."""
+        parts = {}
+        for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks):
+            log_prior = np.zeros_like(block.log_prior) if parts else parameters.log_prior
+            parts[name] = model.natural_parameters(block._replace(log_prior=log_prior))
+        return Statistics(**parts)
+
+    def mean_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The μ of each block, with the class distribution of the product."""
+        return Statistics(
+            **{
+                name: model.mean_parameters(block._replace(log_prior=parameters.log_prior))
+                for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks)
+            }
+        )
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([model.class_log_partition(part) for model, part in zip(self.models_, natural)], axis=0)
+
+    def _blockwise(self, method: str, *statistics: Statistics) -> Statistics:
+        return Statistics(
+            **{
+                name: getattr(model, method)(*parts)
+                for (name, _, _), model, *parts in zip(self.blocks, self.models_, *statistics)
+            }
+        )
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("frozen", old, new)
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("safe_update", old, change)
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Those of the blocks, with the pseudo-rows of the block that needs most."""
+        return self._common_parameters("pooled_parameters", statistics)
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Those of the blocks, with the pseudo-rows of the block that needs most."""
+        return self._common_parameters("grand_parameters", statistics)
+
+    def _common_parameters(self, method: str, statistics: Statistics) -> tuple[ProductParameters, float]:
+        blocks, sizes = zip(*(getattr(model, method)(part) for model, part in zip(self.models_, statistics)))
+        return ProductParameters(blocks[0].log_prior, blocks), max(sizes)
+
+    def _draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
+        if unused.size:
+            raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
+        X = np.empty((len(y), self.n_features_in_))
+        for model, columns, block in zip(self.models_, self.columns_, parameters.blocks):
+            X[:, columns] = model._draw(block, y, rng)
+        return X
