@@ -282,6 +282,16 @@ class _LocalClassifier:
         self.cv_costs_ = total / len(X)
         self.n_neighbors_ = int(self.grid_[np.argmin(self.cv_costs_)])
 
+    def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
+        """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
+        check_is_fitted(self)
+        X = self._check_X(X)
+        sizes = [self._check_size(k, "sizes") for k in sizes]
+        codes = np.empty((len(X), len(sizes)), dtype=np.intp)
+        for part in _batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
+            codes[part] = self._decide(X[part], sizes, None)
+        return self.classes_[codes]
+
     def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
         """Class indices (n, len(sizes))."""
         evidence = self._evidence(Q, sizes, own)
@@ -571,7 +581,9 @@ class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
 
     _x_dtype = np.float64
     # hard decisions only, so the mixin's validation without its probabilities
-    _check_X, _check_Xy = GenerativeClassifier._check_X, GenerativeClassifier._check_Xy
+    _check_X = GenerativeClassifier._check_X
+    _check_rows = GenerativeClassifier._check_rows
+    _check_Xy = GenerativeClassifier._check_Xy
 
     def __init__(self, *, n_neighbors=5, C=1.0, grid=None, cost=None, algorithm="auto"):
         self.n_neighbors = n_neighbors
@@ -583,11 +595,7 @@ class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray:
         """Class labels, shape (n,)."""
         check_is_fitted(self)
-        X = self._check_X(X)
-        codes = np.empty(len(X), dtype=np.intp)
-        for part in _batches(len(X), self._bytes_per_query(self.n_neighbors_, 1)):
-            codes[part] = self._decide(X[part], [self.n_neighbors_], None)[:, 0]
-        return self.classes_[codes]
+        return self.predict_path(X, [self.n_neighbors_])[:, 0]
 
     def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
         _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)

@@ -324,7 +324,7 @@ def test_smoothing_cannot_change_a_decision_under_equal_row_means_of_cost():
 
 @pytest.mark.parametrize("k", [1, 3, 8])
 def test_two_classes_smoothing_moves_the_threshold(k):
-    """Class 1 wins iff alpha_1 > k t + (2 t - 1), t = C(1,0) / (C(1,0) + C(0,1)); always where C(0,1)/C(1,0) > k + 1."""
+    """Class 1 wins iff alpha_1 > k t + (2 t - 1), t = C(1,0)/(C(1,0) + C(0,1)); always where C(0,1) > (k+1) C(1,0)."""
     m = np.arange(k + 1.0)
     counts = np.column_stack([k - m, m])
     for ratio in (0.3, 2.5, k + 0.9, k + 1.1):
@@ -352,6 +352,14 @@ def test_svm_knn_where_one_error_costs_nothing():
 
 
 # ------------------------------------------------------------------------------------------- choosing k
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_predict_path_is_predict_at_every_size(estimator):
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    path = estimator(n_neighbors=1).fit(X, y).predict_path(Q, [7, 1, 20])
+    assert_array_equal(path, np.column_stack([estimator(n_neighbors=k).fit(X, y).predict(Q) for k in (7, 1, 20)]))
 
 
 @pytest.mark.parametrize("estimator", ALL)
