@@ -227,7 +227,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        inner = self.estimator.__sklearn_tags__()
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
