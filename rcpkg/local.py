@@ -462,8 +462,8 @@ class LocalNearestMeans(_PerClass, GenerativeClassifier):
 class LocalLinear(_Pooled, GenerativeClassifier):
     r"""Local linear regression of the class indicators, the "pinv" classifier (thesis2007 §6.1.1).
 
-    The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. The source has
-    no intercept, so the result depends on the origin; ``fit_intercept=True`` appends a one to every row.
+    The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. A one is appended
+    to every row: the source's formula has no intercept, but its Table 6.1 does; without, the origin matters.
     ``predict_proba`` is the weight of each class, clipped at zero and normalised; without any positive weight
     all classes are equally probable.
 
@@ -471,12 +471,12 @@ class LocalLinear(_Pooled, GenerativeClassifier):
     ----------
     n_neighbors : int or "cv", default=5
         Neighbours, of all classes together.
-    fit_intercept : bool, default=False
+    fit_intercept : bool, default=True
     grid, cost, algorithm
         As in `LocalBDA`; the default grid goes up to n - 1.
     """
 
-    def __init__(self, *, n_neighbors=5, fit_intercept=False, grid=None, cost=None, algorithm="auto"):
+    def __init__(self, *, n_neighbors=5, fit_intercept=True, grid=None, cost=None, algorithm="auto"):
         self.n_neighbors = n_neighbors
         self.fit_intercept = fit_intercept
         self.grid = grid

@@ -41,10 +41,7 @@ def test_page_has_no_raw_directive_text(html, page):
 
 def test_page_loads_nothing_from_other_hosts(html, page):
     soup = soup_of(html, page)
-    urls = [
-        tag.get("src") or tag.get("href")
-        for tag in soup.find_all(["script", "link", "img", "iframe", "source"])
-    ]
+    urls = [tag.get("src") or tag.get("href") for tag in soup.find_all(["script", "link", "img", "iframe", "source"])]
     assert [url for url in urls if url and re.match(r"(https?:)?//", url)] == []
 
 
@@ -87,11 +84,7 @@ def test_chapter_has_its_figures_and_mathematics(html, chapter):
         assert len(image["alt"].split()) >= 5
         assert figure.find("figcaption") is not None
     assert soup.select(".math"), "a chapter without mathematics"
-    labels = [
-        label
-        for label in checks.labels(notebook)
-        if label.startswith(("thm-", "prop-", "lem-", "cor-", "def-"))
-    ]
+    labels = [label for label in checks.labels(notebook) if label.startswith(("thm-", "prop-", "lem-", "cor-", "def-"))]
     assert [label for label in labels if soup.find(id=label) is None] == []
 
 
