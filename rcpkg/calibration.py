@@ -17,7 +17,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.generative import ClosedFormClassifier, Statistics, one_hot

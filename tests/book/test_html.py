@@ -98,6 +98,12 @@ def test_reference_page_has_every_public_name(html):
     assert missing == []
 
 
+def test_map_of_the_book_has_every_chapter(html, chapter):
+    entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]')
+    assert entry is not None
+    assert entry.find_parent("dt").get_text().startswith(f"{int(chapter.stem[:2])} ")
+
+
 class Visit:
     """A page opened in the browser, with what went wrong and what it asked for."""
 

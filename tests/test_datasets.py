@@ -1,0 +1,357 @@
+"""rcpkg.datasets: the registry, what each variant holds, and downloading under every kind of failure."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import datasets as bundled
+
+from rcpkg import datasets, published
+from rcpkg.__main__ import main
+from rcpkg.datasets import CorruptDataFile, DataFile, DataNotAvailable
+
+ROOT = Path(__file__).resolve().parent.parent
+needs_data = pytest.mark.skipif(
+    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
+)
+VARIANTS = datasets.table()
+
+
+# Registry -----------------------------------------------------------------------------------------
+
+
+def test_registry_is_complete():
+    assert len(datasets.names()) == 49
+    items = datasets.registry()
+    assert len({item.file for item in items}) == len(items)
+    for item in items:
+        assert item.file.startswith(f"{item.name}/")
+        assert re.fullmatch("[0-9a-f]{64}", item.sha256), item.file
+        assert re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/\S+", item.url), (
+            item.url
+        )
+        assert bool(item.transform) == bool(item.sha256_used), item.file
+        assert item.licence and item.citation and item.page, item.file
+
+
+def test_every_data_set_has_its_original_and_every_file_is_used():
+    assert VARIANTS.name[VARIANTS.variant == "original"].tolist() == datasets.names()
+    raw = datasets._variants()
+    used = {f"{name}/{file}" for name, files in zip(raw.name, raw.files) for file in re.split(r"[|+]", files)}
+    assert {item.file for item in datasets.registry()} - used == {"segment/segment.csv"}
+
+
+STATED = VARIANTS[VARIANTS.stated_in != ""]
+
+
+@pytest.mark.parametrize("row", list(STATED.itertuples()), ids=lambda row: f"{row.name}-{row.variant}")
+def test_stated_sizes_are_those_of_the_source(row):
+    """The stated n and d are the printed ones, and a variant that differs from them says why."""
+    source, number, label = (
+        row.stated_in.split(":") if row.stated_in.count(":") == 2 else (*row.stated_in.split(":"), "")
+    )
+    cells = published.table(source, number)
+    registered = datasets._variants()
+    registered = registered[(registered.name == row.name) & (registered.variant == row.variant)].iloc[0]
+    stated = (int(registered.stated_rows), int(registered.stated_features))
+    if source == "thesis2007":
+        printed = (cells.n_instances.iloc[0], cells.n_features.iloc[0])
+    else:
+        value = cells[cells.dataset == label].set_index("metric").value
+        if source == "wanbia2014":
+            printed = (value["cases"], value["attributes"] - 1)
+        else:
+            printed = (value["m_instances"], value["n_variables"])
+    assert printed == stated
+    assert stated == (row.n_rows, row.n_features) or row.note
+
+
+def test_each_tabular_set_of_the_rc_papers_has_its_variant():
+    images = {"catsvsdogs", "cifar10", "fashion mnist", "mnist", "yearbook"}
+    for variant, number in (("rc2024", "I"), ("rc2025", "2")):
+        printed = set(published.table(variant, number).dataset) - images
+        here = STATED.stated_in[STATED.variant == variant].str.split(":").str[2]
+        assert set(here) == printed
+
+
+# Content ------------------------------------------------------------------------------------------
+
+
+@needs_data
+@pytest.mark.parametrize("row", list(VARIANTS.itertuples()), ids=lambda row: f"{row.name}-{row.variant}")
+def test_load_gives_the_registered_size(row):
+    bunch = datasets.load(row.name, row.variant)
+    assert bunch.data.dtype == float
+    assert (*bunch.data.shape, len(bunch.target_names)) == (row.n_rows, row.n_features, row.n_classes)
+    assert bunch.target.shape == bunch.part.shape == (row.n_rows,)
+    assert len(bunch.feature_names) == len(bunch.nominal) == row.n_features
+    assert "Licence" in bunch.DESCR and row.citation in bunch.DESCR
+    if row.variant in ("rc2024", "rc2025"):
+        assert np.isfinite(bunch.data).all()
+
+
+@needs_data
+def test_same_numbers_as_the_sets_bundled_with_scikit_learn():
+    digits = datasets.load("optdigits")
+    test = digits.part == "test"
+    np.testing.assert_array_equal(digits.data[test], bundled.load_digits().data)
+    np.testing.assert_array_equal(digits.target[test], bundled.load_digits().target)
+    wine = datasets.load("wine")
+    np.testing.assert_allclose(wine.data, bundled.load_wine().data)
+    np.testing.assert_array_equal(wine.target - 1, bundled.load_wine().target)
+    # the UCI copy of iris differs from Fisher's table in rows 35 and 38, which scikit-learn corrects
+    changed = np.any(datasets.load("iris").data != bundled.load_iris().data, axis=1)
+    assert np.flatnonzero(changed).tolist() == [34, 37]
+
+
+@needs_data
+def test_two_copies_of_a_set_agree():
+    np.testing.assert_allclose(datasets.load("heart", "rc2024").data, datasets.load("heart").data)
+    np.testing.assert_allclose(datasets.load("satellite", "rc2025").data, datasets.load("satellite").data)
+    np.testing.assert_allclose(datasets.load("vehicle", "rc2025").data, datasets.load("vehicle").data)
+    # the first row is lost in the rc2024 form of three sets
+    np.testing.assert_allclose(datasets.load("haberman", "rc2024").data, datasets.load("haberman").data[1:])
+
+
+@needs_data
+def test_missing_values_and_categories():
+    votes = datasets.load("house_votes_84")
+    assert votes.nominal.all() and np.isnan(votes.data).any()
+    assert set(np.unique(votes.data[~np.isnan(votes.data)])) == {0.0, 1.0}
+    assert set(votes.categories[votes.feature_names[0]]) == {"n", "y"}
+    assert set(datasets.load("adult").target_names) == {"<=50K", ">50K"}
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="name must be one of abalone"):
+        datasets.load("irises")
+    with pytest.raises(ValueError, match="must be one of original, rc2024"):
+        datasets.load("iris", "rc2023")
+
+
+# Files on this machine ----------------------------------------------------------------------------
+
+CONTENT = b"1,2,a\n3,4,b\n" * 5000
+
+
+def item_for(url="http://127.0.0.1:9/file", content=CONTENT, **other):
+    return DataFile("toy", "toy/toy.data", url, hashlib.sha256(content).hexdigest(), **other)
+
+
+def put(folder, content, name="toy/toy.data"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def empty_home(tmp_path, monkeypatch):
+    """No data folder and an empty cache."""
+    monkeypatch.delenv("RCPKG_DATA", raising=False)
+    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def leftovers(folder):
+    return [path for path in folder.rglob("*") if path.is_file()] if folder.exists() else []
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_folder_named_by_the_environment_comes_first(tmp_path, empty_home, monkeypatch, compressed):
+    monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
+    put(empty_home, b"wrong")
+    if compressed:
+        put(tmp_path / "raw", gzip.compress(CONTENT), "toy/toy.data.gz")
+    else:
+        put(tmp_path / "raw", CONTENT)
+    assert datasets._content(item_for()) == CONTENT
+
+
+@pytest.mark.parametrize("content", [CONTENT[:-1], b"", CONTENT + b"x"], ids=["truncated", "empty", "longer"])
+def test_wrong_file_is_refused_with_file_both_hashes_and_remedy(tmp_path, empty_home, monkeypatch, content):
+    monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
+    path = put(tmp_path / "raw", content)
+    with pytest.raises(CorruptDataFile) as caught:
+        datasets._content(item_for())
+    message = str(caught.value)
+    assert str(path) in message and "replace it" in message
+    assert item_for().sha256 in message and hashlib.sha256(content).hexdigest() in message
+
+
+def test_truncated_gzip_is_refused(tmp_path, empty_home, monkeypatch):
+    monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
+    put(tmp_path / "raw", gzip.compress(CONTENT)[:-10], "toy/toy.data.gz")
+    with pytest.raises(CorruptDataFile, match="not a complete gzip file"):
+        datasets._content(item_for())
+
+
+def test_corrupt_cache_names_its_remedy(empty_home):
+    put(empty_home, CONTENT[:100])
+    with pytest.raises(CorruptDataFile, match="delete it to have it downloaded again"):
+        datasets._content(item_for())
+
+
+# Downloading --------------------------------------------------------------------------------------
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One address for each kind of server behaviour."""
+
+    def do_GET(self):
+        kind = self.path.strip("/")
+        self.server.requests.append(kind)
+        if kind == "404":
+            self.send_error(404)
+            return
+        body = {"wrong": b"something else", "header": b"names\n" + CONTENT}.get(kind, CONTENT)
+        self.send_response(200)
+        if kind != "truncated_unannounced":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        try:
+            if kind.startswith("truncated"):
+                self.wfile.write(body[: len(body) // 2])
+            elif kind == "stalled":
+                self.wfile.write(body[:100])
+                self.wfile.flush()
+                self.server.release.wait(20)
+            elif kind == "slow":
+                for start in range(0, len(body), len(body) // 8):
+                    self.wfile.write(body[start : start + len(body) // 8])
+                    self.wfile.flush()
+                    time.sleep(0.05)
+            else:
+                self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the client gave up, which is what some tests are about
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        httpd.requests, httpd.release = [], threading.Event()
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        httpd.url = f"http://127.0.0.1:{httpd.server_address[1]}"
+        yield httpd
+        httpd.release.set()
+        httpd.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("kind", ["good", "slow"])
+def test_download_once_then_from_the_cache(server, empty_home, kind):
+    item = item_for(f"{server.url}/{kind}")
+    assert datasets._content(item) == CONTENT
+    assert datasets._content(item) == CONTENT
+    assert server.requests == [kind]
+    assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
+
+
+def test_registered_transformation(server, empty_home):
+    served = b"names\n" + CONTENT
+    item = item_for(f"{server.url}/header", served, transform="drop_first_line")
+    item = replace(item, sha256_used=hashlib.sha256(CONTENT).hexdigest())
+    assert datasets._content(item) == CONTENT
+    assert (empty_home / "toy/toy.data").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    "kind, error, message",
+    [
+        ("truncated", DataNotAvailable, "could not be downloaded"),
+        ("truncated_unannounced", CorruptDataFile, "gave 30000 bytes"),
+        ("wrong", CorruptDataFile, "nothing was kept"),
+        ("404", DataNotAvailable, "HTTPError"),
+        ("stalled", DataNotAvailable, "could not be downloaded"),
+    ],
+)
+def test_failed_download_raises_and_leaves_nothing(server, empty_home, kind, error, message):
+    with pytest.raises(error, match=message):
+        datasets.download(item_for(f"{server.url}/{kind}"), empty_home, timeout=0.3)
+    assert leftovers(empty_home) == []
+    assert list(empty_home.iterdir()) == []
+
+
+def test_neither_network_nor_data_is_one_clear_sentence(empty_home):
+    with pytest.raises(DataNotAvailable) as caught:
+        datasets._content(item_for())
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in ("toy", "not on this machine", "python -m rcpkg fetch toy", "RCPKG_DATA"):
+        assert part in message
+
+
+def start_download(item, cache):
+    code = (
+        "import json, sys\nfrom pathlib import Path\nfrom rcpkg.datasets import DataFile, download\n"
+        "download(DataFile(**json.loads(sys.argv[1])), Path(sys.argv[2]))"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, json.dumps(asdict(item)), str(cache)],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_stopped_download_leaves_nothing_to_be_mistaken_for_the_file(server, empty_home, how):
+    process = start_download(item_for(f"{server.url}/stalled"), empty_home)
+    deadline = time.monotonic() + 60
+    while not server.requests and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(how)
+    assert process.wait(60) != 0
+    assert not (empty_home / "toy").exists()
+    if how == signal.SIGINT:
+        assert list(empty_home.iterdir()) == []
+    for folder in empty_home.iterdir():
+        os.utime(folder, (0, 0))
+    assert datasets._content(item_for(f"{server.url}/good")) == CONTENT
+    assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
+    assert [path.name for path in empty_home.iterdir()] == ["toy"]
+
+
+def test_concurrent_loads_in_threads_and_processes(server, empty_home):
+    item = item_for(f"{server.url}/slow")
+    processes = [start_download(item, empty_home) for _ in range(2)]
+    with ThreadPoolExecutor(8) as pool:
+        loads = [pool.submit(datasets._content, item) for _ in range(16)]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [load.result() for load in loads] == [CONTENT] * 16
+    assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
+
+
+def test_fetch_from_the_command_line(server, empty_home, monkeypatch, capsys):
+    monkeypatch.setattr(datasets, "registry", lambda: (item_for(f"{server.url}/good"),))
+    assert main(["fetch", "toy"]) == 0
+    captured = capsys.readouterr()
+    assert "toy" in captured.out and "100%" in captured.err
+    assert datasets._content(item_for()) == CONTENT
+    assert main(["fetch", "other"]) == 2
+    assert "must be one of toy" in capsys.readouterr().err
+
+
+def test_fetch_without_network_ends_with_one_sentence(empty_home, monkeypatch, capsys):
+    monkeypatch.setattr(datasets, "registry", lambda: (item_for(),))
+    assert main(["fetch"]) == 1
+    error = [line for line in capsys.readouterr().err.splitlines() if "could not be downloaded" in line]
+    assert len(error) == 1 and "Traceback" not in error[0]
