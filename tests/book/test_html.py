@@ -98,6 +98,13 @@ def test_reference_page_has_every_public_name(html):
     assert missing == []
 
 
+def test_chapter_is_numbered_by_its_file_name(html, chapter):
+    number = int(chapter.stem[:2])
+    soup = soup_of(html, f"chapters/{chapter.stem}")
+    headings = [heading.find("span", class_="section-number").get_text() for heading in soup.select("h1, h2")[:2]]
+    assert [heading.strip() for heading in headings] == [f"{number}.", f"{number}.1."]
+
+
 def test_map_of_the_book_has_every_chapter(html, chapter):
     entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]')
     assert entry is not None
