@@ -19,6 +19,7 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
@@ -27,17 +28,22 @@ __all__ = [
     "LDA",
     "QDA",
     "RDA",
+    "SVMKNN",
     "TM",
     "BayesianQDA",
     "BernoulliNB",
     "BregmanClustering",
     "BregmanDivergence",
+    "BregmanKNN",
     "CategoricalNB",
     "ClosedFormClassifier",
     "DiscriminativeFrequencyEstimate",
     "GaussianNB",
     "GenerativeClassifier",
     "InvalidStatistics",
+    "LocalBDA",
+    "LocalLinear",
+    "LocalNearestMeans",
     "MultinomialNB",
     "NearestMeans",
     "PredictiveNotDefined",
