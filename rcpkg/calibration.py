@@ -17,7 +17,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.generative import ClosedFormClassifier, Statistics, one_hot
@@ -227,7 +227,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags = self.estimator.__sklearn_tags__().input_tags
+        inner = self.estimator.__sklearn_tags__()
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

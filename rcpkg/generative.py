@@ -259,18 +259,28 @@ class ConjugateClassifier(ClosedFormClassifier):
 
     def _log_prior(self, count: Array) -> Array:
         """Log class probabilities; refuses classes without positive weight."""
-        if not np.all(count > 0):
-            y = int(np.argmin(count))
+        smoothed = count + self._class_pseudo_rows(len(count))
+        if not np.all(smoothed > 0):
+            y = int(np.argmin(smoothed))
             raise InvalidStatistics(
-                f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "
+                f"{self._class_name(y)} has weight {smoothed[y]:.6g}; each class needs a positive one: "
                 "give it rows, or take it out"
             )
         priors = check_priors(self.priors, len(count))
         if priors is None:
-            strength = self.prior_strength if self.class_prior_strength is None else self.class_prior_strength
-            priors = (count + strength / len(count)) / (count.sum() + strength)
+            priors = smoothed / smoothed.sum()
         with np.errstate(divide="ignore"):
             return np.log(priors)
+
+    def _class_pseudo_rows(self, r: int) -> float:
+        """Pseudo-rows m₀/r of each class."""
+        return (self.prior_strength if self.class_prior_strength is None else self.class_prior_strength) / r
+
+    def _safe_class_counts(self, old: Array, change: Array) -> Array:
+        """Class counts after a change: dampened, with the total that the change asks for."""
+        pseudo = self._class_pseudo_rows(len(old))
+        smoothed = _safe_counts(old + pseudo, change)
+        return smoothed * ((old + pseudo + change).sum() / smoothed.sum()) - pseudo
 
 
 def _dampened(ratio: Array) -> Array:
@@ -287,16 +297,6 @@ def _uniform(log_prior: Array) -> Array:
     return np.full_like(log_prior, -np.log(len(log_prior)))
 
 
-def _clip_counts(cells: Array, total: float, name: Callable[[tuple], str]) -> Array:
-    """Counts with rounding errors below zero set to zero; truly negative ones are refused by name."""
-    lowest = cells.min(initial=0.0)
-    if lowest >= 0:
-        return cells
-    if lowest < -1e-12 * total:
-        raise InvalidStatistics(f"negative count {lowest:.6g} of {name(np.unravel_index(cells.argmin(), cells.shape))}")
-    return np.maximum(cells, 0.0)
-
-
 class CategoricalParameters(NamedTuple):
     """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side."""
 
@@ -307,11 +307,28 @@ class CategoricalParameters(NamedTuple):
 class _CountModel(ConjugateClassifier):
     """What the models with counts for statistics share."""
 
+    def _pseudo_rows(self, n_cells: int) -> Array | float:
+        """Pseudo-rows of each of the cells of a class."""
+        raise NotImplementedError
+
+    def _cell_name(self, cell: tuple) -> str:
+        raise NotImplementedError
+
+    def _smoothed(self, s: Statistics) -> Array:
+        """Cell counts with their pseudo-rows; rounding errors below zero are set to zero, negative counts refused."""
+        cells = s.cells + self._pseudo_rows(s.cells.shape[1])
+        lowest = cells.min(initial=0.0)
+        if lowest < -1e-12 * np.abs(s.cells).sum():
+            name = self._cell_name(np.unravel_index(cells.argmin(), cells.shape))
+            raise InvalidStatistics(f"negative count {lowest:.6g} of {name}")
+        return np.maximum(cells, 0.0)
+
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Each count that would turn negative keeps its value; the parameter map normalises what results."""
+        class_rows = self._class_pseudo_rows(len(old.count))
         return Statistics(
-            count=np.where(new.count > 0, new.count, old.count),
-            cells=np.where(new.cells >= 0, new.cells, old.cells),
+            count=np.where(new.count + class_rows > 0, new.count, old.count),
+            cells=np.where(new.cells + self._pseudo_rows(new.cells.shape[1]) >= 0, new.cells, old.cells),
         )
 
     def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
@@ -374,12 +391,12 @@ class CategoricalNB(_CountModel):
 
     def _codes(self, X: Array) -> NDArray[np.intp]:
         codes = X.astype(np.intp)
-        for bad, fault in (codes != X, "values that are not integers"), (codes < 0, "negative values"):
+        for bad, fault in (codes < 0, "Negative values in data"), (codes != X, "Values that are not integers"):
             if bad.any():
                 j = int(np.argmax(bad.any(axis=0)))
                 raise ValueError(
-                    f"{self._feature_name(j)} holds {fault}; categories must be coded 0, 1, 2, …: "
-                    "see sklearn.preprocessing.OrdinalEncoder or KBinsDiscretizer"
+                    f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, … "
+                    "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing do so)"
                 )
         return codes
 
@@ -416,14 +433,16 @@ class CategoricalNB(_CountModel):
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each feature normalised over its own states."""
         log_prior = self._log_prior(statistics.count)
-        cells = _clip_counts(statistics.cells, statistics.count.sum(), self._cell_name)
-        cells = cells + np.repeat(self.prior_strength / self.n_states_, self.n_states_)
+        cells = self._smoothed(statistics)
         total = np.add.reduceat(cells, self._starts, axis=1)
         if np.any(total <= 0):
             y, j = np.argwhere(total <= 0)[0]
             raise InvalidStatistics(f"no weight is left on {self._feature_name(j)} in {self._class_name(y)}")
         with np.errstate(divide="ignore"):
             return CategoricalParameters(log_prior, np.log(cells / np.repeat(total, self.n_states_, axis=1)))
+
+    def _pseudo_rows(self, n_cells: int) -> Array:
+        return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
 
     def _cell_name(self, cell: tuple) -> str:
         y, column = cell
@@ -441,12 +460,14 @@ class CategoricalNB(_CountModel):
         return joint
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts increase by addition, decrease by a factor, and are rescaled to their old totals and to each other."""
-        count = _safe_counts(old.count, change.count)
-        count *= (old.count.sum() + change.count.sum()) / count.sum()
-        cells = _safe_counts(old.cells, change.cells)
-        total = np.add.reduceat(cells, self._starts, axis=1)
-        return Statistics(count=count, cells=cells * np.repeat(count[:, None] / total, self.n_states_, axis=1))
+        """Counts increase by addition and decrease by a factor; each feature then takes on its total."""
+        pseudo = self._pseudo_rows(old.cells.shape[1])
+        cells = _safe_counts(old.cells + pseudo, change.cells)
+        total, old_total, change_of_total = (
+            np.add.reduceat(part, self._starts, axis=1) for part in (cells, old.cells + pseudo, change.cells)
+        )
+        scale = np.repeat(_safe_counts(old_total, change_of_total) / total, self.n_states_, axis=1)
+        return Statistics(count=self._safe_class_counts(old.count, change.count), cells=cells * scale - pseudo)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and one distribution of each feature for all classes; r pseudo-rows."""
@@ -494,7 +515,9 @@ class BernoulliNB(CategoricalNB):
         self.binarize = binarize
 
     def __sklearn_tags__(self):
-        return ConjugateClassifier.__sklearn_tags__(self)
+        tags = ConjugateClassifier.__sklearn_tags__(self)
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
+        return tags
 
     def _prepare(self, X: Array) -> None:
         ConjugateClassifier._prepare(self, X)
@@ -524,6 +547,7 @@ class MultinomialNB(_CountModel):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
         return tags
 
     def _prepare(self, X: Array) -> None:
@@ -534,7 +558,7 @@ class MultinomialNB(_CountModel):
     def _check_counts(self, X: Array) -> None:
         if X.min() < 0:
             j = int(np.argmin(X.min(axis=0)))
-            raise ValueError(f"Negative values in {self._feature_name(j)} of X; MultinomialNB needs counts >= 0")
+            raise ValueError(f"Negative values in data: {self._feature_name(j)}; MultinomialNB needs counts >= 0")
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Class counts (r,) and summed counts (r, d)."""
@@ -543,13 +567,15 @@ class MultinomialNB(_CountModel):
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies over the d features."""
         log_prior = self._log_prior(statistics.count)
-        cells = _clip_counts(statistics.cells, np.abs(statistics.cells).sum(), self._cell_name)
-        cells = cells + self.prior_strength / cells.shape[1]
+        cells = self._smoothed(statistics)
         total = cells.sum(axis=1, keepdims=True)
         if np.any(total <= 0):
             raise InvalidStatistics(f"{self._class_name(int(np.argmin(total)))} holds no counts at all")
         with np.errstate(divide="ignore"):
             return CategoricalParameters(log_prior, np.log(cells / total))
+
+    def _pseudo_rows(self, n_cells: int) -> float:
+        return self.prior_strength / n_cells
 
     def _cell_name(self, cell: tuple) -> str:
         return f"{self._feature_name(cell[1])} in {self._class_name(cell[0])}"
@@ -564,10 +590,10 @@ class MultinomialNB(_CountModel):
         return joint
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts increase by addition and decrease by a factor; the class counts keep their total."""
-        count = _safe_counts(old.count, change.count)
-        count *= (old.count.sum() + change.count.sum()) / count.sum()
-        return Statistics(count=count, cells=_safe_counts(old.cells, change.cells))
+        """Counts increase by addition and decrease by a factor; the class counts take on their total."""
+        pseudo = self._pseudo_rows(old.cells.shape[1])
+        cells = _safe_counts(old.cells + pseudo, change.cells) - pseudo
+        return Statistics(count=self._safe_class_counts(old.count, change.count), cells=cells)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and one distribution of words for all classes; r pseudo-rows."""
@@ -639,7 +665,7 @@ class _Gaussian(ConjugateClassifier):
         """Whitening factors A, and for each covariance whether it is positive definite beyond rounding."""
         raise NotImplementedError
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         """Size of the pooled and grand targets: as many rows as make their statistics interior."""
         raise NotImplementedError
 
@@ -671,6 +697,12 @@ class _Gaussian(ConjugateClassifier):
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
+        if not np.all(statistics.count > 0):
+            y = int(np.argmin(statistics.count))
+            raise InvalidStatistics(
+                f"{self._class_name(y)} has weight {statistics.count[y]:.6g}, too little for a mean: give it rows, or "
+                "take it out"
+            )
         log_prior = self._log_prior(statistics.count)
         m, prior = self.prior_strength, self._prior_covariance(statistics.first.shape[1])
         mean = (m * (np.asarray(self.prior_mean) - self._origin) + statistics.first) / (m + statistics.count)[:, None]
@@ -741,7 +773,7 @@ class _Gaussian(ConjugateClassifier):
         m, prior = self.prior_strength, self._prior_covariance(old.first.shape[1])
         mean, scatter, weight = self._moments(old)
         count = _safe_counts(old.count, change.count)
-        count *= (old.count.sum() + change.count.sum()) / count.sum()
+        count *= (old.count + change.count).sum() / count.sum()
         shift = change.first - mean * change.count[:, None]
         about_mean = self._outer(mean, shift) + self._outer(change.first, mean)
         trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / count[:, None]))
@@ -773,7 +805,7 @@ class _Gaussian(ConjugateClassifier):
         whitener, definite = self._whiten(covariance)
         if not definite.all():
             raise InvalidStatistics("the pooled covariance is singular: it cannot be a target; drop collinear features")
-        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._pseudo_rows(r, d)
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared."""
@@ -804,7 +836,7 @@ class _FullGaussian(_Gaussian):
     def _diagonal(self, covariance: Array) -> Array:
         return covariance.diagonal(axis1=-2, axis2=-1)
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         return float(r * (d + 1))
 
     def _prior_covariance(self, d: int) -> Array:
@@ -970,7 +1002,7 @@ class _DiagonalGaussian(_Gaussian):
     def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
         return 1 / np.sqrt(covariance), np.atleast_1d((covariance > 0).all(axis=-1))
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         return float(2 * r)
 
     def _dampen(self, trial: Array, old: Array) -> Array:

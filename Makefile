@@ -1,0 +1,60 @@
+# Everything a reader or a contributor does; `make` alone lists it.
+PYTHON ?= python3
+JOBS ?= 2
+EXECUTE ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+CHAPTERS = $(sort $(wildcard chapters/*.ipynb))
+
+.DEFAULT_GOAL := help
+.PHONY: help book test bench experiments notebooks lint lock clean distclean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.13), JOBS=4 the processes of the tests."
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "error: '$(PYTHON)' is not Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
+	@rm -rf _build/html
+	EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
+	@echo "The book is at $(CURDIR)/_build/html/index.html"
+
+test: $(READY) lint  ## run all tests, then every chapter against its stored outputs
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
+	  --nbval --nbval-current-env --nbval-cell-timeout=120 chapters
+
+lint: $(READY)  ## check the code style
+	$(BIN)/ruff check .
+
+bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks \
+	  --override-ini addopts=--strict-markers --benchmark-only -s
+
+experiments: $(READY)  ## recompute the results tables (resumable; hours)
+	@test -f rcpkg/__main__.py || { echo "error: this version of rcpkg has no experiments to run yet" >&2; exit 1; }
+	$(BIN)/python -m rcpkg run
+
+notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
+	$(BIN)/python book/_tools/notebooks.py $(CHAPTERS)
+
+lock: $(READY)  ## resolve pyproject.toml anew into requirements.txt, with hashes
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
+	  --no-header --no-emit-index-url --upgrade pyproject.toml -o requirements.txt
+
+clean:  ## remove what was built
+	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+distclean: clean  ## remove the virtual environment too
+	rm -rf $(VENV)

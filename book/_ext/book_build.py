@@ -1,0 +1,59 @@
+"""What this book asks of Sphinx beyond its extensions: execution on demand, chapter numbers, local MathJax."""
+
+import os
+import re
+import shutil
+from importlib.metadata import files
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
+
+CHAPTER = re.compile(r"chapters/(\d\d)_")
+MATHJAX = re.compile(
+    r"/mathjax/(tex-chtml\.js|(input/tex/extensions|output/chtml/fonts)/.+|ui/(menu|safe|lazy)\.js)$"
+)
+
+
+def execute_on_demand(app: Sphinx, config) -> None:
+    """Run every chapter when the environment variable EXECUTE is set, whatever _config.yml says."""
+    if os.environ.get("EXECUTE"):
+        config.nb_execution_mode = "force"
+
+
+def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
+    """Number a chapter by its file name, so that ``04_…`` is chapter 4 before chapters 1 to 3 are written."""
+    rewritten = usual_section_numbers(self, env)
+    for docname, numbers in env.toc_secnumbers.items():
+        if match := CHAPTER.match(docname):
+            chapter = int(match[1])
+            env.toc_secnumbers[docname] = {a: (chapter, *n[1:]) for a, n in numbers.items()}
+            for node in (env.titles[docname], *env.tocs[docname].findall(nodes.reference)):
+                if node.get("secnumber"):
+                    node["secnumber"] = [chapter, *node["secnumber"][1:]]
+    return rewritten
+
+
+def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
+    """Copy what MathJax needs for TeX to HTML (a tenth of it) out of the package sphinx-mathjax-offline."""
+    if exception is None and app.builder.format == "html":
+        for file in files("sphinx-mathjax-offline"):
+            if MATHJAX.search(file.as_posix()):
+                target = Path(app.outdir, "_static", file.as_posix().split("/static/")[1])
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file.locate(), target)
+
+
+usual_section_numbers = TocTreeCollectorWithStyles.assign_section_numbers
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    TocTreeCollectorWithStyles.assign_section_numbers = assign_section_numbers
+    app.config.mathjax_path = "mathjax/tex-chtml.js"
+    # Jupyter Book always sets this value of sphinx_comments, which we leave out
+    app.add_config_value("comments_config", {}, "html")
+    app.connect("config-inited", execute_on_demand)
+    app.connect("build-finished", copy_mathjax)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

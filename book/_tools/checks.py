@@ -1,0 +1,304 @@
+"""The rules that every chapter keeps, each a function of a notebook that returns the violations it finds."""
+
+import ast
+import builtins
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from nbformat import NotebookNode
+
+MAX_BYTES = 1_000_000
+STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
+FOLDED = {"hide-cell", "hide-input", "remove-input"}
+BANNED_CODE = {
+    r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
+    r"^\s*[!%]\s*pip\b": "installs packages",
+    r"\brcParams\b": "sets rcParams; rcpkg.plotting.use_style() has the style",
+    r"NBVAL_|warnings\.(?:simplefilter|filterwarnings)": "switches a check off",
+}
+OPTIONS = r"(?P<options>(?:[ \t]*:[\w-]+:[^\n]*\n)*)"
+BLOCK = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(?P<kind>\w+)\}[^\n]*\n" + OPTIONS, re.MULTILINE)
+EXERCISE = re.compile(r"\{exercise(?:-start)?\}[^\n]*\n" + OPTIONS)
+SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(?P<label>\S+)[ \t]*\n" + OPTIONS)
+LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
+FENCED = re.compile(r"^[ \t]*(`{3,})(?!\{)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
+NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+FILE = re.compile(r"LICENSE|Makefile|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
+
+
+def tags(cell: NotebookNode) -> list[str]:
+    return cell.metadata.get("tags", [])
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook: NotebookNode) -> str:
+    """All text cells, one after the other, without literal code blocks."""
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return FENCED.sub("", "\n\n".join(texts))
+
+
+def execution(notebook: NotebookNode) -> list[str]:
+    """Run from top to bottom in one go, without an error and with nothing on stderr."""
+    problems = []
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        if cell.execution_count != number:
+            problems.append(
+                f"{cell.id}: execution count {cell.execution_count}, not {number}: make notebooks"
+            )
+        for output in cell.outputs:
+            if output.output_type == "error":
+                problems.append(f"{cell.id}: raises {output.ename}")
+            elif output.output_type == "stream" and output.name == "stderr":
+                problems.append(f"{cell.id}: writes to stderr: {output.text[:80]!r}")
+    return problems
+
+
+def figures(notebook: NotebookNode) -> list[str]:
+    """A figure has a name, a caption, an alternative text, and a digest of its data in the next code cell."""
+    problems = []
+    cells = code_cells(notebook)
+    names = [name for cell in cells if (name := figure_name(cell))]
+    problems += [f"two figures are named {name}" for name in sorted({n for n in names if names.count(n) > 1})]
+    for position, cell in enumerate(cells):
+        images = [out for out in cell.outputs if any(m.startswith("image/") for m in out.get("data", ()))]
+        options = cell.metadata.get("mystnb", {})
+        if not images and "figure" not in options:
+            continue
+        if len(images) != 1:
+            problems.append(f"{cell.id}: {len(images)} images; a figure cell shows one")
+        figure, image = options.get("figure", {}), options.get("image", {})
+        if not str(figure.get("name", "")).startswith("fig-"):
+            problems.append(f"{cell.id}: figure without a name fig-…")
+        if len(figure.get("caption", "").split()) < 5:
+            problems.append(f"{cell.id}: figure without a caption that can stand alone")
+        if len(image.get("alt", "").split()) < 5:
+            problems.append(f"{cell.id}: figure without an alternative text that says what is seen")
+        follower = cells[position + 1] if position + 1 < len(cells) else None
+        if follower is None or not is_digest(follower):
+            problems.append(
+                f"{cell.id}: the next code cell must be folded and print the digest of the figure"
+            )
+    return problems
+
+
+def figure_name(cell: NotebookNode) -> str | None:
+    return cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
+
+
+def is_digest(cell: NotebookNode) -> bool:
+    printed = any(out.output_type == "stream" and out.text.strip() for out in cell.outputs)
+    return bool(FOLDED & set(tags(cell))) and re.search(r"\bdigest\(", cell.source) is not None and printed
+
+
+def statements(notebook: NotebookNode) -> list[str]:
+    """A theorem has a label, a proof before the next theorem, and later a cell tagged check:<label> that asserts."""
+    problems = []
+    open_statement: str | None = None
+    pending: dict[str, str] = {}
+
+    def close() -> None:
+        if open_statement is not None:
+            problems.append(f"{open_statement}: no proof before the next statement")
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for block in BLOCK.finditer(cell.source):
+                kind = block[1]
+                if kind == "proof":
+                    open_statement = None
+                elif kind in STATEMENTS:
+                    close()
+                    label = LABEL.search(block["options"])
+                    if label is None:
+                        problems.append(f"{cell.id}: a {kind} without a label")
+                        open_statement = None
+                    else:
+                        open_statement = label[1]
+                        pending[label[1]] = kind
+        elif cell.cell_type == "code":
+            for tag in tags(cell):
+                if tag.startswith("check:"):
+                    label = tag.removeprefix("check:")
+                    if not asserts(cell.source):
+                        problems.append(f"{cell.id}: tagged {tag} and asserts nothing")
+                    elif label in pending:
+                        del pending[label]
+                    elif label not in labels(notebook):
+                        problems.append(f"{cell.id}: tagged {tag}, but nothing here is labelled {label}")
+    close()
+    problems += [
+        f"the {kind} {label} has no later cell tagged check:{label}" for label, kind in pending.items()
+    ]
+    return problems
+
+
+def asserts(source: str) -> bool:
+    """Whether the code has an assertion that depends on something: a constant cannot fail."""
+    for node in ast.walk(ast.parse(plain_python(source))):
+        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
+            return True
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and ast.unparse(node.func).split(".")[-1].startswith("assert_")
+        ):
+            return True
+    return False
+
+
+def plain_python(source: str) -> str:
+    """The source without the lines that only IPython understands."""
+    return re.sub(r"^[ \t]*[%!].*$", "", source, flags=re.MULTILINE)
+
+
+def labels(notebook: NotebookNode) -> set[str]:
+    text = prose(notebook)
+    return set(LABEL.findall(text)) | set(re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE))
+
+
+def shape(notebook: NotebookNode) -> list[str]:
+    """A chapter opens with label and title, poses 3 to 6 exercises with folded solutions, ends with a take-away."""
+    problems = []
+    text = prose(notebook)
+    if not re.match(r"\(ch-[\w-]+\)=\n# \S", notebook.cells[0].source):
+        problems.append("the first cell must open with (ch-…)= and the title")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    if not headings or not headings[-1].startswith("Take-away"):
+        problems.append("the last section must be '## Take-away'")
+    exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
+    solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
+    if not 3 <= len(exercises) <= 6:
+        problems.append(f"{len(exercises)} exercises; a chapter has 3 to 6")
+    if set(exercises) != set(solutions):
+        problems.append("exercises and solutions do not match by label")
+    problems += [
+        f"the solution of {label} is not folded" for label, o in solutions.items() if "dropdown" not in o
+    ]
+    for cell in code_cells(notebook):
+        for pattern, why in BANNED_CODE.items():
+            if re.search(pattern, cell.source, re.MULTILINE):
+                problems.append(f"{cell.id}: {why}")
+    return problems
+
+
+def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
+    """Every public symbol named in prose exists.
+
+    The convention: inline code that begins with ``rcpkg.`` is a dotted path that must resolve. Inline code that is
+    a capitalised name, alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``, ``QDA.fit``), must
+    be public in rcpkg or a name of scikit-learn, pandas, Python or the chapter's own code; attributes and keywords
+    of ours must exist too. Other inline code (parameters, expressions, files) is not looked at.
+    """
+    problems = []
+    for span in SPAN.findall(FENCED.sub("", text)):
+        match = NAME.match(span)
+        if match is None or FILE.fullmatch(span):
+            continue
+        path, rest = match[0], span[match.end() :]
+        head = path.split(".")[0]
+        if head == "rcpkg":
+            found, value = resolve(path)
+        elif re.fullmatch(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*", head) and (rest == "" or rest.startswith("(")):
+            if head in also_known:
+                continue
+            if head not in public_names():
+                if foreign(head) is None:
+                    problems.append(f"`{span}`: no {head} in rcpkg, scikit-learn, pandas or this chapter")
+                continue
+            found, value = resolve("rcpkg." + path)
+        else:
+            continue
+        if not found:
+            problems.append(f"`{span}` does not exist")
+        elif rest.startswith("("):
+            problems += [f"`{span}`: {problem}" for problem in call_problems(value, rest)]
+    return problems
+
+
+def resolve(path: str) -> tuple[bool, object]:
+    """Whether a dotted path that starts with a module leads somewhere (attributes set in methods count), and where."""
+    parts = path.split(".")
+    value: object = importlib.import_module(parts[0])
+    for position, part in enumerate(parts[1:], start=1):
+        if hasattr(value, part):
+            value = getattr(value, part)
+        elif inspect.ismodule(value):
+            try:
+                value = importlib.import_module(".".join(parts[: position + 1]))
+            except ImportError:
+                return False, None
+        elif inspect.isclass(value) and any(f"self.{part} =" in source(base) for base in value.__mro__):
+            value = None
+        else:
+            return False, None
+    return True, value
+
+
+def source(value: type) -> str:
+    try:
+        return inspect.getsource(value)
+    except (OSError, TypeError):
+        return ""
+
+
+def call_problems(function: object, call: str) -> Iterator[str]:
+    """Keywords of a call, as written in prose, that the function does not have."""
+    try:
+        node = ast.parse("f" + call, mode="eval").body
+        parameters = inspect.signature(function).parameters if callable(function) else {}
+    except (SyntaxError, ValueError):
+        return
+    if isinstance(node, ast.Call) and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for keyword in node.keywords:
+            if keyword.arg and keyword.arg not in parameters:
+                yield f"no parameter {keyword.arg}"
+
+
+@cache
+def public_names() -> frozenset[str]:
+    return frozenset(importlib.import_module("rcpkg").__all__)
+
+
+def foreign(name: str) -> object | None:
+    """The object of that name in Python, pandas or scikit-learn."""
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    pandas = importlib.import_module("pandas")
+    return getattr(pandas, name, None) or sklearn_names().get(name)
+
+
+@cache
+def sklearn_names() -> dict[str, object]:
+    from sklearn.utils.discovery import all_displays, all_estimators, all_functions
+
+    return dict([*all_estimators(), *all_displays(), *all_functions()])
+
+
+def own_names(notebook: NotebookNode) -> frozenset[str]:
+    """Names that the chapter's code defines or imports."""
+    names: set[str] = set()
+    for cell in code_cells(notebook):
+        for node in ast.walk(ast.parse(plain_python(cell.source))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                names.add(node.name)
+            elif isinstance(node, ast.alias):
+                names.add((node.asname or node.name).split(".")[0])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    return frozenset(names)
+
+
+def named_symbols(notebook: NotebookNode) -> list[str]:
+    return symbols(prose(notebook), own_names(notebook))
+
+
+RULES: dict[str, Callable[[NotebookNode], list[str]]] = {
+    rule.__name__: rule for rule in (execution, figures, statements, shape, named_symbols)
+}

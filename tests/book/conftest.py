@@ -1,0 +1,60 @@
+"""What the book's own checks share: where things are, the chapters, and the book built once from stored outputs."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
+
+
+def pytest_generate_tests(metafunc):
+    """A test with the argument `chapter` runs on each chapter, one with `page` on each page of the book."""
+    if "chapter" in metafunc.fixturenames:
+        metafunc.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
+    if "page" in metafunc.fixturenames:
+        metafunc.parametrize("page", pages(), ids=lambda name: Path(name).name, scope="module")
+
+
+def pages() -> list[str]:
+    """The pages of the table of contents, as document names."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+
+
+@pytest.fixture
+def notebook(chapter):
+    return nbformat.read(chapter, as_version=4)
+
+
+@pytest.fixture(scope="session")
+def html(tmp_path_factory) -> Path:
+    """The folder of the rendered book, built from the stored outputs with warnings as errors."""
+    target = tmp_path_factory.mktemp("book")
+    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    options = ["--all", "-W", "-n", "--keep-going", "-q", "--path-output", str(target)]
+    built = subprocess.run([*jupyter_book, "build", str(ROOT), *options], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
+    return target / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium of the system."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    executable = next((path for name in names if (path := shutil.which(name))), None)
+    if executable is None:
+        pytest.skip(
+            "no Chromium on this machine: install Debian's package chromium to run the browser checks"
+        )
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()

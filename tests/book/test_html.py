@@ -1,0 +1,187 @@
+"""The rendered book: complete, self-contained, legible in light and dark, wide and narrow, and accessible."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlparse
+
+import checks
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from bs4 import BeautifulSoup
+from conftest import ROOT
+from playwright.sync_api import Browser, Page
+
+import rcpkg
+
+RAW = re.compile(
+    r":{3,}\s*\{|`{3}\{|\{(?:prf:)?(?:ref|numref|eq|doc|cite(?::\w+)?|glue(?::\w+)?)\}|^\s*:label:|\$\$",
+    re.MULTILINE,
+)
+
+# Serious findings of axe-core in markup that is not ours: (rule, part of the selector) and whose it is.
+FOREIGN_FINDINGS = {
+    (
+        "aria-required-children",
+        ".citation-list",
+    ): "docutils gives bibliography entries a role that lists do not allow",
+}
+
+
+def soup_of(html: Path, page: str) -> BeautifulSoup:
+    return BeautifulSoup((html / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def test_page_has_no_raw_directive_text(html, page):
+    article = soup_of(html, page).find("article")
+    for literal in article.find_all(["pre", "code", "script", "style"]) + article.select(".math"):
+        literal.decompose()
+    assert RAW.findall(article.get_text()) == []
+
+
+def test_page_loads_nothing_from_other_hosts(html, page):
+    soup = soup_of(html, page)
+    urls = [
+        tag.get("src") or tag.get("href")
+        for tag in soup.find_all(["script", "link", "img", "iframe", "source"])
+    ]
+    assert [url for url in urls if url and re.match(r"(https?:)?//", url)] == []
+
+
+def test_style_sheets_load_nothing_from_other_hosts(html):
+    offending = [
+        str(path.relative_to(html))
+        for path in html.rglob("*.css")
+        if re.search(r"(@import\s*|url\()\s*['\"]?(https?:)?//", path.read_text(encoding="utf-8"))
+    ]
+    assert offending == []
+
+
+def test_links_within_the_book_have_targets(html, page):
+    broken = []
+    soup = soup_of(html, page)
+    for link in soup.find_all("a", href=True):
+        url, fragment = urldefrag(link["href"])
+        if urlparse(url).scheme:
+            continue
+        target = (html / page).parent / unquote(url) if url else html / f"{page}.html"
+        if not target.exists():
+            broken.append(link["href"])
+        elif fragment and target.suffix == ".html":
+            other = soup if not url else BeautifulSoup(target.read_text(encoding="utf-8"), "html.parser")
+            if other.find(id=unquote(fragment)) is None and not fragment.startswith(("L-", "__")):
+                broken.append(link["href"])
+    assert broken == []
+
+
+def test_chapter_has_its_figures_and_mathematics(html, chapter):
+    notebook = nbformat.read(chapter, as_version=4)
+    page = f"chapters/{chapter.stem}"
+    soup = soup_of(html, page)
+    names = [name for cell in checks.code_cells(notebook) if (name := checks.figure_name(cell))]
+    for name in names:
+        figure = soup.find(id=name)
+        assert figure is not None, name
+        image = figure.find("img")
+        assert ((html / page).parent / image["src"]).stat().st_size > 1000
+        assert len(image["alt"].split()) >= 5
+        assert figure.find("figcaption") is not None
+    assert soup.select(".math"), "a chapter without mathematics"
+    labels = [
+        label
+        for label in checks.labels(notebook)
+        if label.startswith(("thm-", "prop-", "lem-", "cor-", "def-"))
+    ]
+    assert [label for label in labels if soup.find(id=label) is None] == []
+
+
+def test_reference_page_has_every_public_name(html):
+    page = (html / "book" / "api.html").read_text(encoding="utf-8")
+    missing = [
+        name
+        for name in rcpkg.__all__
+        if not name.startswith("__") and f'id="rcpkg.{name}"' not in page and f'.{name}">' not in page
+    ]
+    assert missing == []
+
+
+class Visit:
+    """A page opened in the browser, with what went wrong and what it asked for."""
+
+    def __init__(self, browser: Browser, url: str):
+        self.page = browser.new_page(viewport={"width": 1300, "height": 900}, color_scheme="light")
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(url)
+        self.page.add_style_tag(content="*, ::before, ::after { transition: none !important; }")
+        self.page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
+
+    def show(self, *, width: int = 1300, dark: bool = False) -> Page:
+        self.page.set_viewport_size({"width": width, "height": 900})
+        theme = "dark" if dark else "light"
+        self.page.emulate_media(color_scheme=theme)
+        self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def visit(browser, html, page):
+    visit = Visit(browser, (html / f"{page}.html").as_uri())
+    yield visit
+    visit.page.close()
+
+
+def test_page_runs_without_errors_and_without_the_network(visit):
+    assert visit.errors == []
+    assert [url for url in visit.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_mathematics_is_rendered(visit):
+    page = visit.show()
+    assert page.locator("article mjx-container").count() >= page.locator("article .math").count()
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+
+
+def test_images_are_shown(visit):
+    script = "images => images.filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+    assert visit.show().locator("article img").evaluate_all(script) == []
+
+
+def test_one_search_box(visit):
+    boxes = "input[type=search]:visible, .search-button-field:visible, .search-button:visible"
+    assert visit.show().locator(boxes).count() == 1
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 400])
+def test_page_fits_the_window(visit, width, dark):
+    page = visit.show(width=width, dark=dark)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_page_is_accessible(visit, dark):
+    found = {
+        f"{violation['id']}: {node['target']} {node['html'][:120]}"
+        for violation in Axe().run(visit.show(dark=dark)).response["violations"]
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
+        if not any(violation["id"] == rule and part in str(node["target"]) for rule, part in FOREIGN_FINDINGS)
+    }
+    assert found == set()
+
+
+def test_search_finds_a_page(browser, html):
+    visit = Visit(browser, (html / "search.html").as_uri() + "?q=notation")
+    visit.page.wait_for_selector("#search-results li")
+    assert visit.errors == []
+    visit.page.close()
+
+
+def test_every_page_of_the_table_of_contents_is_rendered(html, page):
+    source = next(path for suffix in (".md", ".ipynb") if (path := ROOT / f"{page}{suffix}").exists())
+    assert (html / f"{page}.html").stat().st_size > 0.2 * source.stat().st_size or source.suffix == ".ipynb"
+    assert soup_of(html, page).find("h1") is not None

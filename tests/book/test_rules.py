@@ -1,0 +1,274 @@
+"""The rules themselves: a chapter that keeps them passes, and each way of breaking one is noticed."""
+
+import checks
+import notebooks
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+TEXT = """(ch-example)=
+# An example
+
+A number is $x$, and `QDA` is not here but `GenerativeClassifier` is, in `rcpkg.base`.
+
+:::{prf:theorem} A title
+:label: thm-one
+Statement.
+:::
+
+::::{dropdown} Proof
+:::{prf:proof}
+Proof.
+:::
+::::
+"""
+EXERCISE = """:::{{exercise}}
+:label: ex-{0}
+Question.
+:::
+
+:::{{solution}} ex-{0}
+:class: dropdown
+Answer.
+:::
+"""
+CLOSING = "\n".join(["## Exercises", *map(EXERCISE.format, "abc"), "## Take-away", "- one"])
+
+
+def printed(text: str = "done\n", name: str = "stdout"):
+    return new_output("stream", name=name, text=text)
+
+
+def chapter():
+    """A notebook that keeps every rule; each test breaks it in one place."""
+    figure = {
+        "figure": {"name": "fig-one", "caption": "A caption of more than five words."},
+        "image": {"alt": "what one sees in the picture here"},
+    }
+    cells = [
+        new_markdown_cell(TEXT.replace("`QDA` is not here but ", "")),
+        new_code_cell("x = 1\nassert x > 0", metadata={"tags": ["check:thm-one"]}),
+        new_code_cell(
+            "fig = draw()",
+            metadata={"tags": ["hide-input"], "mystnb": figure},
+            outputs=[new_output("display_data", data={"image/png": "AAAA"})],
+        ),
+        new_code_cell("print(digest(fig))", metadata={"tags": ["hide-input"]}, outputs=[printed()]),
+        new_markdown_cell(CLOSING),
+    ]
+    for number, cell in enumerate(checks.code_cells(new_notebook(cells=cells)), start=1):
+        cell.execution_count = number
+    return notebooks.normalised(new_notebook(cells=cells))
+
+
+def text_cell(notebook):
+    return notebook.cells[0]
+
+
+def check_cell(notebook):
+    return notebook.cells[1]
+
+
+def figure_cell(notebook):
+    return notebook.cells[2]
+
+
+def replace(cell, old, new):
+    assert old in cell.source
+    cell.source = cell.source.replace(old, new)
+
+
+def not_run(n):
+    check_cell(n).execution_count = None
+
+
+def run_out_of_order(n):
+    check_cell(n).execution_count = 7
+
+
+def raises(n):
+    check_cell(n).outputs = [new_output("error", ename="ValueError", evalue="", traceback=[])]
+
+
+def warns(n):
+    check_cell(n).outputs = [printed("careful", name="stderr")]
+
+
+def figure_without_name(n):
+    del figure_cell(n).metadata["mystnb"]["figure"]["name"]
+
+
+def figure_without_caption(n):
+    figure_cell(n).metadata["mystnb"]["figure"]["caption"] = "Curves."
+
+
+def figure_without_alternative(n):
+    del figure_cell(n).metadata["mystnb"]["image"]
+
+
+def figure_without_picture(n):
+    figure_cell(n).outputs = []
+
+
+def figure_without_options(n):
+    del figure_cell(n).metadata["mystnb"]
+
+
+def figure_without_digest(n):
+    del n.cells[3]
+
+
+def digest_that_prints_nothing(n):
+    n.cells[3].outputs = []
+
+
+def digest_in_the_open(n):
+    del n.cells[3].metadata["tags"]
+
+
+def theorem_without_label(n):
+    replace(text_cell(n), ":label: thm-one\n", "")
+
+
+def theorem_without_proof(n):
+    replace(text_cell(n), "{prf:proof}", "{prf:remark}")
+
+
+def proof_after_the_next_theorem(n):
+    replace(
+        text_cell(n),
+        "::::{dropdown}",
+        ":::{prf:lemma} Between\n:label: lem-two\nText.\n:::\n\n::::{dropdown}",
+    )
+
+
+def theorem_without_check(n):
+    check_cell(n).metadata["tags"] = []
+
+
+def check_of_nothing(n):
+    check_cell(n).metadata["tags"] = ["check:thm-one", "check:thm-two"]
+
+
+def check_before_the_theorem(n):
+    n.cells.insert(0, n.cells.pop(1))
+
+
+def check_without_assertion(n):
+    check_cell(n).source = "x = 1  # assert x > 0"
+
+
+def check_that_cannot_fail(n):
+    check_cell(n).source = "assert True"
+
+
+def no_chapter_label(n):
+    replace(text_cell(n), "(ch-example)=\n", "")
+
+
+def no_take_away(n):
+    replace(n.cells[-1], "## Take-away", "## The end")
+
+
+def too_few_exercises(n):
+    n.cells[-1].source = "\n".join([EXERCISE.format("a"), "## Take-away"])
+
+
+def exercise_without_solution(n):
+    replace(n.cells[-1], "{solution} ex-a", "{solution} ex-z")
+
+
+def solution_in_the_open(n):
+    replace(n.cells[-1], ":class: dropdown", ":class: tip")
+
+
+def path_trick(n):
+    check_cell(n).source += "\nsys.path.append('..')"
+
+
+def package_installation(n):
+    check_cell(n).source += "\n%pip install numpy"
+
+
+def own_style(n):
+    check_cell(n).source += "\nplt.rcParams['font.size'] = 3"
+
+
+def silenced_warning(n):
+    check_cell(n).source += "\nwarnings.simplefilter('ignore')"
+
+
+def unknown_path(n):
+    replace(text_cell(n), "rcpkg.base", "rcpkg.base.nothing")
+
+
+def unknown_class(n):
+    replace(text_cell(n), "GenerativeClassifier", "DegenerateClassifier")
+
+
+def unknown_attribute(n):
+    replace(text_cell(n), "GenerativeClassifier", "GenerativeClassifier.predict_nothing")
+
+
+def unknown_keyword(n):
+    replace(text_cell(n), "rcpkg.base", "rcpkg.base.check_cost(cost, classes=3)")
+
+
+BREAKS = {
+    "execution": [not_run, run_out_of_order, raises, warns],
+    "figures": [
+        figure_without_name,
+        figure_without_caption,
+        figure_without_alternative,
+        figure_without_picture,
+        figure_without_options,
+        figure_without_digest,
+        digest_that_prints_nothing,
+        digest_in_the_open,
+    ],
+    "statements": [
+        theorem_without_label,
+        theorem_without_proof,
+        proof_after_the_next_theorem,
+        theorem_without_check,
+        check_of_nothing,
+        check_before_the_theorem,
+        check_without_assertion,
+        check_that_cannot_fail,
+    ],
+    "shape": [
+        no_chapter_label,
+        no_take_away,
+        too_few_exercises,
+        exercise_without_solution,
+        solution_in_the_open,
+        path_trick,
+        package_installation,
+        own_style,
+        silenced_warning,
+    ],
+    "named_symbols": [unknown_path, unknown_class, unknown_attribute, unknown_keyword],
+}
+
+
+@pytest.mark.parametrize("rule", checks.RULES)
+def test_good_chapter_passes(rule):
+    assert checks.RULES[rule](chapter()) == []
+
+
+@pytest.mark.parametrize(("rule", "spoil"), [(r, s) for r, spoilers in BREAKS.items() for s in spoilers])
+def test_broken_chapter_is_noticed(rule, spoil):
+    notebook = chapter()
+    spoil(notebook)
+    assert checks.RULES[rule](notebook) != []
+
+
+def test_every_rule_is_tried():
+    assert set(BREAKS) == set(checks.RULES)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["`x`", "`RCPKG=1`", "``rcpkg.nothing``", "```\n`rcpkg.nothing`\n```", "`README.md`", "`DataFrame`"],
+)
+def test_other_inline_code_is_left_alone(code):
+    assert checks.symbols(f"\n{code}\n") == []
