@@ -40,9 +40,7 @@ def test_registry_is_complete():
     for item in items:
         assert item.file.startswith(f"{item.name}/")
         assert re.fullmatch("[0-9a-f]{64}", item.sha256), item.file
-        assert re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/\S+", item.url), (
-            item.url
-        )
+        assert re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/\S+", item.url), item.url
         assert bool(item.transform) == bool(item.sha256_used), item.file
         assert item.licence and item.citation and item.page, item.file
 

@@ -334,6 +334,11 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
 }
 
 
+def tables() -> list[str]:
+    """Names ``source:table`` of the published tables that have a protocol."""
+    return [":".join(key) for key in TABLES]
+
+
 def cells(source: str, table: str, quick: bool = False) -> list[Cell]:
     """The cells of a published table; ``quick``: those of small data sets, with few repetitions.
 
@@ -344,9 +349,7 @@ def cells(source: str, table: str, quick: bool = False) -> list[Cell]:
     """
     published.table(source, table)
     if (source, table) not in TABLES:
-        raise ValueError(
-            f"there is no protocol yet for {source}:{table}; there is one for {', '.join(map(':'.join, TABLES))}"
-        )
+        raise ValueError(f"there is no protocol yet for {source}:{table}; there is one for {', '.join(tables())}")
     found = list(TABLES[source, table]())
     if not quick:
         return found

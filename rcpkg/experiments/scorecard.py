@@ -155,6 +155,9 @@ def scorecard() -> pd.DataFrame:
             columns={"value": "printed"}
         )
         printed = printed.drop(columns=["std", "note"])
+        below = printed.value_printed.str.startswith("<")  # "<0.001" is read as 0.0005 ± 0.0005
+        printed.loc[below, "half_unit"] = printed.printed[below] / 2
+        printed.loc[below, "printed"] = printed.printed[below] / 2
         try:
             ours = results(source, table)[[*KEY, "value", "std", "value_se", "n_runs"]]
         except FileNotFoundError:
