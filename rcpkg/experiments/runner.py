@@ -21,7 +21,7 @@ from typing import Any
 
 import joblib
 import pandas as pd
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from rcpkg import __version__, published
 from rcpkg._files import data_folder
