@@ -4,6 +4,7 @@ A protocol is named by ``"module:function"``, so that a worker process finds it 
 for each number; the means, ranks, counts and "reach" that a table prints beside them are numbers like the others.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
@@ -92,14 +94,15 @@ def _rc_data(name: str, variant: str, classifier: str) -> tuple[Array, NDArray]:
 
 
 def _five_bins(X: Array) -> Array:
-    """Codes 0, 1, ... of five k-means bins; features of fewer values keep them."""
+    """Codes 0, 1, … of five k-means bins; features of fewer values keep them, and some fill four bins only."""
     codes = np.empty_like(X)
+    binning = KBinsDiscretizer(n_bins=5, encode="ordinal", strategy="kmeans")
     for j, column in enumerate(X.T):
-        values, code = np.unique(column, return_inverse=True)
+        values, codes[:, j] = np.unique(column, return_inverse=True)
         if len(values) >= 5:
-            binned = KBinsDiscretizer(n_bins=5, encode="ordinal", strategy="kmeans").fit_transform(column[:, None])
-            code = binned[:, 0]
-        codes[:, j] = code
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+                codes[:, j] = binning.fit_transform(column[:, None])[:, 0]
     return codes
 
 
