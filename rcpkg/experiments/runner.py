@@ -240,6 +240,8 @@ def run(
 
 # Results in the columns of the printed tables ------------------------------------------------------
 
+STUDY_COLUMNS = ["source", "table", "row", "dataset", "setting_value", "method", "metric"]
+STUDY_COLUMNS += ["value", "std", "value_se", "n_runs"]
 COLUMNS = ["source", "table", "row", "dataset", "n_instances", "n_features", "method", "setting_name"]
 COLUMNS += ["setting_value", "metric", "value", "std", "value_se", "n_runs"]
 
@@ -249,23 +251,33 @@ def _recomputed(source: str, table: str, folder: Path) -> pd.DataFrame:
     by_key = {done.key: done for done in read(table_path(source, table, folder))}
     cells = [cell for cell in protocols.cells(source, table) if cell.key in by_key]
     rows = [
-        {"row": cell.row, "setting_value": cell.setting_value, **record._asdict()}
+        {
+            "source": source,
+            "table": table,
+            "row": cell.row,
+            "dataset": cell.stream,
+            "setting_value": cell.setting_value,
+            **record._asdict(),
+        }
         for cell in cells
         for record in by_key[cell.key].records
     ]
-    return pd.DataFrame(rows, columns=["row", "setting_value", *Record._fields])
+    return pd.DataFrame(rows, columns=[*STUDY_COLUMNS[:5], *Record._fields])
 
 
 def as_printed(source: str, table: str, folder: Path | None = None) -> pd.DataFrame:
-    """What has been recomputed of a table, in its printed columns; ``value`` is empty where a dash belongs."""
+    """What has been recomputed of a table, in its printed columns; ``value`` is empty where a dash belongs.
+
+    A study has no printed columns: its own are row, dataset, setting, method, metric and the numbers.
+    """
     folder = folder or results_folder()
-    printed = published.table(source, table)
     ours = _recomputed(source, table, folder)
+    ours["std"] = pd.to_numeric(ours["std"])
+    ours["value_se"] = ours["std"] / ours["n_runs"] ** 0.5
+    if source == protocols.STUDY:
+        return ours[STUDY_COLUMNS]
     keys = ["row", "method", "metric", "setting_value"]
     if not ours.setting_value.any():  # one setting for the whole table
         keys = keys[:3]
-        ours = ours.drop(columns="setting_value")
-    merged = printed.drop(columns=["value", "std"]).merge(ours, on=keys)
-    merged["std"] = pd.to_numeric(merged["std"])
-    merged["value_se"] = merged["std"] / merged["n_runs"] ** 0.5
-    return merged[COLUMNS]
+    ours = ours[[*keys, "value", "std", "value_se", "n_runs"]]
+    return published.table(source, table).drop(columns=["value", "std"]).merge(ours, on=keys)[COLUMNS]

@@ -82,7 +82,7 @@ def verdict(row: Mapping, rule: Mapping) -> str:
 
 
 def results(source: str, table: str) -> pd.DataFrame:
-    """Our numbers for a published table: its columns, with ``value_se`` and ``n_runs``.
+    """Our numbers for a published table: its columns, with ``value_se`` and ``n_runs``; or those of a study.
 
     Raises
     ------
@@ -91,7 +91,8 @@ def results(source: str, table: str) -> pd.DataFrame:
     FileNotFoundError
         If none of it has been recomputed.
     """
-    published.table(source, table)
+    if source != protocols.STUDY:
+        published.table(source, table)
     path = runner.table_path(source, table, data_folder() / "results").with_suffix(".csv")
     if not path.is_file():
         raise FileNotFoundError(f"{source}:{table} has not been recomputed: python -m rcpkg run {source}:{table}")
@@ -101,7 +102,7 @@ def results(source: str, table: str) -> pd.DataFrame:
         keep_default_na=False,
         na_values={"value": [""], "std": [""], "value_se": [""]},
     )
-    numbers = ["n_instances", "n_features", "value", "std", "value_se", "n_runs"]
+    numbers = cells.columns.intersection(["n_instances", "n_features", "value", "std", "value_se", "n_runs"])
     return cells.assign(**cells[numbers].apply(pd.to_numeric))
 
 
@@ -190,7 +191,8 @@ def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd
 def status(folder: Path | None = None) -> pd.DataFrame:
     """One row for each published table: cells that can be run, done, failed, and not attempted; seconds spent."""
     rows = []
-    for source, table in published.index()[["source", "table"]].itertuples(index=False):
+    printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
+    for source, table in printed + [key for key in protocols.TABLES if key[0] == protocols.STUDY]:
         cells = protocols.cells(source, table) if (source, table) in protocols.TABLES else []
         done = runner.read(runner.table_path(source, table, folder))
         rows.append(
@@ -201,7 +203,7 @@ def status(folder: Path | None = None) -> pd.DataFrame:
                 "failed": sum(bool(d.failure) for d in done),
                 "not_attempted": sum(bool(cell.reason) for cell in cells),
                 "seconds": round(sum(d.seconds for d in done), 1),
-                "printed_numbers": len(published.table(source, table)),
+                "printed_numbers": 0 if source == protocols.STUDY else len(published.table(source, table)),
             }
         )
     return pd.DataFrame(rows)
