@@ -265,11 +265,11 @@ def test_killed_run_loses_only_the_cells_in_flight(tmp_path):
         "runner.run_cells(t.some_cells(Path(sys.argv[1]), 12, sleep=0.1), Path(sys.argv[2]), 2, 'threading', False)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(path)])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(runner.read(path)) < 4 and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(300)
     survived = {done.key: done for done in runner.read(path)}
     started = ran(tmp_path)
     assert 4 <= len(survived) < 12

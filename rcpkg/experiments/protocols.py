@@ -337,7 +337,7 @@ def _toy_cells():
 
 
 def _all_rows_study():
-    """rc2025 Tables 3, 5, 7, 9 and 11 with updates on all rows, from either start, for the sets small enough to tell."""
+    """rc2025 Tables 3, 5, 7, 9 and 11 with updates on all rows, from either start, where the sets are small."""
     sizes = published.table("rc2025", "2")
     small = set(sizes.row[(sizes.metric == "m_instances") & (sizes.value <= STUDY_ROWS)])
     for table in RC2025_MODELS:
