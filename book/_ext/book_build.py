@@ -1,4 +1,4 @@
-"""What this book asks of Sphinx beyond its extensions: execution on demand, chapter numbers, local MathJax."""
+"""What this book adds to Sphinx: execution on demand, numbers and a map of the chapters, MathJax from disk."""
 
 import os
 import re
@@ -7,14 +7,14 @@ from importlib.metadata import files
 from pathlib import Path
 
 from docutils import nodes
+from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
 CHAPTER = re.compile(r"chapters/(\d\d)_")
-MATHJAX = re.compile(
-    r"/mathjax/(tex-chtml\.js|(input/tex/extensions|output/chtml/fonts)/.+|ui/(menu|safe|lazy)\.js)$"
-)
+MATHJAX = re.compile(r"/mathjax/(tex-chtml\.js|(input/tex/extensions|output/chtml/fonts)/.+|ui/(menu|safe|lazy)\.js)$")
 
 
 def execute_on_demand(app: Sphinx, config) -> None:
@@ -36,6 +36,22 @@ def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironme
     return rewritten
 
 
+class ChapterMap(SphinxDirective):
+    """The chapters that are written, each with the line about it; a line of the content is ``NN_name: what it is``."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        entries = []
+        for line in self.content:
+            name, _, text = line.partition(": ")
+            if f"chapters/{name}" in self.env.found_docs:
+                entries += [f"**{int(name[:2])}** {{doc}}`/chapters/{name}`", f": {text}", ""]
+        node = nodes.container()
+        self.state.nested_parse(StringList(entries), self.content_offset, node)
+        return node.children
+
+
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     """Copy what MathJax needs for TeX to HTML (a tenth of it) out of the package sphinx-mathjax-offline."""
     if exception is None and app.builder.format == "html":
@@ -54,6 +70,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     # Jupyter Book always sets this value of sphinx_comments, which we leave out
     app.add_config_value("comments_config", {}, "html")
+    app.add_directive("chapter-map", ChapterMap)
     app.connect("config-inited", execute_on_demand)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,9 +49,7 @@ def execution(notebook: NotebookNode) -> list[str]:
     problems = []
     for number, cell in enumerate(code_cells(notebook), start=1):
         if cell.execution_count != number:
-            problems.append(
-                f"{cell.id}: execution count {cell.execution_count}, not {number}: make notebooks"
-            )
+            problems.append(f"{cell.id}: execution count {cell.execution_count}, not {number}: make notebooks")
         for output in cell.outputs:
             if output.output_type == "error":
                 problems.append(f"{cell.id}: raises {output.ename}")
@@ -82,9 +80,7 @@ def figures(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: figure without an alternative text that says what is seen")
         follower = cells[position + 1] if position + 1 < len(cells) else None
         if follower is None or not is_digest(follower):
-            problems.append(
-                f"{cell.id}: the next code cell must be folded and print the digest of the figure"
-            )
+            problems.append(f"{cell.id}: the next code cell must be folded and print the digest of the figure")
     return problems
 
 
@@ -133,9 +129,7 @@ def statements(notebook: NotebookNode) -> list[str]:
                     elif label not in labels(notebook):
                         problems.append(f"{cell.id}: tagged {tag}, but nothing here is labelled {label}")
     close()
-    problems += [
-        f"the {kind} {label} has no later cell tagged check:{label}" for label, kind in pending.items()
-    ]
+    problems += [f"the {kind} {label} has no later cell tagged check:{label}" for label, kind in pending.items()]
     return problems
 
 
@@ -144,11 +138,7 @@ def asserts(source: str) -> bool:
     for node in ast.walk(ast.parse(plain_python(source))):
         if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
             return True
-        if (
-            isinstance(node, ast.Call)
-            and node.args
-            and ast.unparse(node.func).split(".")[-1].startswith("assert_")
-        ):
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1].startswith("assert_"):
             return True
     return False
 
@@ -178,9 +168,7 @@ def shape(notebook: NotebookNode) -> list[str]:
         problems.append(f"{len(exercises)} exercises; a chapter has 3 to 6")
     if set(exercises) != set(solutions):
         problems.append("exercises and solutions do not match by label")
-    problems += [
-        f"the solution of {label} is not folded" for label, o in solutions.items() if "dropdown" not in o
-    ]
+    problems += [f"the solution of {label} is not folded" for label, o in solutions.items() if "dropdown" not in o]
     for cell in code_cells(notebook):
         for pattern, why in BANNED_CODE.items():
             if re.search(pattern, cell.source, re.MULTILINE):

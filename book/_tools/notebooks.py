@@ -43,9 +43,7 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
     count = 0
     for number, cell in enumerate(notebook.cells, start=1):
         cell.id = f"cell-{number:03d}"
-        cell.metadata = NotebookNode(
-            {key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)}
-        )
+        cell.metadata = NotebookNode({key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)})
         if cell.cell_type == "code":
             count += 1
             if cell.execution_count is not None:

@@ -49,9 +49,7 @@ def browser():
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
     executable = next((path for name in names if (path := shutil.which(name))), None)
     if executable is None:
-        pytest.skip(
-            "no Chromium on this machine: install Debian's package chromium to run the browser checks"
-        )
+        pytest.skip("no Chromium on this machine: install Debian's package chromium to run the browser checks")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

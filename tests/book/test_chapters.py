@@ -20,9 +20,7 @@ def test_chapter_is_normalised(chapter):
 
 
 def test_table_of_contents_lists_every_chapter_in_order():
-    assert [name for name in pages() if name.startswith("chapters/")] == [
-        f"chapters/{path.stem}" for path in CHAPTERS
-    ]
+    assert [name for name in pages() if name.startswith("chapters/")] == [f"chapters/{path.stem}" for path in CHAPTERS]
 
 
 def test_pages_name_existing_symbols(page):

@@ -41,10 +41,7 @@ def test_page_has_no_raw_directive_text(html, page):
 
 def test_page_loads_nothing_from_other_hosts(html, page):
     soup = soup_of(html, page)
-    urls = [
-        tag.get("src") or tag.get("href")
-        for tag in soup.find_all(["script", "link", "img", "iframe", "source"])
-    ]
+    urls = [tag.get("src") or tag.get("href") for tag in soup.find_all(["script", "link", "img", "iframe", "source"])]
     assert [url for url in urls if url and re.match(r"(https?:)?//", url)] == []
 
 
@@ -87,11 +84,7 @@ def test_chapter_has_its_figures_and_mathematics(html, chapter):
         assert len(image["alt"].split()) >= 5
         assert figure.find("figcaption") is not None
     assert soup.select(".math"), "a chapter without mathematics"
-    labels = [
-        label
-        for label in checks.labels(notebook)
-        if label.startswith(("thm-", "prop-", "lem-", "cor-", "def-"))
-    ]
+    labels = [label for label in checks.labels(notebook) if label.startswith(("thm-", "prop-", "lem-", "cor-", "def-"))]
     assert [label for label in labels if soup.find(id=label) is None] == []
 
 
@@ -103,6 +96,22 @@ def test_reference_page_has_every_public_name(html):
         if not name.startswith("__") and f'id="rcpkg.{name}"' not in page and f'.{name}">' not in page
     ]
     assert missing == []
+
+
+def test_chapter_is_numbered_by_its_file_name(html, chapter):
+    number = int(chapter.stem[:2])
+    soup = soup_of(html, f"chapters/{chapter.stem}")
+    headings = [
+        heading.find("span", class_="section-number").get_text()
+        for heading in soup.select("article h1, article h2")[:2]
+    ]
+    assert [heading.strip() for heading in headings] == [f"{number}.", f"{number}.1."]
+
+
+def test_map_of_the_book_has_every_chapter(html, chapter):
+    entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]')
+    assert entry is not None
+    assert entry.find_parent("dt").get_text().startswith(f"{int(chapter.stem[:2])} ")
 
 
 class Visit:

@@ -17,15 +17,11 @@ CODE = [
 def stored(tmp_path):
     """A notebook as an editor leaves it: never run in order, with noise in its metadata."""
     cells = [new_markdown_cell("# Title"), *(new_code_cell(code, execution_count=9) for code in CODE)]
-    cells[1].metadata.update(
-        {"tags": ["hide-input"], "execution": {"iopub.execute_input": "now"}, "collapsed": True}
-    )
+    cells[1].metadata.update({"tags": ["hide-input"], "execution": {"iopub.execute_input": "now"}, "collapsed": True})
     path = tmp_path / "chapters" / "example.ipynb"
     path.parent.mkdir()
     nbformat.write(
-        new_notebook(
-            cells=cells, metadata={"widgets": {}, "language_info": {"name": "python", "version": "3.11.7"}}
-        ),
+        new_notebook(cells=cells, metadata={"widgets": {}, "language_info": {"name": "python", "version": "3.11.7"}}),
         path,
     )
     return path

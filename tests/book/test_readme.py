@@ -1,0 +1,17 @@
+"""The README's example runs as printed, on a table such as a reader has."""
+
+import re
+
+from conftest import ROOT
+from sklearn.datasets import load_wine
+
+
+def test_example_runs_on_a_table(tmp_path, monkeypatch, capsys):
+    wine = load_wine(as_frame=True)
+    wine.data.assign(label=wine.target_names[wine.target]).to_csv(tmp_path / "data.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    accuracies = [float(line) for line in capsys.readouterr().out.split()]
+    assert len(accuracies) == 2
+    assert all(0.9 < accuracy <= 1 for accuracy in accuracies)
