@@ -1,4 +1,3 @@
-"""Published protocols, their execution and their scorecard."""
 """The published experiments, recomputed: protocols, a resumable runner, and the verdicts."""
 
 from rcpkg.experiments.protocols import tables
