@@ -27,6 +27,7 @@ STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
 TARGETS = ("pooled", "generative", "grand")
+LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
 
 
@@ -384,7 +385,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
                 if self.step == "safe":
-                    following, lr = self._safe_update(problem, current, 2 * lr if t > 1 else lr)
+                    following, lr = self._safe_update(problem, current, min(2 * lr, LONGEST_STEP) if t > 1 else lr)
                 elif self.batch_size is None:
                     following = self._fixed_update(problem, current, lr)
                 else:
