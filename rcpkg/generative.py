@@ -753,8 +753,8 @@ class _Gaussian(ConjugateClassifier):
         where = "the classes" if self._shared else self._class_name(y)
         n = count.sum() if self._shared else count[y]
         raise InvalidStatistics(
-            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features: {self._remedies}, or set "
-            "prior_strength > 0"
+            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (too few or degenerate rows, or an "
+            f"update of the statistics that went too far): {self._remedies}, or set prior_strength > 0"
         )
 
     def _prior_covariance(self, d: int) -> Array:
