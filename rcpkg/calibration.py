@@ -67,6 +67,11 @@ def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
     return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
 
 
+def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
+    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``."""
+    return mean_losses(row_losses(log_posterior, y), sample_weight)
+
+
 @dataclass
 class _Iterate:
     """A model on the way: its statistics and parameters, and what one pass over the data tells of it."""
@@ -126,7 +131,7 @@ class _Problem:
         if self.validation is not None:
             X, y, weight = self.validation
             log_P = log_posterior(self.model.log_joint(X, parameters), log_prior)
-            iterate.validation_loss = mean_losses(row_losses(log_P, y), weight).log_loss
+            iterate.validation_loss = losses(log_P, y, weight).log_loss
         return iterate
 
     def step(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:

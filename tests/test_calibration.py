@@ -44,8 +44,7 @@ from rcpkg.calibration import (
     _Problem,
     calibration_weights,
     frequency_weights,
-    mean_losses,
-    row_losses,
+    losses,
     soft_error_weights,
 )
 from rcpkg.generative import one_hot
@@ -274,9 +273,9 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_mean_losses():
-    rows = row_losses(np.log([[0.5, 0.5], [0.25, 0.75], [0.2, 0.8]]), np.array([1, 1, 0]))
-    assert_allclose(mean_losses(rows), [(0.5 + 0.25 + 0.8) / 3, 2 / 3, -np.log(0.5 * 0.75 * 0.2) / 3])
-    assert_allclose(mean_losses(rows, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
+    log_P, y = np.log([[0.5, 0.5], [0.25, 0.75], [0.2, 0.8]]), np.array([1, 1, 0])
+    assert_allclose(losses(log_P, y), [(0.5 + 0.25 + 0.8) / 3, 2 / 3, -np.log(0.5 * 0.75 * 0.2) / 3])
+    assert_allclose(losses(log_P, y, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
 
 
 # Stopping ------------------------------------------------------------------------------------------------------------
