@@ -38,7 +38,7 @@ class BayesianQDA(GenerativeClassifier):
     ----------
     seed : "trace", "trace_pooled", "diag_class", "diag_pooled" or array of shape (d, d) or (r, d, d)
         B_h of the inverse-Wishart prior (4.20). "trace": tr(Sigma_h)/d I with the class's own
-        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; "diag_...":
+        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; the diag_ names:
         their diagonals.
     dof : float, optional
         q; d + 3 by default (section 4.4.2).
