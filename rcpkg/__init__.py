@@ -1,8 +1,10 @@
 """Generative classifiers that are learnt to classify."""
 
+from rcpkg import bregman, functional, uniform
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
+from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
@@ -17,6 +19,7 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
@@ -25,15 +28,22 @@ __all__ = [
     "LDA",
     "QDA",
     "RDA",
+    "SVMKNN",
     "TM",
     "BayesianQDA",
     "BernoulliNB",
+    "BregmanClustering",
+    "BregmanDivergence",
+    "BregmanKNN",
     "CategoricalNB",
     "ClosedFormClassifier",
     "DiscriminativeFrequencyEstimate",
     "GaussianNB",
     "GenerativeClassifier",
     "InvalidStatistics",
+    "LocalBDA",
+    "LocalLinear",
+    "LocalNearestMeans",
     "MultinomialNB",
     "NearestMeans",
     "PredictiveNotDefined",
@@ -45,4 +55,7 @@ __all__ = [
     "SoftErrorCalibration",
     "Statistics",
     "__version__",
+    "bregman",
+    "functional",
+    "uniform",
 ]
