@@ -38,8 +38,8 @@ class BayesianQDA(GenerativeClassifier):
     ----------
     seed : "trace", "trace_pooled", "diag_class", "diag_pooled" or array of shape (d, d) or (r, d, d)
         B_h of the inverse-Wishart prior (4.20). "trace": tr(Sigma_h)/d I with the class's own
-        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; the diag_ names:
-        their diagonals.
+        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; the other two: their
+        diagonals.
     dof : float, optional
         q; d + 3 by default (section 4.4.2).
     prior : "inverse_wishart" or "noninformative"
@@ -227,6 +227,8 @@ class BDA7(_PredictiveGrid):
 class QuadraticBayes(_PredictiveGrid):
     r"""Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB, thesis2007 sections 5.1.1 and
     5.5.1).
+
+    The prior of the mean is flat, as in the source's formulas; its text speaks of a normal one.
 
     Parameters
     ----------
