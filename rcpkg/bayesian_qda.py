@@ -105,6 +105,8 @@ class BayesianQDA(GenerativeClassifier):
             raise ValueError(f"seed must have shape ({d}, {d}) or ({n_classes}, {d}, {d}); got {seed.shape}")
         if not np.allclose(seed, seed.swapaxes(-2, -1)):
             raise ValueError("seed must be symmetric")
+        if np.linalg.eigvalsh(seed).min() < 0:
+            raise ValueError("seed must be positive semi-definite")
         return dof, np.broadcast_to(seed, (n_classes, d, d)).copy()
 
     def _log_predictive(self, X: Array) -> Array:
@@ -267,4 +269,7 @@ class QuadraticBayes(_PredictiveGrid):
         self.random_state = random_state
 
     def _seeds(self) -> Sequence[Seed]:
-        return [Seed("identity", 0, float(k)) for k in self.scales]
+        scales = np.asarray(self.scales, dtype=float)
+        if scales.ndim != 1 or len(scales) == 0 or not (scales > 0).all():
+            raise ValueError(f"scales must be positive numbers; got {self.scales!r}")
+        return [Seed("identity", 0, float(k)) for k in scales]

@@ -88,9 +88,9 @@ def scaled_cholesky(A: Array) -> tuple[Array, float]:
     """Lower Cholesky factor of a covariance or scatter matrix, taken through its correlation matrix so that
     the features' scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is
     singular (the factor is then of no use)."""
-    scale = np.sqrt(np.diag(A))
-    if not (scale > 0).all():
+    if not (np.diag(A) > 0).all():
         return np.zeros_like(A), 0.0
+    scale = np.sqrt(np.diag(A))
     factor, info = dpotrf(A / np.outer(scale, scale), lower=1, clean=1)
     return scale[:, None] * factor, float(np.diag(factor).min() ** 2) if info == 0 else 0.0
 

@@ -155,6 +155,8 @@ class EDDA(GridClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike) -> "EDDA":
         """Choose the model, and estimate it from all rows."""
         X, y = self._check_Xy(X, y)
+        if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
+            raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
         self.model_ = self.models[self._select(X, y)[0]]
         self.statistics_ = class_statistics(X, y, len(self.classes_))
         counts, _, scatters = self.statistics_

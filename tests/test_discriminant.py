@@ -220,6 +220,8 @@ def test_edda_infeasible_models():
     assert feasible == {"EII", "VII"}
     with pytest.raises(ValueError, match="model must be"):
         edda_covariances(counts, W, "XXX")
+    with pytest.raises(ValueError, match="models must be"):
+        EDDA(models=("EEE", "XXX")).fit(*IRIS)
 
 
 @pytest.mark.parametrize("d", [2, 5, 6])
