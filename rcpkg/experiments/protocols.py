@@ -5,6 +5,7 @@ for each number; the means, ranks, counts and "reach" that a table prints beside
 """
 
 import warnings
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -355,6 +356,11 @@ def _all_rows_study():
                 )
 
 
+def _elsewhere(module: str, *arguments: str) -> Callable[[], Iterable[Cell]]:
+    """The cells that a module of this package lists; it imports this one, so that it is imported when asked."""
+    return lambda: importlib.import_module(f"rcpkg.experiments.{module}").cells(*arguments)
+
+
 def _summary_cells() -> Iterable[Cell]:
     """Tables of counts are made from the tables they count in; they have no cells of their own."""
     return ()
@@ -414,7 +420,11 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("rc2025", "10"): _summary_cells,
     ("rc2025", "11"): _rc2025("11", *RC2025_MODELS["11"]),
     ("rc2025", "12"): _summary_cells,
+    ("thesis2007", "6.1"): _elsewhere("local_tables", "6.1"),
+    ("thesis2007", "6.2"): _elsewhere("local_tables", "6.2"),
+    ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
+    (STUDY, "knn-costs"): _elsewhere("costs"),
 }
 
 
