@@ -4,8 +4,8 @@ A protocol is named by ``"module:function"``, so that a worker process finds it 
 for each number; the means, ranks, counts and "reach" that a table prints beside them are numbers like the others.
 """
 
-import warnings
 import importlib
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
