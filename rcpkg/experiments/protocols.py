@@ -24,7 +24,8 @@ from rcpkg.calibration import (
     RiskCalibration,
     calibration_weights,
     frequency_weights,
-    losses,
+    mean_losses,
+    row_losses,
 )
 from rcpkg.generative import (
     QDA,
@@ -248,7 +249,9 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
             break
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
-        runs.append((losses(log_P[begin], codes[begin]).soft_error, wrong[train].mean(), wrong[test].mean()))
+        runs.append(
+            (mean_losses(row_losses(log_P[begin], codes[begin])).soft_error, wrong[train].mean(), wrong[test].mean())
+        )
         statistics = statistics + LEARNING_RATE * model.statistics(X, rule(np.exp(log_P), Y))
     best = int(np.argmin([soft_error for soft_error, _, _ in runs]))
     return runs[best][1], runs[best][2], best + 1
