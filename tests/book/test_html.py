@@ -75,9 +75,9 @@ def test_links_within_the_book_have_targets(html, page):
         if urlparse(url).scheme:
             continue
         target = (here.parent / unquote(url)).resolve() if url else here
-        if not target.exists():
-            broken.append(link["href"])
-        elif fragment and target.suffix == ".html" and unquote(fragment) not in anchors(target):
+        missing = not target.exists()
+        elsewhere = not missing and fragment and target.suffix == ".html" and unquote(fragment) not in anchors(target)
+        if missing or elsewhere:
             broken.append(link["href"])
     assert broken == []
 
