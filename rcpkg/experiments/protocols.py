@@ -423,6 +423,7 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("rc2025", "10"): _summary_cells,
     ("rc2025", "11"): _rc2025("11", *RC2025_MODELS["11"]),
     ("rc2025", "12"): _summary_cells,
+    **{("thesis2007", f"5.{k}"): _elsewhere("bayesian_tables", f"5.{k}") for k in range(1, 23)},
     ("thesis2007", "6.1"): _elsewhere("local_tables", "6.1"),
     ("thesis2007", "6.2"): _elsewhere("local_tables", "6.2"),
     ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
