@@ -1,5 +1,8 @@
 """What every generative classifier of the package shares: one hook, ``log p(x, y)``, and all predictions from it."""
 
+from numbers import Integral, Real
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -38,6 +41,14 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
     posterior = joint - largest
     posterior -= np.log(np.exp(posterior).sum(axis=1, keepdims=True))
     return posterior
+
+
+def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
+    """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``), or not an integer if one is needed."""
+    kind = Integral if integer else Real
+    if not isinstance(value, kind) or not low <= value < np.inf or (above and value == low):
+        what = "an integer" if integer else "a finite number"
+        raise ValueError(f"{name} must be {what} {'>' if above else '>='} {low}; got {value!r}")
 
 
 def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:

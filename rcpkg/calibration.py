@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from tqdm import tqdm
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, log_posterior
 from rcpkg.generative import ClosedFormClassifier, Statistics, one_hot
 
 Rule = Callable[[Array, Array], Array]
@@ -53,11 +53,17 @@ class Losses(NamedTuple):
     log_loss: float
 
 
-def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
-    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``; ties go to the first class."""
-    true = np.take_along_axis(log_posterior, y[:, None], axis=1)[:, 0]
-    wrong = log_posterior.argmax(axis=1) != y
-    return Losses(*(float(np.average(loss, weights=sample_weight)) for loss in (-np.expm1(true), wrong, -true)))
+def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
+    """The three `Losses` of each row, shape (3, n), from log posteriors (n, r); ties go to the first class."""
+    true = log_posterior[np.arange(len(y)), y]
+    return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
+
+
+def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
+    """Means of the losses (3, n) of rows; a row of weight zero does not count, even if its loss is infinite."""
+    if sample_weight is not None:
+        rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
+    return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
 
 
 @dataclass
@@ -81,6 +87,7 @@ class _Problem:
     Y: Array
     sample_weight: Array | None
     rule: Rule
+    objective_loss: str = "log_loss"
     target: Statistics | None = None
     target_weight: float = 0.0
     target_size: float = 0.0
@@ -90,11 +97,8 @@ class _Problem:
     def __post_init__(self) -> None:
         self.y = self.Y.argmax(axis=1)
 
-    def weights(self, joint: Array, log_prior: Array, rows: Any, log_posteriors: Array | None = None) -> Array:
-        """diag(w) · rule(P, Y) on some rows, keeping their log posteriors if asked to."""
-        log_P = log_posterior(joint, log_prior)
-        if log_posteriors is not None:
-            log_posteriors[rows] = log_P
+    def weights(self, log_P: Array, rows: Any) -> Array:
+        """diag(w) · rule(P, Y) on some rows, overwriting their log posteriors."""
         W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])
         return W if self.sample_weight is None else W * self.sample_weight[rows, None]
 
@@ -103,21 +107,25 @@ class _Problem:
         if parameters is None:
             parameters = self.model.parameters(statistics)
         log_prior = self.model.log_class_probabilities(parameters)
-        log_P = np.empty(self.Y.shape)
-        _, gradient = self.model.joint_and_statistics(
-            self.X, parameters, lambda joint, rows: self.weights(joint, log_prior, rows, log_P)
-        )
-        means = losses(log_P, self.y, self.sample_weight)
+        by_row = np.empty((3, len(self.y)))
+
+        def weigh(joint: Array, rows: slice) -> Array:
+            log_P = log_posterior(joint, log_prior)
+            by_row[:, rows] = row_losses(log_P, self.y[rows])
+            return self.weights(log_P, rows)
+
+        gradient = self.model.weighted_statistics(self.X, parameters, weigh)
+        means = mean_losses(by_row, self.sample_weight)
         total = len(self.y) if self.sample_weight is None else self.sample_weight.sum()
-        objective = -total * means.log_loss
+        objective = -total * getattr(means, self.objective_loss)
         if self.target_weight:
             gradient = gradient + self.target_weight * self.target
             objective += self.target_weight * self.target.dot(self.model.natural_parameters(parameters))
         iterate = _Iterate(statistics, parameters, gradient, means, objective)
         if self.validation is not None:
             X, y, weight = self.validation
-            joint = self.model.log_joint(X, parameters)
-            iterate.validation_loss = losses(log_posterior(joint, log_prior), y, weight).log_loss
+            log_P = log_posterior(self.model.log_joint(X, parameters), log_prior)
+            iterate.validation_loss = mean_losses(row_losses(log_P, y), weight).log_loss
         return iterate
 
     def step(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
@@ -165,9 +173,11 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}
         "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
         "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate.
+        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
+        the estimator a ``prior_strength``.
     step : {"fixed", "safe"}
-        "safe": a step that stays valid, halved until the objective does not fall and doubled after success.
+        "safe": a step that stays valid, halved until the (penalised) conditional log-likelihood does not fall, and
+        doubled after success.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
@@ -191,10 +201,12 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     n_iter_, best_iter_ : int
         Updates made, and the one that gave ``estimator_``.
     history_ : DataFrame
-        iteration, soft_error, error, log_loss and step; row 0 is the closed-form model.
+        iteration, soft_error, error, log_loss and step, and validation_log_loss if rows are held out; row 0 is the
+        start.
     """
 
     _rule: Rule = staticmethod(calibration_weights)
+    _objective_loss = "log_loss"
 
     def __init__(
         self,
@@ -270,20 +282,23 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         for name, choices in ("stopping", STOPPING), ("step", STEPS), ("on_invalid", ON_INVALID):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
-        if not 0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate must be a finite number > 0; got {self.learning_rate!r}")
-        if self.max_iter < 0:
-            raise ValueError(f"max_iter must be >= 0; got {self.max_iter!r}")
-        if not 0 <= self.target_weight < np.inf:
-            raise ValueError(f"target_weight must be a finite number >= 0; got {self.target_weight!r}")
-        if isinstance(self.target, str) and self.target not in TARGETS:
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_number("max_iter", self.max_iter, 0, integer=True)
+        check_number("target_weight", self.target_weight, 0)
+        if not isinstance(self.target, ClosedFormClassifier) and self.target not in TARGETS:
             raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
-        if self.batch_size is not None and (self.batch_size < 1 or self.step == "safe"):
-            raise ValueError(
-                f"batch_size must be >= 1, and goes with step='fixed'; got {self.batch_size!r}, {self.step!r}"
-            )
+        if self.batch_size is not None:
+            check_number("batch_size", self.batch_size, 1, integer=True)
+            if self.step == "safe":
+                raise ValueError(
+                    "batch_size goes with step='fixed': a mini-batch cannot tell whether the objective falls"
+                )
         if (self.stopping == "validation") != (self.validation_fraction is not None):
             raise ValueError("stopping='validation' and validation_fraction (0.2, say) must be set together")
+        if self.validation_fraction is not None:
+            check_number("validation_fraction", self.validation_fraction, 0, above=True)
+            if self.validation_fraction >= 1:
+                raise ValueError(f"validation_fraction must lie between 0 and 1; got {self.validation_fraction!r}")
 
     def _problem(
         self,
@@ -295,14 +310,20 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     ) -> _Problem:
         validation = None
         if self.validation_fraction is not None:
-            train, held = train_test_split(
-                np.arange(len(y)), test_size=self.validation_fraction, stratify=y, random_state=rng
-            )
+            try:
+                train, held = train_test_split(
+                    np.arange(len(y)), test_size=self.validation_fraction, stratify=y, random_state=rng
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction!r} does not leave rows of each class on both sides"
+                ) from error
             validation = X[held], y[held], None if sample_weight is None else sample_weight[held]
             X, y = X[train], y[train]
             sample_weight = None if sample_weight is None else sample_weight[train]
         Y = one_hot(y, len(model.classes_))
-        return _Problem(model, model._encode(X), Y, sample_weight, self._rule, validation=validation)
+        X = model._encode(X)
+        return _Problem(model, X, Y, sample_weight, self._rule, self._objective_loss, validation=validation)
 
     def _set_target(self, problem: _Problem, start: Statistics) -> None:
         """Target statistics s̄ = m̄ E[s(x, y)] under the target model; a target on the boundary is refused."""
@@ -317,8 +338,14 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             parameters, size = model.grand_parameters(start)
         else:
             check_is_fitted(self.target)
-            if type(self.target) is not type(model) or not np.array_equal(self.target.classes_, model.classes_):
-                raise ValueError("target must be a fitted model of the same type as estimator, with the same classes")
+            if (
+                type(self.target) is not type(model)
+                or not np.array_equal(self.target.classes_, model.classes_)
+                or self.target.statistics_.ravel().size != start.ravel().size
+            ):
+                raise ValueError(
+                    "target must be a fitted model of the same type as estimator, with the same classes and features"
+                )
             parameters, size = self.target.parameters_, _sample_size(self.target.statistics_)
         if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
             raise InvalidStatistics(
@@ -407,9 +434,9 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         for start in range(0, len(order), self.batch_size):
             index = order[start : start + self.batch_size]
             share = len(index) / len(order)
-            X, log_prior = _rows(problem.X, index), model.log_class_probabilities(parameters)
-            W = problem.weights(model.log_joint(X, parameters), log_prior, index)
-            gradient = model.statistics(X, W)
+            X = _rows(problem.X, index)
+            log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
+            gradient = model.statistics(X, problem.weights(log_P, index))
             if self.target_weight:
                 gradient = gradient + share * self.target_weight * problem.target
             new = problem.step(statistics, gradient, lr, share)
@@ -474,7 +501,8 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
 class SoftErrorCalibration(RiskCalibration):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
-    The parameters are those of `RiskCalibration`.
+    A safe step never raises the soft error. The parameters are those of `RiskCalibration`.
     """
 
     _rule = staticmethod(soft_error_weights)
+    _objective_loss = "soft_error"

@@ -18,14 +18,18 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_priors
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors
 
 EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
-BLOCK = 512  # rows a block: the intermediate products of a block stay in cache
-FUSED_CLASSES_PER_FEATURE = 0.2  # from this ratio r/d on, quadratic features beat class-by-class products
+LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
+LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
+FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
 class Statistics:
@@ -35,6 +39,9 @@ class Statistics:
     """
 
     def __init__(self, /, **parts: Any) -> None:
+        taken = sorted(set(parts) & set(dir(type(self))))
+        if taken:
+            raise ValueError(f"a part of Statistics cannot be named {taken[0]!r}, which is one of its methods")
         self.__dict__.update(
             {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
         )
@@ -121,12 +128,9 @@ class ClosedFormClassifier(GenerativeClassifier):
         """``old`` + ``change`` to first order, and valid for any change."""
         raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
-    def joint_and_statistics(
-        self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]
-    ) -> tuple[Array, Statistics]:
-        """One pass over the data: log p(x, y), and the statistics s(X, W) for W = ``weigh(log_joint, rows)``."""
-        joint = self.log_joint(X, parameters)
-        return joint, self.statistics(X, weigh(joint, slice(None)))
+    def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
+        return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
@@ -146,25 +150,33 @@ class ClosedFormClassifier(GenerativeClassifier):
         """
         first = not hasattr(self, "statistics_")
         if first:
-            if classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit")
-            self.classes_ = np.unique(classes)
-        known = self.classes_
+            self._set_classes(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}; got {classes!r}")
         X, y = self._check_rows(X, y, reset=first)
-        unknown = np.setdiff1d(y, known)
+        unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y holds labels that were not named in classes: {unknown.tolist()}")
         if first:
             self._prepare(X)
-        Y = self._weighted_labels(X, np.searchsorted(known, y), sample_weight)
-        batch = self.statistics(self._encode(X), Y)
+        Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
+        statistics = self.statistics(self._encode(X), Y)
+        if not first:
+            statistics = self.statistics_ + statistics
         try:
-            self._set(batch if first else self.statistics_ + batch)
+            self._set(statistics)
         except InvalidStatistics as error:
-            self.statistics_ = batch if first else self.statistics_ + batch
+            self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)
             self.class_log_prior_ = self.log_class_probabilities(None)
         return self
+
+    def _set_classes(self, classes: ArrayLike | None) -> None:
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit")
+        self.classes_ = np.unique(classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes must name at least 2 classes; got {classes!r}")
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
@@ -252,35 +264,24 @@ class ConjugateClassifier(ClosedFormClassifier):
         raise NotImplementedError
 
     def _prepare(self, X: Array) -> None:
-        for name in ("prior_strength", "class_prior_strength"):
-            strength = getattr(self, name)
-            if strength is not None and not 0 <= strength < np.inf:
-                raise ValueError(f"{name} must be a finite number >= 0, a number of pseudo-rows; got {strength!r}")
+        check_number("prior_strength", self.prior_strength, 0)
+        if self.class_prior_strength is not None:
+            check_number("class_prior_strength", self.class_prior_strength, 0)
 
     def _log_prior(self, count: Array) -> Array:
         """Log class probabilities; refuses classes without positive weight."""
-        smoothed = count + self._class_pseudo_rows(len(count))
-        if not np.all(smoothed > 0):
-            y = int(np.argmin(smoothed))
+        if not np.all(count > 0):
+            y = int(np.argmin(count))
             raise InvalidStatistics(
-                f"{self._class_name(y)} has weight {smoothed[y]:.6g}; each class needs a positive one: "
+                f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "
                 "give it rows, or take it out"
             )
         priors = check_priors(self.priors, len(count))
         if priors is None:
-            priors = smoothed / smoothed.sum()
+            strength = self.prior_strength if self.class_prior_strength is None else self.class_prior_strength
+            priors = (count + strength / len(count)) / (count.sum() + strength)
         with np.errstate(divide="ignore"):
             return np.log(priors)
-
-    def _class_pseudo_rows(self, r: int) -> float:
-        """Pseudo-rows m₀/r of each class."""
-        return (self.prior_strength if self.class_prior_strength is None else self.class_prior_strength) / r
-
-    def _safe_class_counts(self, old: Array, change: Array) -> Array:
-        """Class counts after a change: dampened, with the total that the change asks for."""
-        pseudo = self._class_pseudo_rows(len(old))
-        smoothed = _safe_counts(old + pseudo, change)
-        return smoothed * ((old + pseudo + change).sum() / smoothed.sum()) - pseudo
 
 
 def _dampened(ratio: Array) -> Array:
@@ -291,6 +292,12 @@ def _dampened(ratio: Array) -> Array:
 def _safe_counts(old: Array, change: Array) -> Array:
     """Counts after a change, increases added and decreases dampened; zeros stay zero."""
     return old * _dampened(1 + np.divide(change, old, out=np.zeros_like(old), where=old > 0))
+
+
+def _safe_class_counts(old: Array, change: Array) -> Array:
+    """Class counts after a change, with the total that the change gives."""
+    count = _safe_counts(old, change)
+    return count * (old.sum() + change.sum()) / count.sum()
 
 
 def _uniform(log_prior: Array) -> Array:
@@ -305,31 +312,57 @@ class CategoricalParameters(NamedTuple):
 
 
 class _CountModel(ConjugateClassifier):
-    """What the models with counts for statistics share."""
+    """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
 
-    def _pseudo_rows(self, n_cells: int) -> Array | float:
-        """Pseudo-rows of each of the cells of a class."""
+    def _pseudo_counts(self, n_columns: int) -> Array:
+        """What the prior adds to each row of ``cells``."""
         raise NotImplementedError
 
-    def _cell_name(self, cell: tuple) -> str:
+    def _totals(self, cells: Array) -> Array:
+        """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
         raise NotImplementedError
 
-    def _smoothed(self, s: Statistics) -> Array:
-        """Cell counts with their pseudo-rows; rounding errors below zero are set to zero, negative counts refused."""
-        cells = s.cells + self._pseudo_rows(s.cells.shape[1])
-        lowest = cells.min(initial=0.0)
-        if lowest < -1e-12 * np.abs(s.cells).sum():
-            name = self._cell_name(np.unravel_index(cells.argmin(), cells.shape))
-            raise InvalidStatistics(f"negative count {lowest:.6g} of {name}")
-        return np.maximum(cells, 0.0)
+    def _cell_name(self, y: int, column: int) -> str:
+        raise NotImplementedError
+
+    def parameters(self, statistics: Statistics) -> CategoricalParameters:
+        """Relative frequencies, each distribution normalised over its own states."""
+        log_prior = self._log_prior(statistics.count)
+        cells = statistics.cells + self._pseudo_counts(statistics.cells.shape[1])
+        y, column = np.unravel_index(cells.argmin(), cells.shape)
+        if cells[y, column] < -1e-12 * np.abs(cells).sum():
+            raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
+        return CategoricalParameters(log_prior, self._log_frequencies(np.maximum(cells, 0.0)))
+
+    def _log_frequencies(self, cells: Array) -> Array:
+        totals = self._totals(cells)
+        if np.any(totals <= 0):
+            raise InvalidStatistics(f"nothing is left to count in {self._class_name(np.argwhere(totals <= 0)[0][0])}")
+        with np.errstate(divide="ignore"):
+            return np.log(cells / totals)
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Each count that would turn negative keeps its value; the parameter map normalises what results."""
-        class_rows = self._class_pseudo_rows(len(old.count))
+        pseudo = self._pseudo_counts(new.cells.shape[1])
         return Statistics(
-            count=np.where(new.count + class_rows > 0, new.count, old.count),
-            cells=np.where(new.cells + self._pseudo_rows(new.cells.shape[1]) >= 0, new.cells, old.cells),
+            count=np.where(new.count > 0, new.count, old.count),
+            cells=np.where(new.cells + pseudo >= 0, new.cells, old.cells),
         )
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts, those of the prior included, increase by addition and decrease by a factor."""
+        pseudo = self._pseudo_counts(old.cells.shape[1])
+        return Statistics(
+            count=_safe_class_counts(old.count, change.count),
+            cells=_safe_counts(old.cells + pseudo, change.cells) - pseudo,
+        )
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
+        cells = statistics.cells.sum(axis=0, keepdims=True)
+        pooled = self._log_frequencies(cells + self._pseudo_counts(cells.shape[1]))
+        r = len(statistics.count)
+        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """As pooled, with equal class weights."""
@@ -381,7 +414,12 @@ class CategoricalNB(_CountModel):
         if self.n_states is None:
             self.n_states_ = largest
             return
-        self.n_states_ = np.broadcast_to(np.asarray(self.n_states, dtype=np.intp), largest.shape)
+        declared = np.asarray(self.n_states)
+        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape):
+            raise ValueError(
+                f"n_states must be an integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
+            )
+        self.n_states_ = np.broadcast_to(declared, largest.shape).astype(np.intp)
         if np.any(self.n_states_ < largest):
             j = int(np.argmax(self.n_states_ < largest))
             raise ValueError(
@@ -390,15 +428,18 @@ class CategoricalNB(_CountModel):
             )
 
     def _codes(self, X: Array) -> NDArray[np.intp]:
-        codes = X.astype(np.intp)
-        for bad, fault in (codes < 0, "Negative values in data"), (codes != X, "Values that are not integers"):
+        for bad, fault in (
+            (X < 0, "Negative values in data"),
+            (np.floor(X) != X, "Values that are not integers"),
+            (X > LARGEST_CODE, f"Values above {LARGEST_CODE}"),
+        ):
             if bad.any():
                 j = int(np.argmax(bad.any(axis=0)))
                 raise ValueError(
                     f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, … "
                     "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing do so)"
                 )
-        return codes
+        return X.astype(np.intp)
 
     @property
     def _starts(self) -> NDArray[np.intp]:
@@ -430,22 +471,13 @@ class CategoricalNB(_CountModel):
             X = self._encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
-    def parameters(self, statistics: Statistics) -> CategoricalParameters:
-        """Relative frequencies, each feature normalised over its own states."""
-        log_prior = self._log_prior(statistics.count)
-        cells = self._smoothed(statistics)
-        total = np.add.reduceat(cells, self._starts, axis=1)
-        if np.any(total <= 0):
-            y, j = np.argwhere(total <= 0)[0]
-            raise InvalidStatistics(f"no weight is left on {self._feature_name(j)} in {self._class_name(y)}")
-        with np.errstate(divide="ignore"):
-            return CategoricalParameters(log_prior, np.log(cells / np.repeat(total, self.n_states_, axis=1)))
-
-    def _pseudo_rows(self, n_cells: int) -> Array:
+    def _pseudo_counts(self, n_columns: int) -> Array:
         return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
 
-    def _cell_name(self, cell: tuple) -> str:
-        y, column = cell
+    def _totals(self, cells: Array) -> Array:
+        return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
+
+    def _cell_name(self, y: int, column: int) -> str:
         j = int(np.searchsorted(self._starts, column, side="right")) - 1
         return f"state {column - self._starts[j]} of {self._feature_name(j)} in {self._class_name(y)}"
 
@@ -460,21 +492,12 @@ class CategoricalNB(_CountModel):
         return joint
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts increase by addition and decrease by a factor; each feature then takes on its total."""
-        pseudo = self._pseudo_rows(old.cells.shape[1])
-        cells = _safe_counts(old.cells + pseudo, change.cells)
-        total, old_total, change_of_total = (
-            np.add.reduceat(part, self._starts, axis=1) for part in (cells, old.cells + pseudo, change.cells)
-        )
-        scale = np.repeat(_safe_counts(old_total, change_of_total) / total, self.n_states_, axis=1)
-        return Statistics(count=self._safe_class_counts(old.count, change.count), cells=cells * scale - pseudo)
-
-    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """Observed class weights, and one distribution of each feature for all classes; r pseudo-rows."""
-        r = len(statistics.count)
-        with np.errstate(divide="ignore"):
-            pooled = np.log(statistics.cells.sum(axis=0) / statistics.count.sum())
-        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
+        """As for all counts, the cells then rescaled so that those of each feature sum to the class counts."""
+        new = super().safe_update(old, change)
+        pseudo = self._pseudo_counts(new.cells.shape[1])
+        cells = new.cells + pseudo
+        new.cells = cells * ((new.count[:, None] + self.prior_strength) / self._totals(cells)) - pseudo
+        return new
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), p(y) p(x_j = v | y))."""
@@ -540,7 +563,8 @@ class MultinomialNB(_CountModel):
 
     With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
     summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
-    ``mean_parameters`` and ``log_partition`` are those of documents of the mean training length ``length_``.
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
+    the model was first fitted to.
     The other parameters are those of `CategoricalNB`.
     """
 
@@ -564,21 +588,14 @@ class MultinomialNB(_CountModel):
         """Class counts (r,) and summed counts (r, d)."""
         return Statistics(count=weights.sum(axis=0), cells=weights.T @ X)
 
-    def parameters(self, statistics: Statistics) -> CategoricalParameters:
-        """Relative frequencies over the d features."""
-        log_prior = self._log_prior(statistics.count)
-        cells = self._smoothed(statistics)
-        total = cells.sum(axis=1, keepdims=True)
-        if np.any(total <= 0):
-            raise InvalidStatistics(f"{self._class_name(int(np.argmin(total)))} holds no counts at all")
-        with np.errstate(divide="ignore"):
-            return CategoricalParameters(log_prior, np.log(cells / total))
+    def _pseudo_counts(self, n_columns: int) -> Array:
+        return np.full(n_columns, self.prior_strength / n_columns)
 
-    def _pseudo_rows(self, n_cells: int) -> float:
-        return self.prior_strength / n_cells
+    def _totals(self, cells: Array) -> Array:
+        return cells.sum(axis=1, keepdims=True)
 
-    def _cell_name(self, cell: tuple) -> str:
-        return f"{self._feature_name(cell[1])} in {self._class_name(cell[0])}"
+    def _cell_name(self, y: int, column: int) -> str:
+        return f"{self._feature_name(column)} in {self._class_name(y)}"
 
     def log_joint(self, X: Array, parameters: CategoricalParameters) -> Array:
         """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x."""
@@ -588,20 +605,6 @@ class MultinomialNB(_CountModel):
         if zero.any():
             joint[X @ zero.T.astype(float) > 0] = -np.inf
         return joint
-
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts increase by addition and decrease by a factor; the class counts take on their total."""
-        pseudo = self._pseudo_rows(old.cells.shape[1])
-        cells = _safe_counts(old.cells + pseudo, change.cells) - pseudo
-        return Statistics(count=self._safe_class_counts(old.count, change.count), cells=cells)
-
-    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """Observed class weights, and one distribution of words for all classes; r pseudo-rows."""
-        r = len(statistics.count)
-        words = statistics.cells.sum(axis=0)
-        with np.errstate(divide="ignore"):
-            pooled = np.tile(np.log(words / words.sum()), (r, 1))
-        return CategoricalParameters(self._log_prior(statistics.count), pooled), float(r)
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), L p(y) p(v | y)) for documents of length L = ``length_``."""
@@ -661,11 +664,14 @@ class _Gaussian(ConjugateClassifier):
     def _diagonal(self, covariance: Array) -> Array:
         raise NotImplementedError
 
-    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Whitening factors A, and for each covariance whether it is positive definite beyond rounding."""
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        """Whitening factors A; `InvalidStatistics` where a covariance is not positive definite beyond rounding.
+
+        The covariance is the difference of ``power`` and a square, and bears rounding errors in proportion to it.
+        """
         raise NotImplementedError
 
-    def _target_size(self, r: int, d: int) -> float:
+    def _pseudo_rows(self, r: int, d: int) -> float:
         """Size of the pooled and grand targets: as many rows as make their statistics interior."""
         raise NotImplementedError
 
@@ -675,7 +681,25 @@ class _Gaussian(ConjugateClassifier):
 
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
+        self._check_prior(X.shape[1])
         self.origin_ = X.mean(axis=0)
+
+    def _check_prior(self, d: int) -> None:
+        mean, covariance = np.asarray(self.prior_mean, dtype=float), self._prior_covariance(d)
+        if mean.shape not in ((), (d,)) or not np.isfinite(mean).all():
+            raise ValueError(
+                f"prior_mean must be a finite number or {d} of them, one a feature; got {self.prior_mean!r}"
+            )
+        shape = self._outer(np.zeros((1, d)), np.zeros((1, d))).shape[1:]
+        try:
+            if covariance.shape != shape or not np.allclose(covariance, covariance.T):
+                raise InvalidStatistics
+            self._whitener(covariance, covariance, np.ones(1))
+        except InvalidStatistics:
+            raise ValueError(
+                "prior_covariance must be a positive number, or a symmetric and positive definite array of shape "
+                f"{shape}; got {self.prior_covariance!r}"
+            ) from None
 
     @property
     def _origin(self) -> Array | float:
@@ -697,48 +721,33 @@ class _Gaussian(ConjugateClassifier):
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
-        if not np.all(statistics.count > 0):
-            y = int(np.argmin(statistics.count))
-            raise InvalidStatistics(
-                f"{self._class_name(y)} has weight {statistics.count[y]:.6g}, too little for a mean: give it rows, or "
-                "take it out"
-            )
         log_prior = self._log_prior(statistics.count)
         m, prior = self.prior_strength, self._prior_covariance(statistics.first.shape[1])
         mean = (m * (np.asarray(self.prior_mean) - self._origin) + statistics.first) / (m + statistics.count)[:, None]
         _, scatter, weight = self._moments(statistics)
         covariance = (m * prior + scatter) / (m + weight)
-        self._check_variances(covariance, (m * prior + statistics.second) / (m + weight))
-        whitener, definite = self._whiten(covariance)
-        if not definite.all():
-            raise InvalidStatistics(self._singular(int(np.argmin(definite)), statistics))
+        power = (m * prior + statistics.second) / (m + weight)
+        whitener = self._whitener(covariance, power, statistics.count)
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
 
-    def _prior_covariance(self, d: int) -> Array:
-        return np.asarray(self.prior_covariance, dtype=float)
-
-    def _check_variances(self, covariance: Array, power: Array) -> None:
-        """Refuse variances that are zero or negative to rounding; ``power`` is what they were the difference of."""
+    def _check_variances(self, covariance: Array, power: Array, count: Array) -> None:
         low = ~(self._diagonal(covariance) > 100 * EPS * np.abs(self._diagonal(power)))
-        if not low.any():
-            return
-        y, j = np.argwhere(np.atleast_2d(low))[0]
-        where = "within the classes" if self._shared else f"in {self._class_name(y)}"
+        if low.any():
+            y, j = np.argwhere(np.atleast_2d(low))[0]
+            self._refuse(f"{self._feature_name(j)} has no positive variance", y, count, low.shape[-1])
+
+    def _refuse(self, fault: str, y: int, count: Array, d: int) -> None:
+        where = "the classes" if self._shared else self._class_name(y)
+        n = count.sum() if self._shared else count[y]
         raise InvalidStatistics(
-            f"{self._feature_name(j)} has no positive variance {where} (it is constant there, the class has too few "
-            "rows, or an update of the statistics went too far): drop it, or set prior_strength > 0"
+            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (a full covariance needs more than d "
+            "in general position): set prior_strength > 0, drop constant or collinear features"
+            f"{'' if self._shared else ', share the covariance (LDA), or take the class out'}"
         )
 
-    def _singular(self, y: int, statistics: Statistics) -> str:
-        d = statistics.first.shape[1]
-        count = statistics.count.sum() if self._shared else statistics.count[y]
-        who = "the pooled sample" if self._shared else self._class_name(y)
-        need = d + len(statistics.count) if self._shared else d + 1
-        return (
-            f"the covariance matrix of {who} is not positive definite: n = {count:.6g} for d = {d} features, where "
-            f"at least {need} rows in general position are needed; set prior_strength > 0, drop collinear features"
-            f"{'' if self._shared else ', use LDA'}, or take the class out"
-        )
+    def _prior_covariance(self, d: int) -> Array:
+        """Σ₀ as an array, a number standing for its multiple of the identity."""
+        raise NotImplementedError
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Class after class takes on its new statistics where they give a positive definite covariance."""
@@ -772,8 +781,7 @@ class _Gaussian(ConjugateClassifier):
         positive definite. Where nothing shrinks by much this is ``old`` + ``change``."""
         m, prior = self.prior_strength, self._prior_covariance(old.first.shape[1])
         mean, scatter, weight = self._moments(old)
-        count = _safe_counts(old.count, change.count)
-        count *= (old.count + change.count).sum() / count.sum()
+        count = _safe_class_counts(old.count, change.count)
         shift = change.first - mean * change.count[:, None]
         about_mean = self._outer(mean, shift) + self._outer(change.first, mean)
         trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / count[:, None]))
@@ -784,28 +792,34 @@ class _Gaussian(ConjugateClassifier):
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
         independent features."""
+        log_prior = self._log_prior(statistics.count)
         mean, scatter, _ = self._moments(statistics)
-        covariance = (scatter if self._shared else scatter.sum(axis=0)) / statistics.count.sum()
-        return self._common_covariance(self._log_prior(statistics.count), mean, covariance)
+        within = scatter if self._shared else scatter.sum(axis=0)
+        return self._common_covariance(log_prior, mean, within, statistics.count.sum())
 
     def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Equal class weights, and for every class the mean and the covariance of all rows."""
+        log_prior = _uniform(self._log_prior(statistics.count))
         _, scatter, _ = self._moments(statistics)
         total, r = statistics.count.sum(), len(statistics.count)
         mean = np.tile(statistics.first.sum(axis=0) / total, (r, 1))
         within = scatter if self._shared else scatter.sum(axis=0)
         deviation = statistics.first / statistics.count[:, None] - mean
         between = self._outer(deviation * statistics.count[:, None], deviation).sum(axis=0)
-        return self._common_covariance(np.full(r, -np.log(r)), mean, (within + between) / total)
+        return self._common_covariance(log_prior, mean, within + between, total)
 
-    def _common_covariance(self, log_prior: Array, mean: Array, covariance: Array) -> tuple[GaussianParameters, float]:
+    def _common_covariance(
+        self, log_prior: Array, mean: Array, scatter: Array, total: float
+    ) -> tuple[GaussianParameters, float]:
+        """Parameters with the ML or MAP covariance of all rows, and the pseudo-rows they count for."""
         r, d = mean.shape
+        m, prior = self.prior_strength, self._prior_covariance(d)
+        covariance = (m * prior + scatter) / (m + total)
         if not self._shared:
             covariance = np.tile(covariance, (r, *[1] * covariance.ndim))
-        whitener, definite = self._whiten(covariance)
-        if not definite.all():
-            raise InvalidStatistics("the pooled covariance is singular: it cannot be a target; drop collinear features")
-        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
+        power = covariance + self._outer(mean, mean).max(axis=0)
+        whitener = self._whitener(covariance, power, np.full(r, total))
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._pseudo_rows(r, d)
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared."""
@@ -823,8 +837,8 @@ def _like(by_class: Array, array: Array) -> Array:
     return by_class.reshape(-1, *[1] * (array.ndim - 1))
 
 
-def _blocks(n: int) -> list[slice]:
-    return [slice(start, start + BLOCK) for start in range(0, n, BLOCK)]
+def _blocks(n: int, size: int = BLOCK) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class _FullGaussian(_Gaussian):
@@ -836,26 +850,29 @@ class _FullGaussian(_Gaussian):
     def _diagonal(self, covariance: Array) -> Array:
         return covariance.diagonal(axis1=-2, axis2=-1)
 
-    def _target_size(self, r: int, d: int) -> float:
+    def _pseudo_rows(self, r: int, d: int) -> float:
         return float(r * (d + 1))
 
     def _prior_covariance(self, d: int) -> Array:
-        prior = super()._prior_covariance(d)
+        prior = np.asarray(self.prior_covariance, dtype=float)
         return prior * np.eye(d) if prior.ndim == 0 else prior
 
-    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        self._check_variances(covariance, power, count)
         d = covariance.shape[-1]
         scale = np.sqrt(self._diagonal(covariance))
-        correlation = covariance / (scale[..., :, None] * scale[..., None, :])
-        factors, definite = [], []
-        for matrix in correlation.reshape(-1, d, d):
+        noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
+        A = covariance / (scale[..., :, None] * scale[..., None, :])
+        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
             try:
-                factor = np.linalg.cholesky(matrix)
+                matrix[:] = solve_triangular(np.linalg.cholesky(matrix), np.eye(d), lower=True)
             except np.linalg.LinAlgError:
-                factor = np.zeros((d, d))
-            definite.append(factor.diagonal().min() ** 2 > 100 * d * EPS)
-            factors.append(solve_triangular(factor, np.eye(d), lower=True) if definite[-1] else factor)
-        return np.stack(factors).reshape(covariance.shape) / scale[..., None, :], np.array(definite)
+                matrix[:] = np.inf
+            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
+            if not np.sum(matrix * matrix) * noise[y] < 0.01:
+                self._refuse("the covariance matrix is not positive definite", y, count, d)
+        A /= scale[..., None, :]
+        return A
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         L = np.linalg.cholesky(old)
@@ -893,7 +910,8 @@ class _FullGaussian(_Gaussian):
                 joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
                 joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
             else:
-                Z = x @ A.reshape(r * d, d).T - white_mean.ravel()
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
                 Z = Z.reshape(-1, r, d)
                 joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
         return joint + constant
@@ -945,40 +963,46 @@ class QDA(_FullGaussian):
 
     _shared = False
 
-    def joint_and_statistics(
+    def weighted_statistics(
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
-    ) -> tuple[Array, Statistics]:
+    ) -> Statistics:
         """One pass in row blocks; where classes are many and features few, by quadratic features.
 
         The d(d+1)/2 + d + 1 monomials of a block serve the densities and the statistics, in one wide matrix product
         each, at half the arithmetic of the products class by class.
         """
         r, d = parameters.mean.shape
-        if r < FUSED_CLASSES_PER_FEATURE * d:
-            return super().joint_and_statistics(X, parameters, weigh)
         upper = np.triu_indices(d)
         coefficients = self._quadratic_coefficients(parameters, upper)
+        if r < FUSED_CLASSES_PER_FEATURE * d or self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
+            return super().weighted_statistics(X, parameters, weigh)
         moments = np.zeros_like(coefficients)
-        joint = np.empty((len(X), r))
-        monomials = np.empty((coefficients.shape[1], min(BLOCK, len(X))))
-        for rows in _blocks(len(X)):
-            x = np.ascontiguousarray((X[rows] - self._origin).T)
+        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        monomials = np.empty((coefficients.shape[1], size))
+        for rows in _blocks(len(X), size):
+            x = (X[rows] - self._origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1], start = 1.0, x, d + 1
             for j in range(d):
                 np.multiply(x[j], x[j:], out=block[start : start + d - j])
                 start += d - j
-            joint[rows] = (coefficients @ block).T
-            moments += weigh(joint[rows], rows).T @ block.T
+            moments += weigh((coefficients @ block).T, rows).T @ block.T
         second = np.empty((r, d, d))
         second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
-        return joint, Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+        return Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
 
     def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
         """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""
         eta = self.natural_parameters(parameters)
         second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
         return np.hstack([eta.count[:, None], eta.first, second])
+
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array, upper: tuple) -> float:
+        """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
+        mean = parameters.mean - self._origin
+        size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        terms = np.abs(coefficients) @ np.concatenate([[1.0], size, size[upper[0]] * size[upper[1]]])
+        return EPS * float(terms.max())
 
 
 class LDA(_FullGaussian):
@@ -999,11 +1023,16 @@ class _DiagonalGaussian(_Gaussian):
     def _diagonal(self, covariance: Array) -> Array:
         return covariance
 
-    def _whiten(self, covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
-        return 1 / np.sqrt(covariance), np.atleast_1d((covariance > 0).all(axis=-1))
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        self._check_variances(covariance, power, count)
+        return 1 / np.sqrt(covariance)
 
-    def _target_size(self, r: int, d: int) -> float:
+    def _pseudo_rows(self, r: int, d: int) -> float:
         return float(2 * r)
+
+    def _prior_covariance(self, d: int) -> Array:
+        prior = np.asarray(self.prior_covariance, dtype=float)
+        return np.full(d, prior) if prior.ndim == 0 else prior
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         return old * _dampened(trial / old)
@@ -1071,11 +1100,12 @@ class ProductParameters(NamedTuple):
     blocks: tuple
 
 
-class ProductModel(ConjugateClassifier):
+class ProductModel(ConjugateClassifier, _BaseComposition):
     r"""Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
     Mixed data, say: ``ProductModel([("code", CategoricalNB(), [0, 3]), ("size", QDA(), [1, 2])])``. Its statistics,
-    parameters, η and μ are those of its blocks; the class distribution is its own.
+    parameters, η and μ are those of its blocks; the class distribution is its own. Parameters of a block are reached
+    by its name: ``set_params(size__prior_strength=1.0)``.
 
     Parameters
     ----------
@@ -1100,13 +1130,33 @@ class ProductModel(ConjugateClassifier):
 
     prior_strength = 0.0  # the blocks have their own
 
+    @property
+    def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:
+        try:
+            return [(name, model) for name, model, _ in self.blocks]
+        except (TypeError, ValueError):  # blocks of another form, which fit refuses
+            return []
+
+    @_named_models.setter
+    def _named_models(self, pairs: list[tuple[str, ConjugateClassifier]]) -> None:
+        self.blocks = [(*pair, columns) for pair, (_, _, columns) in zip(pairs, self.blocks)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with the blocks and theirs by name if ``deep``."""
+        return self._get_params("_named_models", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
+        return self._set_params("_named_models", **params)
+
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
-        names = [name for name, _, _ in self.blocks]
+        names = [name for name, _ in self._named_models]
         if not names or len(set(names)) < len(names):
             raise ValueError(
-                f"blocks must be a non-empty list of (name, model, columns) with different names; got {names}"
+                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
             )
+        Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
         self.columns_ = [self._columns(columns, X.shape[1]) for _, _, columns in self.blocks]
         used = np.concatenate(self.columns_)
         if len(np.unique(used)) < len(used):
@@ -1133,7 +1183,7 @@ class ProductModel(ConjugateClassifier):
                     "blocks name columns by strings, but X has no column names; pass a DataFrame or integers"
                 )
             names = self.feature_names_in_.tolist()
-            missing = [name for name in columns if name not in names]
+            missing = [name for name in columns.tolist() if name not in names]
             if missing:
                 raise ValueError(f"blocks name columns that X does not have: {missing}")
             return np.array([names.index(name) for name in columns], dtype=np.intp)
@@ -1210,16 +1260,18 @@ class ProductModel(ConjugateClassifier):
         return self._blockwise("safe_update", old, change)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
-        """Those of the blocks, with the pseudo-rows of the block that needs most."""
-        return self._common_parameters("pooled_parameters", statistics)
+        """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
+        pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
+        return self._joined(self._log_prior(next(iter(statistics)).count), pooled)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
-        """Those of the blocks, with the pseudo-rows of the block that needs most."""
-        return self._common_parameters("grand_parameters", statistics)
+        """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
+        grand = [model.grand_parameters(part) for model, part in zip(self.models_, statistics)]
+        return self._joined(grand[0][0].log_prior, grand)
 
-    def _common_parameters(self, method: str, statistics: Statistics) -> tuple[ProductParameters, float]:
-        blocks, sizes = zip(*(getattr(model, method)(part) for model, part in zip(self.models_, statistics)))
-        return ProductParameters(blocks[0].log_prior, blocks), max(sizes)
+    def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
+        blocks, sizes = zip(*targets)
+        return ProductParameters(log_prior, blocks), max(sizes)
 
     def _draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))

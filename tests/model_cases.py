@@ -1,0 +1,135 @@
+"""One small data set for each closed-form model, so that an identity is tested on all of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from rcpkg import (
+    LDA,
+    QDA,
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    ProductModel,
+    SharedVarianceGaussianNB,
+)
+from rcpkg.generative import one_hot
+
+
+class Fitted(NamedTuple):
+    """A fitted model, its rows, class numbers and label matrix."""
+
+    model: object
+    X: np.ndarray
+    y: np.ndarray
+    Y: np.ndarray
+
+
+def classes(n, r, rng):
+    return rng.permutation(np.arange(n) % r)
+
+
+def gaussian_rows(n=90, d=3, r=3, seed=0):
+    """Overlapping Gaussian classes with covariances of their own."""
+    rng = np.random.default_rng(seed)
+    y = classes(n, r, rng)
+    factors = np.eye(d) + 0.2 * rng.standard_normal((r, d, d))
+    X = rng.standard_normal((r, d))[y] + np.einsum("iab,ib->ia", factors[y], rng.standard_normal((n, d)))
+    return X, y
+
+
+def categorical_rows(n=120, n_states=(2, 3, 5), r=3, seed=0):
+    """Codes whose distribution depends on the class; every state occurs in every class."""
+    rng = np.random.default_rng(seed)
+    y = classes(n, r, rng)
+    X = np.empty((n, len(n_states)))
+    for j, k in enumerate(n_states):
+        p = 0.3 / k + 0.7 * rng.dirichlet(np.ones(k), size=r)
+        X[:, j] = (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)[y, :-1]).sum(axis=1)
+        for c in range(r):
+            X[np.flatnonzero(y == c)[:k], j] = np.arange(k)
+    return X, y
+
+
+def document_rows(n=60, d=4, r=3, length=12, seed=0):
+    """Word counts of documents of one length."""
+    rng = np.random.default_rng(seed)
+    y = classes(n, r, rng)
+    p = rng.dirichlet(np.full(d, 3.0), size=r)
+    return np.array([rng.multinomial(length, p[c]) for c in y], dtype=float), y
+
+
+def mixed_rows(seed=0):
+    """Two categorical columns, then three continuous ones."""
+    codes, y = categorical_rows(n_states=(2, 3), seed=seed)
+    shift = np.random.default_rng(seed).standard_normal((3, 3))
+    return np.hstack([codes, shift[y] + np.random.default_rng(seed + 1).standard_normal((len(y), 3))]), y
+
+
+def mixed_model(strength=0.0):
+    return ProductModel(
+        [
+            ("codes", CategoricalNB(prior_strength=strength), [0, 1]),
+            ("sizes", QDA(prior_strength=strength), [2, 4]),
+            ("other", GaussianNB(prior_strength=strength), [3]),
+        ],
+        class_prior_strength=strength,
+    )
+
+
+GAUSSIAN = {
+    "QDA": QDA(),
+    "LDA": LDA(),
+    "GaussianNB": GaussianNB(),
+    "SharedVarianceGaussianNB": SharedVarianceGaussianNB(),
+}
+GAUSSIAN_MAP = {
+    f"{name} MAP": clone(model).set_params(prior_strength=3.0, prior_mean=0.5, prior_covariance=2.0)
+    for name, model in GAUSSIAN.items()
+}
+COUNTS = {"CategoricalNB": CategoricalNB(), "BernoulliNB": BernoulliNB(), "MultinomialNB": MultinomialNB()}
+COUNTS_MAP = {f"{name} MAP": clone(model).set_params(prior_strength=2.0) for name, model in COUNTS.items()}
+PRODUCT = {"ProductModel": mixed_model()}
+PRODUCT_MAP = {"ProductModel MAP": mixed_model(2.0)}
+ML = {**GAUSSIAN, **COUNTS, **PRODUCT}
+MAP = {**GAUSSIAN_MAP, **COUNTS_MAP, **PRODUCT_MAP}
+MODELS = {**ML, **MAP}
+
+
+def rows_for(name, seed=0):
+    """Rows and class numbers that suit the model of this name."""
+    if name.startswith("Categorical"):
+        return categorical_rows(seed=seed)
+    if name.startswith("Bernoulli"):
+        return categorical_rows(n_states=(2, 2, 2, 2), seed=seed)
+    if name.startswith("Multinomial"):
+        return document_rows(seed=seed)
+    if name.startswith("Product"):
+        return mixed_rows(seed)
+    return gaussian_rows(seed=seed)
+
+
+def fitted(name, seed=0):
+    """The model of this name, fitted to its rows."""
+    X, y = rows_for(name, seed)
+    return Fitted(clone(MODELS[name]).fit(X, y), X, y, one_hot(y, y.max() + 1))
+
+
+def row_statistics(model, X, r):
+    """s(x_i, y) as vectors, shape (n, r, k)."""
+    return np.array([[model.statistics(x[None], one_hot(np.array([y]), r)).ravel() for y in range(r)] for x in X])
+
+
+def random_direction(like, rng):
+    """Random statistics of the same structure, with symmetric second moments."""
+
+    def draw(part):
+        if not isinstance(part, np.ndarray):
+            return part._map(draw)
+        v = rng.standard_normal(part.shape)
+        symmetric = part.ndim >= 2 and part.shape[-1] == part.shape[-2] and np.allclose(part, part.swapaxes(-1, -2))
+        return (v + v.swapaxes(-1, -2)) / 2 if symmetric else v
+
+    return like._map(draw)

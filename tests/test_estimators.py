@@ -1,0 +1,193 @@
+"""scikit-learn's contract: its own checks, counted, and the ways in which people use an estimator."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import MODELS, categorical_rows, fitted, gaussian_rows, mixed_model, mixed_rows, rows_for
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import (
+    LDA,
+    QDA,
+    TM,
+    BernoulliNB,
+    CategoricalNB,
+    DiscriminativeFrequencyEstimate,
+    GaussianNB,
+    MultinomialNB,
+    ProductModel,
+    RiskCalibration,
+    SharedVarianceGaussianNB,
+    SoftErrorCalibration,
+)
+
+# A prior, because the checks fit rows that are fewer than the features, and states that a fold has not seen
+CHECKED = [
+    QDA(prior_strength=1.0),
+    LDA(prior_strength=1.0),
+    GaussianNB(prior_strength=1.0),
+    SharedVarianceGaussianNB(prior_strength=1.0),
+    CategoricalNB(),
+    CategoricalNB(prior_strength=1.0),
+    BernoulliNB(prior_strength=1.0),
+    MultinomialNB(prior_strength=1.0),
+    ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
+    RiskCalibration(QDA(prior_strength=1.0)),
+    RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8),
+    RiskCalibration(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
+    RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=8),
+    TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
+    DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
+    SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
+]
+# It feeds reals and passes over the tag of categorical input; they are rightly refused
+REALS_FOR_CATEGORIES = "check_sample_weight_equivalence_on_dense_data"
+
+
+def is_categorical(estimator):
+    return estimator.__sklearn_tags__().input_tags.categorical
+
+
+@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_sklearn_checks(estimator):
+    expected = {REALS_FOR_CATEGORIES: "feeds reals to a model of categories"} if is_categorical(estimator) else {}
+    results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
+    by_status = {
+        status: [r["check_name"] for r in results if r["status"] == status]
+        for status in ("passed", "failed", "xfail", "skipped")
+    }
+    assert by_status["failed"] == []
+    assert by_status["xfail"] == list(expected)
+    assert by_status["skipped"] in ([], ["check_array_api_input"])  # runs only where SCIPY_ARRAY_API is set
+    assert len(by_status["passed"]) >= 61
+
+
+USED = {
+    **MODELS,
+    "QDA RC": RiskCalibration(QDA(), learning_rate=0.05, max_iter=3),
+    "CategoricalNB TM": TM(CategoricalNB(), max_iter=2),
+    "GaussianNB DFE": DiscriminativeFrequencyEstimate(GaussianNB(), learning_rate=0.05, max_iter=3),
+    "ProductModel SoftError": SoftErrorCalibration(mixed_model(), learning_rate=0.05, max_iter=3),
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_clone_and_pickle(name):
+    X, y = rows_for(name)
+    estimator = clone(USED[name])
+    assert estimator.get_params(deep=False).keys() == USED[name].get_params(deep=False).keys()
+    estimator.fit(X, y)
+    restored = pickle.loads(pickle.dumps(estimator))
+    assert_array_equal(restored.predict_proba(X), estimator.predict_proba(X))
+    assert not hasattr(clone(estimator), "classes_")
+
+
+@pytest.mark.parametrize("name", USED)
+@pytest.mark.parametrize(
+    "labels", [np.array(["ant", "bee", "cat"]), np.array([10, -3, 7]), np.array([2.0, 0.0, 1.0])], ids=str
+)
+def test_labels_of_any_type(name, labels):
+    X, y = rows_for(name)
+    numbered = clone(USED[name]).fit(X, y)
+    named = clone(USED[name]).fit(X, labels[y])
+    assert_array_equal(named.classes_, np.sort(labels))
+    assert_array_equal(named.predict(X), labels[numbered.predict(X)])
+    assert_allclose(named.predict_proba(X)[:, np.argsort(np.argsort(labels))], numbered.predict_proba(X), atol=1e-9)
+    assert set(named.sample(20, random_state=0)[1]) <= set(labels)
+
+
+@pytest.mark.parametrize("name", USED)
+def test_boolean_labels(name):
+    X, y = rows_for(name)
+    estimator = clone(USED[name]).fit(X, y > 0)
+    assert estimator.classes_.dtype == bool
+    assert estimator.predict(X).dtype == bool
+
+
+@pytest.mark.parametrize("name", USED)
+def test_data_frames(name):
+    X, y = rows_for(name)
+    frame = pd.DataFrame(X, columns=[f"v{j}" for j in range(X.shape[1])], index=np.arange(len(X))[::-1])
+    labels = pd.Series(np.array(["a", "b", "c"])[y], index=frame.index, dtype="category")
+    estimator = clone(USED[name]).fit(frame, labels)
+    assert_array_equal(estimator.feature_names_in_, frame.columns)
+    assert_allclose(estimator.predict_proba(frame), clone(USED[name]).fit(X, y).predict_proba(X), atol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.predict(frame[frame.columns[::-1]])
+
+
+def test_integer_and_single_precision_frames():
+    X, y = categorical_rows()
+    for dtype in ("int8", "int64", "float32"):
+        estimator = CategoricalNB().fit(pd.DataFrame(X).astype(dtype), y)
+        assert_allclose(estimator.predict_proba(X.astype(dtype)), CategoricalNB().fit(X, y).predict_proba(X))
+
+
+def test_pipelines_and_grid_search():
+    X, y = gaussian_rows()
+    pipeline = make_pipeline(StandardScaler(), RiskCalibration(QDA(), max_iter=5))
+    grid = {
+        "riskcalibration__learning_rate": [0.01, 0.1],
+        "riskcalibration__estimator__prior_strength": [0.0, 1.0],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert len(search.cv_results_["params"]) == 4
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert set(search.best_params_) == set(grid)
+
+
+def test_grid_search_reaches_the_blocks_of_a_product():
+    X, y = mixed_rows()
+    search = GridSearchCV(RiskCalibration(mixed_model(), max_iter=3), {"estimator__sizes__prior_strength": [0.0, 5.0]})
+    search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    product = mixed_model()
+    twin = clone(product).set_params(sizes__prior_strength=7.0)
+    assert twin.get_params()["sizes__prior_strength"] == 7.0
+    assert product.get_params()["sizes__prior_strength"] == 0.0
+    assert twin.set_params(sizes=LDA()).blocks[1][1].get_params() == LDA().get_params()
+
+
+def test_pipeline_with_pandas_output():
+    X, y = gaussian_rows()
+    frame = pd.DataFrame(X, columns=["length", "width", "depth"])
+    pipeline = make_pipeline(StandardScaler(), QDA()).set_output(transform="pandas").fit(frame, y)
+    assert_array_equal(pipeline[-1].feature_names_in_, frame.columns)
+    assert_allclose(pipeline.predict_proba(frame), QDA().fit(X, y).predict_proba(X), atol=1e-9)
+
+
+def test_mixed_features_from_a_frame():
+    """Text and numbers in one frame: encode the text, name the columns of each block."""
+    X, y = gaussian_rows()
+    frame = pd.DataFrame({"length": X[:, 0], "width": X[:, 1], "colour": np.array(["red", "blue", "green"])[y]})
+    encode = ColumnTransformer(
+        [("encode", OrdinalEncoder(), ["colour"])], remainder="passthrough", verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    model = ProductModel(
+        [("codes", CategoricalNB(prior_strength=1.0), ["colour"]), ("sizes", QDA(), ["length", "width"])]
+    )
+    assert make_pipeline(encode, RiskCalibration(model)).fit(frame, y).score(frame, y) > 0.9
+
+
+def test_states_that_a_fold_has_not_seen():
+    X, y = gaussian_rows(n=60)
+    bins = KBinsDiscretizer(8, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf")
+    codes = bins.fit_transform(X)
+    scores = cross_val_score(CategoricalNB(), codes, y, scoring="accuracy", cv=20)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_score_takes_sample_weight(name):
+    model, X, y, _ = fitted(name)
+    right = model.predict(X) == y
+    assert_allclose(model.score(X, y, sample_weight=right + 1e-12), 1.0, atol=1e-6)

@@ -1,0 +1,800 @@
+"""The closed-form models: identities that hold for all of them, closed forms, and what they refuse."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.discriminant_analysis as sk_da
+import sklearn.naive_bayes as sk_nb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_cases import (
+    COUNTS,
+    COUNTS_MAP,
+    GAUSSIAN,
+    GAUSSIAN_MAP,
+    MAP,
+    ML,
+    MODELS,
+    categorical_rows,
+    document_rows,
+    fitted,
+    gaussian_rows,
+    mixed_model,
+    mixed_rows,
+    random_direction,
+    row_statistics,
+    rows_for,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from rcpkg import (
+    LDA,
+    QDA,
+    BernoulliNB,
+    CategoricalNB,
+    ClosedFormClassifier,
+    GaussianNB,
+    InvalidStatistics,
+    MultinomialNB,
+    ProductModel,
+    SharedVarianceGaussianNB,
+    Statistics,
+    generative,
+)
+from rcpkg.base import log_posterior
+from rcpkg.generative import one_hot
+
+ALL = pytest.mark.parametrize("name", MODELS)
+
+
+def assert_same(a, b, **tolerance):
+    """Two parameter tuples or statistics agree, part by part; infinities included."""
+    if isinstance(a, (tuple, Statistics)):
+        parts = list(a), list(b)
+        assert len(parts[0]) == len(parts[1])
+        for left, right in zip(*parts):
+            assert_same(left, right, **tolerance)
+    else:
+        assert_allclose(a, b, **{"rtol": 1e-9, "atol": 1e-12} | tolerance)
+
+
+def covariances(parameters):
+    """Parameters without the whitener, whose Cholesky factor depends on the order of the features."""
+    return parameters[:3]
+
+
+# Statistics ----------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_are_a_vector_space():
+    a = Statistics(count=[1.0, 2.0], inner=Statistics(first=[[3.0]]))
+    b = Statistics(count=[4.0, -1.0], inner=Statistics(first=[[0.5]]))
+    assert_allclose((2 * (a + b) - a / 4).ravel(), 2 * (a.ravel() + b.ravel()) - a.ravel() / 4)
+    count, inner = a
+    assert_array_equal(count, [1, 2])
+    assert_array_equal(inner.first, [[3]])
+    assert repr(a).startswith("Statistics(count=array([1., 2.]), inner=Statistics(")
+    assert_array_equal(pickle.loads(pickle.dumps(a)).ravel(), a.ravel())
+
+
+def test_inner_product_takes_zero_times_minus_infinity_as_zero():
+    assert Statistics(a=[0.0, 2.0]).dot(Statistics(a=[-np.inf, 3.0])) == 6.0
+    assert Statistics(a=[1.0, 2.0]).dot(Statistics(a=[-np.inf, 3.0])) == -np.inf
+
+
+@ALL
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(-3, 3))
+def test_statistics_are_additive_over_rows_and_linear_in_weights(name, seed, scale):
+    """s(X, W) = Σ_i Σ_y W_iy s(x_i, y) (rc2025 §3, additive decomposability), for signed W."""
+    model, X, _, Y = fitted(name)
+    rng = np.random.default_rng(seed)
+    V, W = rng.standard_normal((2, *Y.shape))
+    cut = rng.integers(1, len(X))
+    whole = model.statistics(X, V)
+    assert_same(model.statistics(X[:cut], V[:cut]) + model.statistics(X[cut:], V[cut:]), whole, rtol=1e-9, atol=1e-9)
+    assert_same(model.statistics(X, V + scale * W), whole + scale * model.statistics(X, W), rtol=1e-9, atol=1e-8)
+
+
+@ALL
+def test_statistics_of_a_row_and_a_class_are_zero_for_other_classes(name):
+    """The one-hot form s(x, y) = (1(y = 1) ψ(x), …, 1(y = r) ψ(x)) (rc2025 §3.1), or a sum of it where shared."""
+    model, X, _, _ = fitted(name)
+    s = model.statistics(X[:1], one_hot(np.array([1]), 3))
+    for part in s if name.startswith("Product") else [s]:
+        assert_array_equal(part.count, [0, 1, 0])
+        others = list(part)[1]
+        assert not others[[0, 2]].any()
+
+
+# Predictions ---------------------------------------------------------------------------------------------------------
+
+
+@ALL
+def test_posteriors_are_the_normalised_joint(name):
+    model, X, _, _ = fitted(name)
+    joint, log_p, p = model.predict_joint_log_proba(X), model.predict_log_proba(X), model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    assert_allclose(log_p, joint - np.logaddexp.reduce(joint, axis=1, keepdims=True), atol=1e-10)
+    assert_allclose(p, np.exp(log_p), rtol=1e-12)
+    assert_array_equal(model.predict(X), model.classes_[np.argmax(p, axis=1)])
+    assert model.score(X, model.predict(X)) == 1
+
+
+def test_far_rows_get_a_posterior():
+    """Joint densities that underflow by far, and rows beyond the range of their square."""
+    for name in GAUSSIAN:
+        model, X, _, _ = fitted(name)
+        with np.errstate(over="ignore"):
+            P = model.predict_proba(np.vstack([X[:3] * 1e6, X[:3] * 1e180]))
+        assert_allclose(P.sum(axis=1), 1)
+
+
+@ALL
+def test_order_of_rows_features_and_classes_does_not_matter(name):
+    model, X, y, _ = fitted(name)
+    rng = np.random.default_rng(3)
+    rows = rng.permutation(len(X))
+    assert_same(clone(model).fit(X[rows], y[rows]).parameters_, model.parameters_, rtol=1e-8)
+
+    relabelled = np.array([2, 0, 1])  # class c is called relabelled[c]
+    P = clone(model).fit(X, relabelled[y]).predict_proba(X)
+    assert_allclose(P[:, relabelled], model.predict_proba(X), atol=1e-9)
+
+    if not name.startswith("Product"):  # its blocks name their columns
+        columns = rng.permutation(X.shape[1])
+        other = clone(model).fit(X[:, columns], y)
+        assert_allclose(other.predict_proba(X[:, columns]), model.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("offset, scale", [(1e8, 1.0), (-1e8, 1.0), (0.0, 1e-6), (0.0, 1e6), (1e5, 2.0**-10)])
+def test_gaussian_models_are_affine_invariant(name, offset, scale):
+    """x ↦ a x + b changes the density by its Jacobian only; moments about ``origin_`` keep the digits."""
+    X, y = gaussian_rows()
+    X = np.round(X * 2**10) / 2**10  # no rounding when an offset is added: X itself keeps all digits
+    Z = scale * X + offset
+    model, other = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(Z, y)
+    expected = model.predict_joint_log_proba(X) - X.shape[1] * np.log(scale)
+    tolerance = 1e-9 + np.abs(offset) / scale * np.finfo(float).eps  # that of a mean, rounded to the grid of Z
+    assert_allclose(other.predict_joint_log_proba(Z), expected, rtol=1e-9, atol=100 * tolerance)
+
+
+@pytest.mark.parametrize("name", ["QDA", "LDA"])
+def test_full_covariances_are_invariant_to_linear_maps(name):
+    model, X, y, _ = fitted(name)
+    A = np.array([[2.0, 1.0, 0.0], [0.0, 0.5, -1.0], [0.3, 0.0, 1.0]])
+    other = clone(model).fit(X @ A.T + 3.0, y)
+    assert_allclose(other.predict_proba(X @ A.T + 3.0), model.predict_proba(X), atol=1e-10)
+
+
+# Exponential families ------------------------------------------------------------------------------------------------
+
+
+@ALL
+def test_joint_density_has_exponential_form(name):
+    """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), with log h = 0 in the parametrisations used here."""
+    model, X, _, Y = fitted(name)
+    S = row_statistics(model, X[:20], Y.shape[1])
+    eta = model.natural_parameters(model.parameters_).ravel()
+    assert_allclose(S @ eta, model.predict_joint_log_proba(X[:20]), rtol=1e-9, atol=1e-10)
+
+
+@ALL
+def test_natural_parameters_are_normalised(name):
+    """ψ(η(θ)) = 0."""
+    model = fitted(name).model
+    assert abs(model.log_partition(model.natural_parameters(model.parameters_))) < 1e-10
+
+
+@ALL
+def test_gradient_of_the_log_partition_is_the_mean_parameter(name):
+    """∇ψ(η) = μ, in directions that also leave the set of normalised η."""
+    model = fitted(name).model
+    eta, mu = model.natural_parameters(model.parameters_), model.mean_parameters(model.parameters_)
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        v = random_direction(eta, rng)
+        eps = 1e-5
+        slope = (model.log_partition(eta + eps * v) - model.log_partition(eta - eps * v)) / (2 * eps)
+        assert_allclose(slope, mu.dot(v), rtol=1e-6, atol=1e-7)
+
+
+@ALL
+def test_log_partition_is_constant_when_its_own_value_is_taken_off(name):
+    """ψ(η − c e_count) = ψ(η) − c, where c is added to every class: the class terms carry the normaliser."""
+    model = fitted(name).model
+    eta = model.natural_parameters(model.parameters_)
+    first = next(iter(eta)) if name.startswith("Product") else eta
+    first.count = first.count + 0.7
+    assert_allclose(model.log_partition(eta), 0.7, rtol=1e-10)
+
+
+@ALL
+def test_gradient_of_the_conditional_likelihood(name):
+    """∇_η CLL = s(X, Y − P) (the identity behind rc2025 eq. 4), by finite differences over general η."""
+    model, X, y, Y = fitted(name)
+    S, y, Y = row_statistics(model, X[:25], Y.shape[1]), y[:25], Y[:25]
+    eta = model.natural_parameters(model.parameters_)
+
+    def conditional_log_likelihood(natural):
+        return log_posterior(S @ natural.ravel(), np.zeros(Y.shape[1]))[np.arange(len(y)), y].sum()
+
+    gradient = model.statistics(X[:25], Y - np.exp(log_posterior(S @ eta.ravel(), np.zeros(Y.shape[1]))))
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        v = random_direction(eta, rng)
+        eps = 1e-5
+        slope = (conditional_log_likelihood(eta + eps * v) - conditional_log_likelihood(eta - eps * v)) / (2 * eps)
+        assert_allclose(slope, gradient.dot(v), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_parameters_of_the_mean_parameters(name):
+    """θ(n μ(θ)) = θ under maximum likelihood."""
+    model, X, _, _ = fitted(name)
+    again = model.parameters(len(X) * model.mean_parameters(model.parameters_))
+    assert_same(again, model.parameters_, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_maximum_likelihood_matches_moments(name):
+    """n μ(θ(s)) = s under maximum likelihood."""
+    model, X, _, _ = fitted(name)
+    assert_same(len(X) * model.mean_parameters(model.parameters_), model.statistics_, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_maximum_likelihood_beats_its_neighbours(name):
+    """⟨s, η(θ(s'))⟩ is largest at s' = s, where it is stationary."""
+    model, X, _, Y = fitted(name)
+    s = model.statistics_
+
+    def log_likelihood(statistics):
+        return s.dot(model.natural_parameters(model.parameters(statistics)))
+
+    best = log_likelihood(s)
+    assert_allclose(best, model.predict_joint_log_proba(X)[Y.astype(bool)].sum(), rtol=1e-10)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        change = model.statistics(X, Y * rng.exponential(size=(len(X), 1))) - s
+        assert log_likelihood(s + 0.3 * change) < best
+        eps = 1e-4
+        slope = (log_likelihood(s + eps * change) - log_likelihood(s - eps * change)) / (2 * eps)
+        assert abs(slope) < 1e-3 * np.sqrt(len(X))
+
+
+def test_maximum_likelihood_of_qda_by_numerical_optimisation():
+    X, y = gaussian_rows(n=40, d=2, r=2)
+    model = QDA().fit(X, y)
+
+    def negative(v):
+        total = 0.0
+        for c, w in enumerate(v.reshape(2, 5)):
+            L = np.array([[np.exp(w[2]), 0.0], [w[3], np.exp(w[4])]])
+            total -= multivariate_normal(w[:2], L @ L.T).logpdf(X[y == c]).sum()
+        return total
+
+    found = minimize(negative, np.zeros(10), method="BFGS")
+    closed_form = -(model.predict_joint_log_proba(X) - model.class_log_prior_)[np.arange(len(y)), y].sum()
+    assert_allclose(found.fun, closed_form, rtol=1e-7)
+
+
+# Closed forms --------------------------------------------------------------------------------------------------------
+
+
+def test_qda_moments():
+    """μ_y = s_y/s_0y and Σ_y = S_y/s_0y − μ_y μ_yᵀ (rc2025 §3.1)."""
+    X, y = gaussian_rows()
+    log_prior, mean, covariance, _ = QDA().fit(X, y).parameters_
+    for c in range(3):
+        assert_allclose(mean[c], X[y == c].mean(axis=0))
+        assert_allclose(covariance[c], np.cov(X[y == c].T, bias=True))
+        assert_allclose(np.exp(log_prior[c]), np.mean(y == c))
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_gaussian_densities_against_scipy(name):
+    model, X, _, _ = fitted(name)
+    log_prior, mean, covariance, whitener = model.parameters_
+    full = covariance if name in ("QDA", "LDA") else covariance[..., None] * np.eye(3)
+    full = np.broadcast_to(full, (3, 3, 3))
+    expected = [np.log(np.exp(p)) + multivariate_normal(m, c).logpdf(X) for p, m, c in zip(log_prior, mean, full)]
+    assert_allclose(model.predict_joint_log_proba(X), np.transpose(expected), rtol=1e-10)
+    A = np.broadcast_to(whitener if name in ("QDA", "LDA") else whitener[..., None] * np.eye(3), (3, 3, 3))
+    assert_allclose(A @ full @ A.swapaxes(1, 2), np.tile(np.eye(3), (3, 1, 1)), atol=1e-10)
+
+
+def test_shared_variances_pool_within_the_classes():
+    """σ² = s²/Σ s_0 − Σ p(y) μ_y² (rc2024 §VI-A); Σ of LDA is the pooled within-class covariance."""
+    X, y = gaussian_rows()
+    centred = X - np.array([X[y == c].mean(axis=0) for c in range(3)])[y]
+    assert_allclose(SharedVarianceGaussianNB().fit(X, y).parameters_.covariance, centred.var(axis=0))
+    assert_allclose(LDA().fit(X, y).parameters_.covariance, np.cov(centred.T, bias=True))
+
+
+@pytest.mark.parametrize("name", GAUSSIAN_MAP)
+def test_gaussian_map(name):
+    """rc2025 app. C: μ' = (m μ₀ + n_y μ̂)/(m + n_y), Σ' = (m Σ₀ + n_y Σ̂)/(m + n_y); p(y) with m₀ = m."""
+    m, mu0, sigma0 = 3.0, 0.5, 2.0
+    model, X, y, _ = fitted(name)
+    ml = clone(MODELS[name.removesuffix(" MAP")]).fit(X, y).parameters_
+    n = np.bincount(y).astype(float)
+    assert_allclose(np.exp(model.parameters_.log_prior), (n + m / 3) / (n.sum() + m))
+    assert_allclose(model.parameters_.mean, (m * mu0 + n[:, None] * ml.mean) / (m + n)[:, None])
+    weight = n.sum() if ml.covariance.shape[0] != 3 or name.startswith(("LDA", "Shared")) else n
+    weight = np.reshape(weight, np.shape(weight) + (1,) * (ml.covariance.ndim - np.ndim(weight)))
+    prior = sigma0 * (np.eye(3) if name.startswith(("QDA", "LDA")) else np.ones(3))
+    assert_allclose(model.parameters_.covariance, (m * prior + weight * ml.covariance) / (m + weight))
+
+
+@pytest.mark.parametrize("name", MAP)
+def test_map_lies_between_maximum_likelihood_and_the_prior(name):
+    X, y = rows_for(name)
+
+    def with_strength(strength):
+        if name.startswith("Product"):
+            return mixed_model(strength).fit(X, y).parameters_
+        return clone(MODELS[name]).set_params(prior_strength=strength).fit(X, y).parameters_
+
+    ml = clone(MODELS[name.removesuffix(" MAP")]).fit(X, y).parameters_
+    assert_same(with_strength(1e-9), ml, rtol=1e-7, atol=1e-8)
+    strong = with_strength(1e12)
+    assert_allclose(strong.log_prior, -np.log(3), rtol=1e-8)
+    if name.startswith("Multinomial"):
+        assert_allclose(strong.log_prob, -np.log(4), rtol=1e-8)
+    elif name in COUNTS_MAP:
+        assert_allclose(np.exp(strong.log_prob).sum(axis=1), X.shape[1])
+        assert np.ptp(strong.log_prob[:, :2]) < 1e-8  # the two states of the first feature
+    elif name in GAUSSIAN_MAP:
+        assert_allclose(strong.mean, 0.5, rtol=1e-8)
+        target = 2.0 * np.eye(3) if name.startswith(("QDA", "LDA")) else 2.0
+        assert_allclose(strong.covariance, np.broadcast_to(target, strong.covariance.shape), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", COUNTS_MAP)
+def test_counts_map_is_maximum_likelihood_with_pseudo_counts(name):
+    """(s + m₀/r_j)/(Σ s + m₀) (rc2025 app. C)."""
+    model, X, y, _ = fitted(name)
+    ml = clone(MODELS[name.removesuffix(" MAP")]).fit(X, y)
+    states = np.full(4, 4) if name.startswith("Multinomial") else np.repeat(ml.n_states_, ml.n_states_)
+    s = ml.statistics_
+    smoothed = Statistics(count=s.count + 2.0 / 3, cells=s.cells + 2.0 / states)
+    assert_same(model.parameters_, ml.parameters(smoothed))
+
+
+@pytest.mark.parametrize("reference, model", [(sk_da.LinearDiscriminantAnalysis(solver="lsqr"), LDA())])
+def test_lda_agrees_with_sklearn(reference, model):
+    X, y = gaussian_rows()
+    assert_allclose(model.fit(X, y).predict_proba(X), reference.fit(X, y).predict_proba(X), atol=1e-8)
+
+
+def test_qda_agrees_with_sklearn():
+    X, y = gaussian_rows()
+    ours, theirs = QDA().fit(X, y), sk_da.QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    factor = theirs.covariance_[0][0, 0] / ours.parameters_.covariance[0, 0, 0]  # n or n − 1 below the line
+    n0 = np.sum(y == 0)
+    assert np.isclose(factor, 1) or np.isclose(factor, n0 / (n0 - 1))
+    if np.isclose(factor, 1):
+        assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
+
+
+def test_gaussian_nb_agrees_with_sklearn():
+    X, y = gaussian_rows()
+    theirs = sk_nb.GaussianNB(var_smoothing=0.0).fit(X, y)
+    assert_allclose(GaussianNB().fit(X, y).predict_log_proba(X), theirs.predict_log_proba(X), atol=1e-8)
+
+
+def test_count_models_agree_with_sklearn():
+    """Their α counts for each state, our m₀ = α r_j for the distribution; class weights are theirs unsmoothed."""
+    X, y = categorical_rows(n_states=(3, 3, 3))
+    ours = CategoricalNB(prior_strength=3.0, class_prior_strength=0.0).fit(X, y)
+    assert_allclose(
+        ours.predict_log_proba(X), sk_nb.CategoricalNB(alpha=1.0).fit(X, y).predict_log_proba(X), atol=1e-10
+    )
+    X, y = categorical_rows(n_states=(2, 2, 2))
+    ours = BernoulliNB(prior_strength=2.0, class_prior_strength=0.0).fit(X, y)
+    assert_allclose(
+        ours.predict_joint_log_proba(X), sk_nb.BernoulliNB(alpha=1.0).fit(X, y).predict_joint_log_proba(X), atol=1e-10
+    )
+    X, y = document_rows()
+    ours = MultinomialNB(prior_strength=4.0, class_prior_strength=0.0).fit(X, y)
+    assert_allclose(
+        ours.predict_joint_log_proba(X), sk_nb.MultinomialNB(alpha=1.0).fit(X, y).predict_joint_log_proba(X), atol=1e-10
+    )
+
+
+def test_bernoulli_is_categorical_after_binarising():
+    X, y = gaussian_rows()
+    ours = BernoulliNB(binarize=0.3).fit(X, y).predict_proba(X)
+    assert_allclose(ours, CategoricalNB(n_states=2).fit(X > 0.3, y).predict_proba(X > 0.3))
+
+
+# Products ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if not n.startswith("Product")])
+def test_product_of_one_block_is_the_block(name):
+    model, X, y, _ = fitted(name)
+    product = ProductModel(
+        [("all", clone(MODELS[name]), slice(None))], class_prior_strength=MODELS[name].prior_strength
+    ).fit(X, y)
+    assert_allclose(product.predict_joint_log_proba(X), model.predict_joint_log_proba(X), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.5])
+def test_product_of_single_columns_is_naive_bayes(strength):
+    X, y = categorical_rows()
+    whole = CategoricalNB(prior_strength=strength).fit(X, y)
+    product = ProductModel(
+        [(f"x{j}", CategoricalNB(prior_strength=strength), j) for j in range(3)], class_prior_strength=strength
+    ).fit(X, y)
+    assert_allclose(product.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-10)
+    X, y = gaussian_rows()
+    product = ProductModel([(f"x{j}", QDA(), [j]) for j in range(3)]).fit(X, y)
+    assert_allclose(product.predict_joint_log_proba(X), GaussianNB().fit(X, y).predict_joint_log_proba(X), rtol=1e-10)
+
+
+def test_mixed_product_is_the_product_of_its_densities():
+    X, y = mixed_rows()
+    model = mixed_model().fit(X, y)
+    parts = [
+        CategoricalNB().fit(X[:, [0, 1]], y).predict_joint_log_proba(X[:, [0, 1]]),
+        QDA().fit(X[:, [2, 4]], y).predict_joint_log_proba(X[:, [2, 4]]),
+        GaussianNB().fit(X[:, [3]], y).predict_joint_log_proba(X[:, [3]]),
+    ]
+    assert_allclose(model.predict_joint_log_proba(X), sum(parts) - 2 * model.class_log_prior_, rtol=1e-9, atol=1e-9)
+    assert model.statistics_.sizes.second.shape == (3, 2, 2)
+
+
+def test_product_takes_column_names():
+    X, y = mixed_rows()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    named = ProductModel([("codes", CategoricalNB(), ["a", "b"]), ("sizes", QDA(), ["e", "c"])]).fit(frame, y)
+    numbered = ProductModel([("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [-1, 2])]).fit(X, y)
+    assert_allclose(named.predict_proba(frame), numbered.predict_proba(X))
+    assert_array_equal(named.columns_[1], [4, 2])
+
+
+@pytest.mark.parametrize(
+    "blocks, message",
+    [
+        ([], "non-empty"),
+        (QDA(), "non-empty list"),
+        ([QDA()], "non-empty list"),
+        ([("dot", QDA(), [0])], "cannot be named 'dot'"),
+        ([("a", QDA(), [0]), ("a", QDA(), [1])], "different names"),
+        ([("a", QDA(), [0, 1]), ("b", QDA(), [1])], "must not share columns"),
+        ([("a", QDA(), [0, 9])], "between 0 and 4"),
+        ([("a", QDA(), ["u"])], "no column names"),
+        ([("a", sk_nb.GaussianNB(), [0])], "block 'a' must be one of the models"),
+    ],
+)
+def test_product_refuses_bad_blocks(blocks, message):
+    X, y = mixed_rows()
+    with pytest.raises(ValueError, match=message):
+        ProductModel(blocks).fit(X, y)
+
+
+def test_product_names_missing_columns():
+    X, y = mixed_rows()
+    with pytest.raises(ValueError, match=r"columns that X does not have: \['z'\]"):
+        ProductModel([("a", QDA(), ["c", "z"])]).fit(pd.DataFrame(X, columns=list("abcde")), y)
+
+
+# Fitting in pieces, weights, samples ---------------------------------------------------------------------------------
+
+
+@ALL
+def test_partial_fit_in_pieces_is_fit(name):
+    model, X, y, _ = fitted(name)
+    pieces = clone(MODELS[name])
+    if name.startswith("Categorical"):
+        pieces.set_params(n_states=[2, 3, 5])
+    if name.startswith("Product"):
+        pieces.blocks[0][1].set_params(n_states=[2, 3])
+    for rows in np.array_split(np.arange(len(X)), 4):
+        pieces.partial_fit(X[rows], y[rows], classes=np.arange(3))
+    assert_same(pieces.parameters_, model.parameters_, rtol=1e-8, atol=1e-9)
+    more = clone(MODELS[name]).fit(X, y).partial_fit(X, y)
+    if name in ML:
+        assert_same(more.parameters_, model.parameters_, rtol=1e-8, atol=1e-9)
+
+
+def test_partial_fit_says_what_is_missing_so_far():
+    X, y = gaussian_rows()
+    model = QDA().partial_fit(X[y == 0], y[y == 0], classes=[0, 1, 2])
+    with pytest.raises(InvalidStatistics, match="not enough data so far: class 1 has weight 0"):
+        model.predict(X)
+    with pytest.raises(InvalidStatistics, match="not enough data so far"):
+        model.sample(2)
+    model.partial_fit(X[y != 0], y[y != 0])
+    assert_allclose(model.predict_proba(X), QDA().fit(X, y).predict_proba(X), atol=1e-10)
+
+
+def test_partial_fit_checks_classes():
+    X, y = gaussian_rows()
+    with pytest.raises(ValueError, match="classes must be passed"):
+        QDA().partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"not named in classes: \[2\]"):
+        QDA().partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="classes"):
+        QDA().partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y, classes=[0, 1, 2, 3])
+
+
+@ALL
+def test_integer_weights_are_repeated_rows(name):
+    model, X, y, _ = fitted(name)
+    w = np.random.default_rng(5).integers(0, 4, size=len(X))
+    weighted = clone(model).fit(X, y, sample_weight=w)
+    repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert_allclose(weighted.predict_joint_log_proba(X), repeated.predict_joint_log_proba(X), rtol=1e-9, atol=1e-9)
+
+
+@ALL
+def test_samples_have_the_moments_of_the_model(name):
+    """The mean of s(x, y) over samples is μ, within five standard errors taken from 40 batches."""
+    model, X, _, _ = fitted(name)
+    S, labels = model.sample(20000, random_state=0)
+    assert S.shape == (20000, X.shape[1])
+    batches = zip(np.split(S, 40), np.split(one_hot(labels, 3), 40))
+    means = np.array([model.statistics(rows, Y).ravel() / 500 for rows, Y in batches])
+    error = means.std(axis=0) / np.sqrt(40) + 1e-12
+    mu = model.mean_parameters(model.parameters_).ravel()
+    assert np.max(np.abs(means.mean(axis=0) - mu) / error) < 5
+
+
+def test_samples_are_reproducible_and_labelled():
+    X, y = gaussian_rows()
+    model = QDA().fit(X, np.array(["a", "b", "c"])[y])
+    first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
+    assert_array_equal(first[0], second[0])
+    assert set(first[1]) <= {"a", "b", "c"}
+    with pytest.raises(NotImplementedError, match="_draw"):
+        Uniform().fit(X, y).sample(3)
+    with pytest.raises(ValueError, match="belong to no block"):
+        ProductModel([("a", QDA(), [0, 1])]).fit(X, y).sample(3)
+
+
+class Uniform(ClosedFormClassifier):
+    """The smallest model: it knows nothing of x."""
+
+    def statistics(self, X, weights):
+        return Statistics(count=weights.sum(axis=0))
+
+    def parameters(self, statistics):
+        return statistics.count / statistics.count.sum()
+
+    def log_joint(self, X, parameters):
+        return np.tile(np.log(parameters), (len(X), 1))
+
+
+# The passes over the data --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n, d, r", [(1300, 4, 3), (700, 9, 2), (37, 2, 5), (512, 3, 2)])
+def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
+    X, y = gaussian_rows(n=n, d=d, r=r)
+    X = X + 100.0
+    model = QDA(prior_strength=0.1).fit(X, y)
+    Y = one_hot(y, r)
+
+    def passes(threshold):
+        monkeypatch.setattr(generative, "FUSED_CLASSES_PER_FEATURE", threshold)
+        seen = np.zeros_like(Y)
+
+        def weigh(joint, rows):
+            seen[rows] = joint
+            return Y[rows] - np.exp(log_posterior(joint, np.zeros(r)))
+
+        s = model.weighted_statistics(X, model.parameters_, weigh)
+        return seen, s
+
+    (fused, s_fused), (plain, s_plain) = passes(0.0), passes(np.inf)
+    assert_allclose(plain, model.predict_joint_log_proba(X), rtol=1e-12)
+    assert_allclose(fused, plain, rtol=1e-10, atol=1e-10)
+    assert_same(s_fused, s_plain, rtol=1e-10, atol=1e-10 * n)
+
+
+def test_near_singular_classes_are_passed_class_by_class():
+    """The polynomial of a class with almost collinear features would cancel; the fused pass steps back."""
+    X, y = gaussian_rows(n=400, d=3, r=4)
+    X[:, 2] = X[:, 0] + X[:, 1] + 1e-6 * X[:, 2]
+    model = QDA().fit(X, y)
+    seen = np.empty((400, 4))
+
+    def weigh(joint, rows):
+        seen[rows] = joint
+        return np.ones_like(joint)
+
+    model.weighted_statistics(X, model.parameters_, weigh)
+    assert_array_equal(seen, model.predict_joint_log_proba(X))
+
+
+# Zeros and unseen states ---------------------------------------------------------------------------------------------
+
+
+def test_a_row_impossible_under_every_class_gets_the_class_prior():
+    X, y = categorical_rows(n_states=(3, 4), r=2)
+    y[:30] = 0
+    model = CategoricalNB().fit(X, y)
+    unseen = np.array([[2.0, 4.0], [7.0, 0.0]])
+    assert np.isneginf(model.predict_joint_log_proba(unseen)).all()
+    assert_allclose(model.predict_proba(unseen), np.tile(np.bincount(y) / len(y), (2, 1)))
+    assert_array_equal(model.predict(unseen), [0, 0])
+    product = ProductModel([("a", CategoricalNB(), [0]), ("b", CategoricalNB(), [1])]).fit(X, y)
+    assert_allclose(product.predict_proba(unseen), model.predict_proba(unseen))
+
+
+def test_words_never_seen_are_impossible_under_maximum_likelihood():
+    X = np.array([[2.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    model = MultinomialNB().fit(X, [0, 1])
+    assert_allclose(
+        model.predict_proba([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), [[0.5] * 2, [1, 0], [0.5] * 2]
+    )
+
+
+def test_a_state_declared_but_unseen_has_the_prior_probability():
+    model = CategoricalNB(n_states=[3], prior_strength=3.0).fit([[0], [1], [0], [1]], [0, 0, 1, 1])
+    assert_allclose(np.exp(model.parameters_.log_prob), np.tile([0.4, 0.4, 0.2], (2, 1)))
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------
+
+
+def bad(X, i, j, value):
+    X = X.copy()
+    X[i, j] = value
+    return X
+
+
+GX, GY = gaussian_rows()
+CX, CY = categorical_rows()
+DX, DY = document_rows()
+
+
+@pytest.mark.parametrize(
+    "model, X, y, message",
+    [
+        (CategoricalNB(), bad(CX, 4, 1, 0.5), CY, "not integers: feature 1"),
+        (CategoricalNB(), bad(CX, 4, 2, -1), CY, "Negative values in data: feature 2"),
+        (CategoricalNB(), bad(CX, 4, 2, 1e300), CY, "feature 2"),
+        (CategoricalNB(n_states=[2, 3, 4]), CX, CY, "feature 2 holds the state 4, but n_states declares 4"),
+        (CategoricalNB(n_states=[2, 3]), CX, CY, "n_states"),
+        (CategoricalNB(n_states=[2, 3, 5.5]), CX, CY, "n_states"),
+        (BernoulliNB(binarize=None), CX, CY, "feature 1 holds values other than 0 and 1"),
+        (MultinomialNB(), bad(DX, 3, 2, -2), DY, "Negative values in data: feature 2"),
+        (QDA(), bad(GX, 0, 0, np.nan), GY, "NaN"),
+        (QDA(), bad(GX, 0, 0, np.inf), GY, "infinity"),
+        (QDA(), GX, np.zeros(len(GX)), r"one class only .*; a classifier needs at least 2"),
+        (QDA(prior_strength=-1.0), GX, GY, "prior_strength must be"),
+        (QDA(prior_strength="much"), GX, GY, "prior_strength must be"),
+        (QDA(prior_strength=np.nan), GX, GY, "prior_strength must be"),
+        (QDA(class_prior_strength=-1.0), GX, GY, "class_prior_strength must be"),
+        (QDA(priors=[0.5, 0.5]), GX, GY, "priors must hold 3 numbers"),
+        (QDA(priors=[5, 5, 5]), GX, GY, "priors must be non-negative and sum to one"),
+        (QDA(prior_strength=1.0, prior_mean=[0.0, 1.0]), GX, GY, "prior_mean"),
+        (QDA(prior_strength=1.0, prior_covariance=np.eye(2)), GX, GY, "prior_covariance"),
+        (GaussianNB(prior_strength=1.0, prior_covariance=np.eye(3)), GX, GY, "prior_covariance"),
+        (QDA(prior_strength=1.0, prior_covariance=-1.0), GX, GY, "prior_covariance"),
+    ],
+)
+def test_bad_input_is_named(model, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_wrong_shapes_are_refused(name):
+    model, X, y, _ = fitted(name)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :-1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        clone(model).fit(X, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        clone(model).fit(X, y, sample_weight=-np.ones(len(y)))
+
+
+def test_feature_names_are_used():
+    frame = pd.DataFrame(bad(CX, 4, 1, -1), columns=["colour", "size", "shape"])
+    with pytest.raises(ValueError, match="feature 'size'"):
+        CategoricalNB().fit(frame, CY)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_class_with_too_few_rows_is_named_with_its_size(rows):
+    X, y = gaussian_rows(n=90)
+    y = np.array(["ant", "bee", "cat"])[y]
+    keep = np.concatenate([np.flatnonzero(y != "bee"), np.flatnonzero(y == "bee")[:rows]])
+    with pytest.raises(InvalidStatistics, match=rf"class bee, with n = {rows} .* d = 3 .*prior_strength") as caught:
+        QDA().fit(X[keep], y[keep])
+    assert isinstance(caught.value, ValueError)
+    assert np.isfinite(QDA(prior_strength=1.0).fit(X[keep], y[keep]).predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("d", [2, 8, 30])
+@pytest.mark.parametrize("distance", [0.0, 30.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_d_rows_are_too_few_and_d_plus_one_suffice(d, distance, seed):
+    """Rounding errors grow with the distance of a class from the origin; they must not pass for a covariance."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.standard_normal((3 * d, d)), distance + rng.standard_normal((d + 1, d))])
+    y = np.repeat([0, 1], [3 * d, d + 1])
+    assert np.isfinite(QDA().fit(X, y).predict_log_proba(X)).all()
+    with pytest.raises(InvalidStatistics, match="within class 1"):
+        QDA().fit(X[:-1], y[:-1])
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
+def test_constant_features_are_named(name, value):
+    X, y = gaussian_rows()
+    with pytest.raises(InvalidStatistics, match=r"feature 1 has no positive variance.*prior_strength"):
+        clone(GAUSSIAN[name]).fit(np.column_stack([X[:, 0], np.full(len(X), value), X[:, 1]]), y)
+
+
+@pytest.mark.parametrize("name", ["QDA", "LDA"])
+def test_collinear_features_are_refused(name):
+    X, y = gaussian_rows()
+    with pytest.raises(InvalidStatistics, match=r"not positive definite.*collinear"):
+        clone(GAUSSIAN[name]).fit(np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), y)
+
+
+def test_scales_of_features_may_differ_by_far():
+    X, y = gaussian_rows()
+    P = QDA().fit(X, y).predict_proba(X)
+    assert_allclose(QDA().fit(X * [1e-6, 1.0, 1e6], y).predict_proba(X * [1e-6, 1.0, 1e6]), P, atol=1e-9)
+
+
+def test_a_class_without_weight_is_refused():
+    X, y = gaussian_rows()
+    for model in (QDA(prior_strength=1.0), MultinomialNB(), CategoricalNB()):
+        data = np.abs(np.round(X))
+        with pytest.raises(InvalidStatistics, match="class 2 has weight 0"):
+            model.fit(data, y, sample_weight=(y != 2).astype(float))
+
+
+def test_a_class_without_words_is_refused():
+    with pytest.raises(InvalidStatistics, match="nothing is left to count in class 1"):
+        MultinomialNB().fit([[1.0, 2.0], [0.0, 0.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_negative_counts_in_statistics_are_named(name):
+    model = fitted(name).model
+    s = model.statistics_
+    cells = s.cells.copy()
+    cells[1, 2] = -1.0
+    with pytest.raises(InvalidStatistics, match=r"negative count -1 of .* in class 1"):
+        model.parameters(Statistics(count=s.count, cells=cells))
+
+
+def test_given_priors_are_used():
+    X, y = gaussian_rows()
+    model = QDA(priors=[0.2, 0.3, 0.5]).fit(X, y)
+    assert_allclose(np.exp(model.class_log_prior_), [0.2, 0.3, 0.5])
+    joint = QDA().fit(X, y).predict_joint_log_proba(X)
+    assert_allclose(model.predict_joint_log_proba(X), joint - np.log(1 / 3) + np.log([0.2, 0.3, 0.5]), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_extreme_values_are_refused_rather_than_turned_into_nan(name):
+    X, y = gaussian_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # squares overflow before the check sees them
+        with pytest.raises(InvalidStatistics):
+            clone(GAUSSIAN[name]).fit(X * 1e200, y)
+
+
+def test_standardising_leaves_the_posteriors_unchanged():
+    X, y = gaussian_rows()
+    Z = StandardScaler().fit_transform(X * 3 + 7)
+    for model in GAUSSIAN.values():
+        assert_allclose(clone(model).fit(Z, y).predict_proba(Z), clone(model).fit(X, y).predict_proba(X), atol=1e-10)
