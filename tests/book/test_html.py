@@ -101,7 +101,10 @@ def test_reference_page_has_every_public_name(html):
 def test_chapter_is_numbered_by_its_file_name(html, chapter):
     number = int(chapter.stem[:2])
     soup = soup_of(html, f"chapters/{chapter.stem}")
-    headings = [heading.find("span", class_="section-number").get_text() for heading in soup.select("h1, h2")[:2]]
+    headings = [
+        heading.find("span", class_="section-number").get_text()
+        for heading in soup.select("article h1, article h2")[:2]
+    ]
     assert [heading.strip() for heading in headings] == [f"{number}.", f"{number}.1."]
 
 
