@@ -3,6 +3,7 @@
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
+from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
 from rcpkg.generative import (
     LDA,
     QDA,
@@ -23,12 +24,14 @@ __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ClosedFormClassifier",
+    "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
     "GaussianNB",
     "GenerativeClassifier",
     "InvalidStatistics",
     "MultinomialNB",
     "ProductModel",
+    "ProjectedGradientDescent",
     "RiskCalibration",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",

@@ -20,10 +20,12 @@ from rcpkg import (
     TM,
     BernoulliNB,
     CategoricalNB,
+    ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
     MultinomialNB,
     ProductModel,
+    ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
@@ -47,6 +49,10 @@ CHECKED = [
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
+    ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
+    ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
+    ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
+    ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
 ]
 # It feeds reals and passes over the tag of categorical input; they are rightly refused
 REALS_FOR_CATEGORIES = "check_sample_weight_equivalence_on_dense_data"
