@@ -7,13 +7,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CHAPTERS = $(sort $(wildcard chapters/*.ipynb))
+# the processes run side by side; threads within them would only get into each other's way
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .PHONY: help book test bench experiments notebooks lint lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
-	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.13), JOBS=4 the processes of the tests."
+	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.13), JOBS=4 the number of processes."
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
@@ -29,20 +31,19 @@ book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every 
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 test: $(READY) lint  ## run all tests, then every chapter against its stored outputs
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
-	  --nbval --nbval-current-env --nbval-cell-timeout=120 chapters
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
+	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 chapters
 
 lint: $(READY)  ## check the code style
 	$(BIN)/ruff check .
 
 bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/benchmarks \
+	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks \
 	  --override-ini addopts=--strict-markers --benchmark-only -s
 
 experiments: $(READY)  ## recompute the results tables (resumable; hours)
-	@test -f rcpkg/__main__.py || { echo "error: this version of rcpkg has no experiments to run yet" >&2; exit 1; }
-	$(BIN)/python -m rcpkg run
+	$(ONE_THREAD) $(BIN)/python -m rcpkg run --jobs $(JOBS)
 
 notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
 	$(BIN)/python book/_tools/notebooks.py $(CHAPTERS)

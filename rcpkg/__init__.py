@@ -1,9 +1,13 @@
 """Generative classifiers that are learnt to classify."""
 
+from rcpkg import bregman, functional, uniform
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
+from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
+from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
 from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
+from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
     QDA,
@@ -16,12 +20,22 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
+    "BDA7",
+    "EDDA",
     "LDA",
     "QDA",
+    "RDA",
+    "SVMKNN",
     "TM",
+    "BayesianQDA",
     "BernoulliNB",
+    "BregmanClustering",
+    "BregmanDivergence",
+    "BregmanKNN",
     "CategoricalNB",
     "ClosedFormClassifier",
     "ConditionalLikelihood",
@@ -29,12 +43,22 @@ __all__ = [
     "GaussianNB",
     "GenerativeClassifier",
     "InvalidStatistics",
+    "LocalBDA",
+    "LocalLinear",
+    "LocalNearestMeans",
     "MultinomialNB",
+    "NearestMeans",
+    "PredictiveNotDefined",
+    "PriorIfSingular",
     "ProductModel",
     "ProjectedGradientDescent",
+    "QuadraticBayes",
     "RiskCalibration",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",
     "__version__",
+    "bregman",
+    "functional",
+    "uniform",
 ]

@@ -4,12 +4,28 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rcpkg import datasets
+from rcpkg import datasets, experiments
 
 
 def _fetch(arguments: argparse.Namespace) -> int:
     names = datasets.fetch(arguments.name, progressbar=True)
     print(f"{len(names)} data sets are here and checked: {', '.join(names)}")
+    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    failed = 0
+    for name in arguments.table or experiments.tables():
+        source, _, table = name.partition(":")
+        errors = experiments.run(source, table, quick=arguments.quick, jobs=arguments.jobs, backend=arguments.backend)
+        for key, error in errors.items():
+            print(f"{name} {key}: {error}", file=sys.stderr)
+        failed += len(errors)
+    return int(failed > 0)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    print(experiments.status().to_string(index=False))
     return 0
 
 
@@ -19,6 +35,14 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("fetch", help="make data sets available offline")
     fetch.add_argument("name", nargs="*", help="name of a data set (default: all)")
     fetch.set_defaults(action=_fetch)
+    run = commands.add_parser("run", help="recompute published tables, as far as that is not done")
+    run.add_argument("table", nargs="*", metavar="SOURCE:TABLE", help="such as rc2025:3 (default: all)")
+    run.add_argument("--quick", action="store_true", help="small data sets, few repetitions, stored apart")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="parallel workers (default 1)")
+    run.add_argument("--backend", metavar="NAME", help="a joblib backend: loky, threading, dask, …")
+    run.set_defaults(action=_run)
+    status = commands.add_parser("status", help="show what has been recomputed")
+    status.set_defaults(action=_status)
     return parser
 
 

@@ -173,8 +173,8 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
         except requests.RequestException as error:
             raise DataNotAvailable(
                 f"the file {item.file} of data set {item.name!r} is not on this machine and could not be "
-                f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcpkg fetch "
-                f"{item.name}` with a network, or name a folder that holds the files in the environment variable RCPKG_DATA"
+                f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcpkg fetch {item.name}` with a "
+                "network, or name a folder that holds the files in the environment variable RCPKG_DATA"
             ) from error
         content = part.read_bytes()
         if (found := _sha256(content)) != item.sha256:

@@ -284,18 +284,25 @@ class ConjugateClassifier(ClosedFormClassifier):
 
     def _log_prior(self, count: Array) -> Array:
         """Log class probabilities; refuses classes without positive weight."""
+        smoothed = count + self._class_pseudo_rows(len(count))
+        self._check_positive(smoothed)
+        priors = check_priors(self.priors, len(count))
+        if priors is None:
+            priors = smoothed / smoothed.sum()
+        with np.errstate(divide="ignore"):
+            return np.log(priors)
+
+    def _check_positive(self, count: Array) -> None:
         if not np.all(count > 0):
             y = int(np.argmin(count))
             raise InvalidStatistics(
                 f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "
                 "give it rows, or take it out"
             )
-        priors = check_priors(self.priors, len(count))
-        if priors is None:
-            strength = self.prior_strength if self.class_prior_strength is None else self.class_prior_strength
-            priors = (count + strength / len(count)) / (count.sum() + strength)
-        with np.errstate(divide="ignore"):
-            return np.log(priors)
+
+    def _class_pseudo_rows(self, r: int) -> float:
+        """Pseudo-rows m₀/r of each class."""
+        return (self.prior_strength if self.class_prior_strength is None else self.class_prior_strength) / r
 
 
 def _dampened(ratio: Array) -> Array:
@@ -311,7 +318,7 @@ def _safe_counts(old: Array, change: Array) -> Array:
 def _safe_class_counts(old: Array, change: Array) -> Array:
     """Class counts after a change, with the total that the change gives."""
     count = _safe_counts(old, change)
-    return count * (old.sum() + change.sum()) / count.sum()
+    return count * ((old + change).sum() / count.sum())
 
 
 def _uniform(log_prior: Array) -> Array:
@@ -328,8 +335,8 @@ class CategoricalParameters(NamedTuple):
 class _CountModel(ConjugateClassifier):
     """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
 
-    def _pseudo_counts(self, n_columns: int) -> Array:
-        """What the prior adds to each row of ``cells``."""
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        """Pseudo-rows of each column of ``cells``."""
         raise NotImplementedError
 
     def _totals(self, cells: Array) -> Array:
@@ -342,7 +349,7 @@ class _CountModel(ConjugateClassifier):
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each distribution normalised over its own states."""
         log_prior = self._log_prior(statistics.count)
-        cells = statistics.cells + self._pseudo_counts(statistics.cells.shape[1])
+        cells = statistics.cells + self._pseudo_rows(statistics.cells.shape[1])
         y, column = np.unravel_index(cells.argmin(), cells.shape)
         if cells[y, column] < -1e-12 * np.abs(cells).sum():
             raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
@@ -357,24 +364,27 @@ class _CountModel(ConjugateClassifier):
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Each count that would turn negative keeps its value; the parameter map normalises what results."""
-        pseudo = self._pseudo_counts(new.cells.shape[1])
+        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         return Statistics(
-            count=np.where(new.count > 0, new.count, old.count),
-            cells=np.where(new.cells + pseudo >= 0, new.cells, old.cells),
+            count=np.where(new.count + of_class > 0, new.count, old.count),
+            cells=np.where(new.cells + of_cell >= 0, new.cells, old.cells),
         )
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts, those of the prior included, increase by addition and decrease by a factor."""
-        pseudo = self._pseudo_counts(old.cells.shape[1])
+        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         return Statistics(
-            count=_safe_class_counts(old.count, change.count),
-            cells=_safe_counts(old.cells + pseudo, change.cells) - pseudo,
+            count=_safe_class_counts(old.count + of_class, change.count) - of_class,
+            cells=self._safe_cells(old.cells + of_cell, change.cells) - of_cell,
         )
+
+    def _safe_cells(self, old: Array, change: Array) -> Array:
+        return _safe_counts(old, change)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
         cells = statistics.cells.sum(axis=0, keepdims=True)
-        pooled = self._log_frequencies(cells + self._pseudo_counts(cells.shape[1]))
+        pooled = self._log_frequencies(cells + self._pseudo_rows(cells.shape[1]))
         r = len(statistics.count)
         return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
 
@@ -498,7 +508,7 @@ class CategoricalNB(_CountModel):
             X = self._encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
-    def _pseudo_counts(self, n_columns: int) -> Array:
+    def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
 
     def _totals(self, cells: Array) -> Array:
@@ -518,13 +528,10 @@ class CategoricalNB(_CountModel):
         joint[unknown.any(axis=1)] = -np.inf
         return joint
 
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """As for all counts, the cells then rescaled so that those of each feature sum to the class counts."""
-        new = super().safe_update(old, change)
-        pseudo = self._pseudo_counts(new.cells.shape[1])
-        cells = new.cells + pseudo
-        new.cells = cells * ((new.count[:, None] + self.prior_strength) / self._totals(cells)) - pseudo
-        return new
+    def _safe_cells(self, old: Array, change: Array) -> Array:
+        """Counts as for all, rescaled so that each feature takes on its total."""
+        cells = _safe_counts(old, change)
+        return cells * (_safe_counts(self._totals(old), self._totals(change)) / self._totals(cells))
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), p(y) p(x_j = v | y))."""
@@ -619,7 +626,7 @@ class MultinomialNB(_CountModel):
         """Class counts (r,) and summed counts (r, d)."""
         return Statistics(count=weights.sum(axis=0), cells=weights.T @ X)
 
-    def _pseudo_counts(self, n_columns: int) -> Array:
+    def _pseudo_rows(self, n_columns: int) -> Array:
         return np.full(n_columns, self.prior_strength / n_columns)
 
     def _totals(self, cells: Array) -> Array:
@@ -705,7 +712,7 @@ class _Gaussian(ConjugateClassifier):
         """
         raise NotImplementedError
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         """Size of the pooled and grand targets: as many rows as make their statistics interior."""
         raise NotImplementedError
 
@@ -752,6 +759,11 @@ class _Gaussian(ConjugateClassifier):
     def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
         first = count[:, None] * mean
         return Statistics(count=count, first=first, second=scatter + self._sum(self._outer(first, mean)))
+
+    def _log_prior(self, count: Array) -> Array:
+        """Refuses also classes to which only the prior gives weight: they have no mean."""
+        self._check_positive(count)
+        return super()._log_prior(count)
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
@@ -853,7 +865,7 @@ class _Gaussian(ConjugateClassifier):
             covariance = np.tile(covariance, (r, *[1] * covariance.ndim))
         power = covariance + self._outer(mean, mean).max(axis=0)
         whitener = self._whitener(covariance, power, np.full(r, total))
-        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._pseudo_rows(r, d)
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared."""
@@ -902,7 +914,7 @@ class _FullGaussian(_Gaussian):
     def _diagonal(self, covariance: Array) -> Array:
         return covariance.diagonal(axis1=-2, axis2=-1)
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         return float(r * (d + 1))
 
     def _prior_covariance(self, d: int) -> Array:
@@ -1106,7 +1118,7 @@ class _DiagonalGaussian(_Gaussian):
         self._check_variances(covariance, power, count)
         return 1 / np.sqrt(covariance)
 
-    def _pseudo_rows(self, r: int, d: int) -> float:
+    def _target_size(self, r: int, d: int) -> float:
         return float(2 * r)
 
     def _prior_covariance(self, d: int) -> Array:

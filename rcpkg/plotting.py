@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-import matplotlib.pyplot as plt
+try:
+    import matplotlib.pyplot as plt
+except ImportError as error:
+    raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes

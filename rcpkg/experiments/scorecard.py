@@ -1,0 +1,209 @@
+"""Every printed number beside ours, with a verdict by a tolerance fixed beforehand."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rcpkg import published
+from rcpkg._files import data_folder
+from rcpkg.experiments import protocols, runner
+from rcpkg.published import KEY
+
+VERDICTS = (
+    "reproduced",
+    "statistically consistent",
+    "differs: explained",
+    "differs: unexplained",
+    "printed value impossible",
+    "not attempted",
+)
+ROUNDING = 1e-9  # of binary floating point, relative to numbers below 1e5
+
+
+@lru_cache
+def _rules(name: str) -> pd.DataFrame:
+    return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False)
+
+
+@cache
+def tolerance(source: str, table: str, metric: str) -> pd.Series:
+    """The first row of ``data/tolerances.csv`` that fits a printed number.
+
+    Raises
+    ------
+    LookupError
+        If none does: each number needs its tolerance before it is recomputed.
+    """
+    for _, rule in _rules("tolerances.csv").iterrows():
+        if rule.source == source and fnmatchcase(table, rule.table) and fnmatchcase(metric, rule.metric):
+            return rule
+    raise LookupError(f"no tolerance is fixed for {metric} of {source}:{table}")
+
+
+def printed_interval(value: float, half_unit: float, read_as: str) -> tuple[float, float]:
+    """Numbers that print as ``value``: within half a unit of it if rounded, up to one unit above if truncated."""
+    if read_as == "truncated":
+        return value, value + 2 * half_unit
+    return value - half_unit, value + half_unit
+
+
+def verdict(row: Mapping, rule: Mapping) -> str:
+    """Compare one recomputed number with the printed one.
+
+    Deterministic: reproduced if ours prints as printed. Statistical: consistent if the distance from ours to the
+    numbers that print so is at most z σ sqrt(1/n_runs + 1/published_runs) + slack, σ being our standard
+    deviation between runs.
+
+    Parameters
+    ----------
+    row : mapping
+        ``printed``, ``half_unit``, ``value``, ``std``, ``n_runs``; a dash is a NaN in ``printed`` or ``value``.
+    rule : mapping
+        A row of the tolerances.
+    """
+    if np.isnan(row["printed"]) or np.isnan(row["value"]):
+        return "reproduced" if np.isnan(row["printed"]) and np.isnan(row["value"]) else "differs"
+    low, high = printed_interval(row["printed"], row["half_unit"], rule["read_as"])
+    distance = max(low - row["value"], row["value"] - high, 0.0)
+    if rule["read_as"] == "truncated" and row["value"] > high - ROUNDING:
+        distance = max(distance, 2 * ROUNDING)  # the upper end itself prints as the next number
+    if distance <= ROUNDING:
+        return "reproduced"
+    if rule["rule"] == "deterministic" or not row["n_runs"] > 1:
+        return "differs"
+    spread = row["std"] * np.sqrt(1 / row["n_runs"] + 1 / float(rule["published_runs"]))
+    if distance <= float(rule["z"]) * spread + float(rule["slack"]) + ROUNDING:
+        return "statistically consistent"
+    return "differs"
+
+
+def results(source: str, table: str) -> pd.DataFrame:
+    """Our numbers for a published table: its columns, with ``value_se`` and ``n_runs``; or those of a study.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table.
+    FileNotFoundError
+        If none of it has been recomputed.
+    """
+    if source != protocols.STUDY:
+        published.table(source, table)
+    path = runner.table_path(source, table, data_folder() / "results").with_suffix(".csv")
+    if not path.is_file():
+        raise FileNotFoundError(f"{source}:{table} has not been recomputed: python -m rcpkg run {source}:{table}")
+    cells = pd.read_csv(
+        path,
+        dtype=dict.fromkeys(KEY, str),
+        keep_default_na=False,
+        na_values={"value": [""], "std": [""], "value_se": [""]},
+    )
+    numbers = cells.columns.intersection(["n_instances", "n_features", "value", "std", "value_se", "n_runs"])
+    return cells.assign(**cells[numbers].apply(pd.to_numeric))
+
+
+def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
+    """Why a printed number has no counterpart."""
+    if (source, table) not in protocols.TABLES:
+        return pd.Series(protocols.NO_PROTOCOL, index=printed.index)
+    cells = {(cell.row, cell.method): cell.reason for cell in protocols.cells(source, table)}
+    failed = {done.key: done.failure for done in runner.read(_lines(source, table)) if done.failure}
+    reasons = []
+    for row in printed.itertuples():
+        reason = cells.get((row.row, row.method)) or failed.get(f"{row.row}/{row.method}")
+        if row.metric == "reach" and not reason:
+            other = [key for key in cells if key[0] == row.row and key[1] in ("GD", "DFE")]
+            reason = next((cells[key] for key in other if cells[key]), None)
+        if row.dataset.startswith("(all"):
+            reason = "a summary over data sets that are not all available"
+        if row.value_printed == "-" and row.dataset.startswith("(all"):
+            reason = "no number is printed"
+        reasons.append(reason or "not run yet")
+    return pd.Series(reasons, index=printed.index)
+
+
+def _lines(source: str, table: str) -> Path:
+    return runner.table_path(source, table, data_folder() / "results")
+
+
+def _explanation(row: dict) -> tuple[str, str]:
+    """Why a number differs, and the label of the section that shows it; empty if nothing is known."""
+    for _, rule in _rules("explanations.csv").iterrows():
+        if all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric")):
+            return rule.explanation, rule.section
+    return "", ""
+
+
+def scorecard() -> pd.DataFrame:
+    """One row for each printed number: printed, ours, standard error, rule, verdict, and why.
+
+    Returns
+    -------
+    DataFrame
+        The key columns of the published tables, ``dataset``, ``value_printed``, ``value``, ``value_se``, ``n_runs``,
+        ``rule``, ``verdict`` (one of `VERDICTS`), ``why`` and ``section`` (label of the section that explains it).
+    """
+    parts = []
+    impossible = published.summaries()
+    impossible = set(impossible[~impossible.possible][KEY].itertuples(index=False, name=None))
+    for source, table in published.index()[["source", "table"]].itertuples(index=False):
+        printed = published.table(source, table)
+        printed = printed.assign(half_unit=published.half_unit(printed.value_printed)).rename(
+            columns={"value": "printed"}
+        )
+        printed = printed.drop(columns=["std", "note"])
+        below = printed.value_printed.str.startswith("<")  # "<0.001" is read as 0.0005 ± 0.0005
+        printed.loc[below, "half_unit"] = printed.printed[below] / 2
+        printed.loc[below, "printed"] = printed.printed[below] / 2
+        try:
+            ours = results(source, table)[[*KEY, "value", "std", "value_se", "n_runs"]]
+        except FileNotFoundError:
+            ours = pd.DataFrame(columns=[*KEY, "value", "std", "value_se", "n_runs"])
+        card = printed.merge(ours, on=KEY, how="left")
+        numbers = ["value", "std", "value_se", "n_runs"]
+        card[numbers] = card[numbers].apply(pd.to_numeric)
+        parts.append(_judge(card, _not_attempted(source, table, printed), impossible))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd.DataFrame:
+    verdicts = []
+    for row, reason in zip(card.to_dict("records"), reasons, strict=True):
+        rule = tolerance(row["source"], row["table"], row["metric"])
+        found, why, section = "not attempted", reason, ""
+        if np.isfinite(row["n_runs"]):
+            found, why = verdict(row, rule), ""
+        if tuple(row[name] for name in KEY) in impossible:
+            found, why = "printed value impossible", "its own table does not allow it"
+        if found == "differs":
+            why, section = _explanation(row)
+            found = "differs: explained" if why else "differs: unexplained"
+        verdicts.append((f"{rule.read_as}, {rule['rule']}", found, why, section))
+    card[["rule", "verdict", "why", "section"]] = verdicts
+    shown = ["value_printed", "value", "value_se", "n_runs", "rule", "verdict", "why", "section"]
+    return card[[*KEY, *shown]]
+
+
+def status(folder: Path | None = None) -> pd.DataFrame:
+    """One row for each published table: cells that can be run, done, failed, and not attempted; seconds spent."""
+    rows = []
+    printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
+    for source, table in printed + [key for key in protocols.TABLES if key[0] == protocols.STUDY]:
+        cells = protocols.cells(source, table) if (source, table) in protocols.TABLES else []
+        done = runner.read(runner.table_path(source, table, folder))
+        rows.append(
+            {
+                "table": f"{source}:{table}",
+                "cells": sum(not cell.reason for cell in cells),
+                "done": len(done),
+                "failed": sum(bool(d.failure) for d in done),
+                "not_attempted": sum(bool(cell.reason) for cell in cells),
+                "seconds": round(sum(d.seconds for d in done), 1),
+                "printed_numbers": 0 if source == protocols.STUDY else len(published.table(source, table)),
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,126 @@
+"""The simulated two- and three-class problems of thesis2007 sections 4.5 and 5.6, after Friedman (1989)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from rcpkg.base import Array
+
+
+@dataclass(frozen=True)
+class GaussianProblem:
+    """Gaussian classes of equal probability: means (r, d), covariances (r, d, d), positive semi-definite."""
+
+    name: str
+    means: Array
+    covariances: Array
+
+    def sample(self, n_samples: int, random_state=None) -> tuple[Array, NDArray[np.intp]]:
+        """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section
+        4.5)."""
+        rng = check_random_state(random_state)
+        n_classes, d = self.means.shape
+        y = rng.randint(n_classes, size=n_samples)
+        values, axes = np.linalg.eigh(self.covariances)
+        root = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        X = np.einsum("njk,nk->nj", root[y], rng.standard_normal((n_samples, d)))
+        return X + self.means[y], y
+
+    def log_density(self, X: Array) -> Array:
+        """Log densities of the classes, shape (n, r); ValueError where a covariance is singular."""
+        values, axes = np.linalg.eigh(self.covariances)
+        if (values[:, 0] <= 1e-14 * values[:, -1]).any():
+            raise ValueError(f"{self.name}: a class covariance is singular, so that class has no density")
+        U = np.einsum("nhj,hjk->nhk", X[:, None, :] - self.means, axes)
+        return -0.5 * (np.log(2 * np.pi * values).sum(axis=-1) + (U**2 / values).sum(axis=-1))
+
+
+CHAPTER4_CASES = (
+    "equal spherical",
+    "unequal spherical",
+    "equal ellipsoidal, low-variance means",
+    "equal ellipsoidal, high-variance means",
+    "unequal ellipsoidal, same means",
+    "unequal ellipsoidal, different means",
+)
+
+
+def _eigenvalues(d: int) -> Array:
+    """(4.29), (5.14): e_i = (9(i-1)/(d-1) + 1)^2, from 1 to 100."""
+    return (9 * np.arange(d) / (d - 1) + 1) ** 2
+
+
+def _low_variance_mean(d: int) -> Array:
+    """2.5 sqrt(e_i/d) (d-i)/(d/2-1)."""
+    return 2.5 * np.sqrt(_eigenvalues(d) / d) * np.arange(d - 1, -1, -1) / (d / 2 - 1)
+
+
+def _high_variance_mean(d: int) -> Array:
+    """2.5 sqrt(e_i/d) (i-1)/(d/2-1)."""
+    return 2.5 * np.sqrt(_eigenvalues(d) / d) * np.arange(d) / (d / 2 - 1)
+
+
+def _check_dimension(d: int, smallest: int, name: str) -> None:
+    if d < smallest:
+        raise ValueError(f"{name} needs d >= {smallest}: its formulas divide by zero below; got d = {d}")
+
+
+def chapter4_problem(case: str, d: int) -> GaussianProblem:
+    """One of the six two-class problems of thesis2007 section 4.5 (`CHAPTER4_CASES`)."""
+    if case not in CHAPTER4_CASES:
+        raise ValueError(f"case must be one of {CHAPTER4_CASES}; got {case!r}")
+    _check_dimension(d, 3 if "variance" in case else 2 if "ellipsoidal" in case else 1, case)
+    zero, identity = np.zeros(d), np.eye(d)
+    if "spherical" in case:
+        second, scales = np.full(d, 3.0), (identity, identity * (1 if case.startswith("equal") else 2))
+        return GaussianProblem(case, np.stack([zero, second]), np.stack(scales))
+    e = _eigenvalues(d)
+    if case.startswith("equal"):
+        second = _low_variance_mean(d) if "low" in case else _high_variance_mean(d)
+        return GaussianProblem(case, np.stack([zero, second]), np.stack([np.diag(e)] * 2))
+    second = zero if "same" in case else np.full(d, 14 / np.sqrt(d))
+    return GaussianProblem(case, np.stack([zero, second]), np.stack([np.diag(e), np.diag(e[::-1])]))
+
+
+def chapter5_problem(case: int, d: int, random_state=None) -> GaussianProblem:
+    r"""One of the ten three-class problems of thesis2007 section 5.6.1.
+
+    Cases 7 to 10 draw their covariances (and, for 8 and 10, their means) by ``random_state``. Two printed
+    formulas need a reading: the third eigenvalues of cases 5 and 6, :math:`(9(i-\frac{d-1}2)/(d-1))^2`,
+    vanish at one i when d is odd (the class is then sampled from its degenerate Gaussian); and the covariance
+    of cases 9 and 10, printed as :math:`R_iR_i^TR_i^TR_i`, is not symmetric:
+    :math:`(R_i^TR_i)^2=R_i^TR_iR_i^TR_i` is taken, the one product of these four factors that is the square
+    of the covariance of cases 7 and 8.
+    """
+    if case not in range(1, 11):
+        raise ValueError(f"case must be 1, ..., 10; got {case!r}")
+    name = f"case {case}"
+    _check_dimension(d, 3 if case in (3, 4) else 2, name)
+    rng = check_random_state(random_state)
+    identity, e = np.eye(d), _eigenvalues(d)
+    means = np.zeros((3, d))
+    alternating = np.where(np.arange(1, d + 1) % 2 == 1, -1.0, 1.0)
+    covariances = np.stack([identity] * 3)
+    if case in (1, 2):
+        means[1, 0], means[2, -1] = 3, 3 if case == 1 else 4
+        covariances *= np.array([1, 1, 1] if case == 1 else [1, 2, 3])[:, None, None]
+    elif case in (3, 4):
+        means[1] = _low_variance_mean(d) if case == 3 else _high_variance_mean(d)
+        means[2] = alternating * means[1]
+        covariances = np.stack([np.diag(e)] * 3)
+    elif case in (5, 6):
+        third = (9 * (np.arange(1, d + 1) - (d - 1) / 2) / (d - 1)) ** 2
+        covariances = np.stack([np.diag(e), np.diag(e[::-1]), np.diag(third)])
+        if case == 6:
+            means[1] = 14 / np.sqrt(d)
+            means[2] = alternating * means[1]
+    else:
+        R = rng.uniform(size=(3, d, d))
+        covariances = R.swapaxes(1, 2) @ R
+        if case >= 9:
+            covariances = covariances @ covariances
+        if case in (8, 10):
+            means = rng.standard_normal((3, d))
+    return GaussianProblem(name, means, covariances)

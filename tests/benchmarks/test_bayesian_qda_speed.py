@@ -1,0 +1,201 @@
+"""Leave-one-out over BDA7's 42 models and RDA's 25: ours against plain numpy, and against scikit-learn's grid search.
+
+Naive is what the definition asks for: per fold one scatter matrix a class, per model and class one Cholesky factor and
+solve; no estimator is called. Its folds cost alike, so it runs on evenly spaced ones and its time is scaled up.
+Processor time, one BLAS thread on both sides, ratios of medians within one run.
+"""
+
+import time
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from sklearn.datasets import load_wine
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from threadpoolctl import threadpool_limits
+
+from rcpkg import BDA7
+from rcpkg.covariance import FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, shrunken_log_density_loo
+from rcpkg.predictive import _tridiagonal_forms, grid_log_predictive_loo, grid_loo_errors
+from rcpkg.selection import log_class_prior_loo
+
+pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_time=2)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def data(n, d, r, random_state=0):
+    rng = np.random.default_rng(random_state)
+    y = rng.integers(0, r, n)
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=(r, d))[y], y
+
+
+def dofs(d):
+    return [d * k for k in range(1, 7)]
+
+
+def seconds(function, rounds=3):
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return float(np.median(times))
+
+
+def class_fits(X, y, r, i):
+    keep = np.arange(len(X)) != i
+    A, b = X[keep], y[keep]
+    for h in range(r):
+        rows = A[b == h]
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        yield len(rows), mean, centred.T @ centred
+
+
+def naive_bda7(X, y, r, folds):
+    n, d = X.shape
+    out = np.empty((6, 7, len(folds), r))
+    for f, i in enumerate(folds):
+        fits = list(class_fits(X, y, r, i))
+        pooled = sum(np.diag(scatter) for _, _, scatter in fits) / (n - 1)
+        for h, (m, mean, scatter) in enumerate(fits):
+            own, v = np.diag(scatter) / m, X[i] - mean
+            for k, q in enumerate(dofs(d)):
+                seeds = (q * pooled, q * own, pooled / q, own / q, pooled, own, np.full(d, pooled.mean() / q))
+                a = m + q
+                constant = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * (m + 1) / m)
+                for j, seed in enumerate(seeds):
+                    L = np.linalg.cholesky(scatter + np.diag(seed))
+                    u = np.linalg.solve(L, v)
+                    log_det = np.log(np.diag(L)).sum()
+                    out[k, j, f, h] = constant - log_det - (a + 1) / 2 * np.log1p(m / (m + 1) * u @ u)
+    return out
+
+
+def naive_rda(X, y, r, folds):
+    n, d = X.shape
+    out = np.empty((5, 5, len(folds), r))
+    for f, i in enumerate(folds):
+        fits = list(class_fits(X, y, r, i))
+        pooled = sum(scatter for _, _, scatter in fits)
+        for h, (m, mean, scatter) in enumerate(fits):
+            for k, lam in enumerate(FRIEDMAN_LAMBDA):
+                sigma = ((1 - lam) * scatter + lam * pooled) / ((1 - lam) * m + lam * (n - 1))
+                for j, gamma in enumerate(FRIEDMAN_GAMMA):
+                    L = np.linalg.cholesky((1 - gamma) * sigma + gamma / d * np.trace(sigma) * np.eye(d))
+                    u = np.linalg.solve(L, X[i] - mean)
+                    out[k, j, f, h] = -0.5 * (d * np.log(2 * np.pi) + u @ u) - np.log(np.diag(L)).sum()
+    return out
+
+
+def naive_seconds(function, X, y, r, n_folds):
+    folds = np.linspace(0, len(X) - 1, n_folds).astype(int)
+    return seconds(lambda: function(X, y, r, folds)) * len(X) / n_folds, folds
+
+
+def report(benchmark, **figures):
+    benchmark.extra_info.update(figures)
+    print("  " + ", ".join(f"{key} {value:.3g}" for key, value in figures.items()))
+
+
+@pytest.mark.parametrize("d, n_folds, required", [(10, 60, 20), (60, 20, 20)])
+def test_exact_loo_against_naive(benchmark, d, n_folds, required):
+    X, y = data(2000, d, 3)
+    scores = benchmark(grid_log_predictive_loo, X, y, 3, dofs(d))
+    naive, folds = naive_seconds(naive_bda7, X, y, 3, n_folds)
+    np.testing.assert_allclose(scores[:, :, folds], naive_bda7(X, y, 3, folds), rtol=1e-7, atol=1e-6)
+    ratio = naive / benchmark.stats.stats.median
+    report(benchmark, d=d, naive=naive, exact=benchmark.stats.stats.median, ratio=ratio)
+    assert ratio >= required
+
+
+def test_exact_loo_against_its_bare_factorisations(benchmark):
+    """The diagonal seeds need n matrices a class (pooled seeds) and n more in all (class seeds) factorised."""
+    X, y = data(2000, 60, 3)
+    benchmark(grid_log_predictive_loo, X, y, 3, dofs(60))
+    A = np.random.default_rng(0).normal(size=(500, 60, 120))
+    A = A @ A.swapaxes(1, 2)
+    scale = 2000 * (3 + 1) / 500
+    eigh, eigvalsh, cholesky = (
+        scale * seconds(lambda f=f: f(A)) for f in (np.linalg.eigh, np.linalg.eigvalsh, np.linalg.cholesky)
+    )
+    diagonal, V = np.ones((500, 60)), np.ones((500, 60))
+    reduction = scale * seconds(lambda: _tridiagonal_forms(A[0], None, diagonal, V, np.ones(1)))
+    exact = benchmark.stats.stats.median
+    report(
+        benchmark, exact=exact, per_eigh=exact / eigh, per_eigvalsh=exact / eigvalsh,
+        per_cholesky_of_each_model=exact / (13 * cholesky), tridiagonal_share=reduction / exact,
+    )  # fmt: skip
+    assert exact <= 3 * eigh
+    assert exact <= 3 * 13 * cholesky  # 13 distinct multiples of each diagonal base
+
+
+@pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
+def test_certified_second_order_against_naive(benchmark, d, n_folds):
+    X, y = data(2000, d, 3)
+    errors = benchmark(grid_loo_errors, X, y, log_class_prior_loo(y, 3), dofs(d))
+    naive, _ = naive_seconds(naive_bda7, X, y, 3, n_folds)
+    ratio = naive / benchmark.stats.stats.median
+    report(
+        benchmark, d=d, naive=naive, certified=benchmark.stats.stats.median, exact_share=errors.exact_share, ratio=ratio
+    )
+    assert ratio >= 50
+
+
+@pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
+def test_rda_against_naive(benchmark, d, n_folds):
+    X, y = data(2000, d, 3)
+    scores = benchmark(shrunken_log_density_loo, X, y, 3)
+    naive, folds = naive_seconds(naive_rda, X, y, 3, n_folds)
+    np.testing.assert_allclose(scores[:, :, folds], naive_rda(X, y, 3, folds), rtol=1e-6, atol=1e-5)
+    ratio = naive / benchmark.stats.stats.median
+    report(benchmark, d=d, naive=naive, rda=benchmark.stats.stats.median, ratio=ratio)
+    assert ratio >= 50
+
+
+def test_whole_fit_against_grid_search(benchmark):
+    X, y = load_wine(return_X_y=True)
+    benchmark(lambda: BDA7(random_state=0).fit(X, y))
+    search = GridSearchCV(QuadraticDiscriminantAnalysis(), {"reg_param": np.linspace(0, 1, 42)}, cv=LeaveOneOut())
+    sklearn = seconds(lambda: search.fit(X, y), rounds=1)
+    ratio = sklearn / benchmark.stats.stats.median
+    report(benchmark, grid_search=sklearn, bda7=benchmark.stats.stats.median, ratio=ratio)
+    assert ratio >= 100
+
+
+def test_growth(benchmark):
+    """How the time grows with rows, features and classes."""
+
+    def table():
+        rows = []
+        for n, d, r in (
+            (500, 10, 3),
+            (2000, 10, 3),
+            (8000, 10, 3),
+            (2000, 30, 3),
+            (2000, 60, 3),
+            (2000, 120, 3),
+            (2000, 30, 10),
+        ):
+            X, y = data(n, d, r)
+            prior, q = log_class_prior_loo(y, r), dofs(d)
+            runs = (
+                lambda X=X, y=y, r=r, q=q: grid_log_predictive_loo(X, y, r, q),
+                lambda X=X, y=y, p=prior, q=q: grid_loo_errors(X, y, p, q),
+                lambda X=X, y=y, r=r: shrunken_log_density_loo(X, y, r),
+            )
+            rows.append((n, d, r, *(seconds(run, 1) for run in runs)))
+        return rows
+
+    rows = benchmark.pedantic(table, rounds=1)
+    print("\n     n    d    r    exact  certified     RDA   (seconds)")
+    for row in rows:
+        print("{:6d} {:4d} {:4d} {:8.3f} {:10.3f} {:7.3f}".format(*row))
+    certified = {row[:3]: row[4] for row in rows}
+    assert certified[8000, 10, 3] < 6 * certified[2000, 10, 3]  # linear in n

@@ -1,0 +1,230 @@
+"""BayesianQDA, BDA7, QuadraticBayes: decisions (4.13-4.15), seeds (5.13), cross-validation, conventions."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import GridSearchCV, LeaveOneOut
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import BDA7, BayesianQDA, InvalidStatistics, PredictiveNotDefined, QuadraticBayes
+from rcpkg.covariance import class_statistics
+from rcpkg.predictive import BDA7_SEEDS, Seed, log_predictive, seed_matrix
+from rcpkg.selection import log_class_prior, log_class_prior_loo, mean_loss
+
+IRIS = load_iris(return_X_y=True)
+
+
+def small_problem(n=40, d=5, r=3, random_state=0):
+    rng = np.random.default_rng(random_state)
+    y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
+    return rng.normal(size=(n, d)) * np.arange(1, d + 1) + 1.5 * rng.normal(size=(r, d))[y], y
+
+
+@pytest.mark.parametrize(
+    "estimator", [BayesianQDA(), BayesianQDA(seed="trace_pooled"), BDA7(), BDA7(cv=3), QuadraticBayes()], ids=repr
+)
+def test_check_estimator(estimator):
+    results = check_estimator(estimator, on_skip=None)
+    assert sum(result["status"] == "passed" for result in results) >= 50
+
+
+# ---------------------------------------------------------------- decisions
+
+
+def test_4_15_decides_by_expected_cost_of_mean_densities():
+    X, y = small_problem()
+    cost = np.array([[0.0, 1.0, 90.0], [50.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    model = BayesianQDA(cost=cost).fit(X, y)
+    expected = np.exp(model.log_predictive(X)) * (np.bincount(y) + 1) / (len(y) + 3)  # E[N_h(x)] E[Theta_h]
+    assert (model.predict(X) == np.argmin(expected @ cost.T, axis=1)).all()
+    assert (model.predict(X) != BayesianQDA().fit(X, y).predict(X)).any()
+    assert_allclose(model.predict_proba(X), expected / expected.sum(axis=1, keepdims=True))
+
+
+def test_laplace_class_prior_is_the_mean_under_a_flat_prior():
+    counts = np.array([0, 3, 7])
+    draws = np.random.default_rng(0).dirichlet(counts + 1, size=200_000)
+    assert_allclose(np.exp(log_class_prior(counts)), draws.mean(axis=0), atol=3e-3)
+    assert np.isneginf(log_class_prior(counts, "empirical")[0])
+    assert_allclose(np.exp(log_class_prior(counts, [0.2, 0.3, 0.5])), [0.2, 0.3, 0.5])
+    y = np.array([0, 0, 1])
+    assert_allclose(np.exp(log_class_prior_loo(y, 2)), [[2 / 4, 2 / 4], [2 / 4, 2 / 4], [3 / 4, 1 / 4]])
+    with pytest.raises(ValueError, match="class_prior"):
+        log_class_prior(counts, "flat")
+
+
+@pytest.mark.parametrize(
+    "name, base", [("trace", "trace_class"), ("diag_class", "diag_class"), ("diag_pooled", "diag_pooled")]
+)
+def test_seeds_of_bayesian_qda(name, base):
+    X, y = small_problem()
+    model = BayesianQDA(seed=name).fit(X, y)
+    statistics = class_statistics(X, y, 3)
+    covariance = statistics.scatters / statistics.counts[:, None, None]
+    expected = {
+        "trace": np.stack([np.eye(5) * np.trace(c) / 5 for c in covariance]),
+        "diag_class": np.stack([np.diag(np.diag(c)) for c in covariance]),
+        "diag_pooled": np.stack([np.diag(np.diag(statistics.pooled / len(y)))] * 3),
+    }[name]
+    assert_allclose(model.seed_, expected)
+    assert model.dof_ == 5 + 3
+    assert_allclose(BayesianQDA(seed=expected, dof=8).fit(X, y).predict_proba(X), model.predict_proba(X))
+
+
+def test_5_13_seeds_as_printed():
+    X, y = small_problem()
+    statistics, q, d = class_statistics(X, y, 3), 10.0, 5
+    pooled, own = np.diag(statistics.pooled) / len(y), np.diag(statistics.scatters[1]) / statistics.counts[1]
+    printed = [q * pooled, q * own, pooled / q, own / q, pooled, own, np.full(d, pooled.sum() / (q * d))]
+    for seed, diagonal in zip(BDA7_SEEDS, printed):
+        assert_allclose(seed_matrix(seed, q, statistics, 1), np.diag(diagonal))
+
+
+def test_bayesian_qda_predictive_is_that_of_its_class():
+    X, y = small_problem()
+    for prior in ("inverse_wishart", "noninformative"):
+        for measure in ("fisher", "lebesgue"):
+            model = BayesianQDA(prior=prior, measure=measure, dof=13).fit(X, y)
+            count, mean, scatter = (part[1] for part in model.statistics_)
+            one = log_predictive(X, count, mean, scatter, seed=model.seed_[1], dof=model.dof_, measure=measure)
+            assert_allclose(model.log_predictive(X)[:, 1], one)
+            assert model.dof_ == (6 if prior == "noninformative" else 13)
+
+
+@pytest.mark.parametrize(
+    "parameters, match",
+    [
+        ({"seed": "median"}, "seed must be one of"),
+        ({"seed": np.eye(3)}, "shape"),
+        ({"seed": np.triu(np.ones((5, 5)))}, "symmetric"),
+        ({"prior": "flat"}, "prior must be"),
+        ({"measure": "haar"}, "measure must be"),
+        ({"class_prior": [1.0]}, "priors must hold 3"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, match):
+    with pytest.raises(ValueError, match=match):
+        BayesianQDA(**parameters).fit(*small_problem())
+
+
+def test_classes_of_one_row():
+    X, y = small_problem(r=3)
+    y[y == 2] = 1
+    y[0] = 2
+    with pytest.raises(PredictiveNotDefined, match="singular"):
+        BayesianQDA(seed="trace").fit(X, y)
+    for model in (BayesianQDA(seed="trace_pooled"), BDA7(random_state=0), QuadraticBayes(random_state=0)):
+        assert np.isfinite(model.fit(X, y).predict_joint_log_proba(X)).all()
+    with pytest.raises(PredictiveNotDefined):
+        BayesianQDA(prior="noninformative").fit(X, y)
+
+
+# ---------------------------------------------------------------- BDA7
+
+
+def brute_force_errors(model, X, y):
+    """Leave-one-out through the estimator's own k-fold path, which refits everything in every fold."""
+    return clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_
+
+
+@pytest.mark.parametrize("model", [BDA7(random_state=0), QuadraticBayes(random_state=0)], ids=repr)
+@pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
+def test_cv_errors_equal_refits(model, cost):
+    X, y = small_problem(n=36, d=4)
+    model = clone(model).set_params(cost=cost).fit(X, y)
+    assert_allclose(model.cv_errors_, brute_force_errors(model, X, y), atol=1e-12)
+    row = int(np.flatnonzero(np.isclose([1, 2, 3, 4, 5, 6], model.dof_ / 4))[0])
+    chosen = model.cv_errors_[row, list(model._seeds()).index(model.seed_)]
+    assert chosen == pytest.approx(model.cv_errors_.min())
+
+
+def test_ties_are_broken_by_the_seed_only():
+    X, y = IRIS
+    first = BDA7(random_state=0).fit(X, y)
+    tied = np.argwhere(first.cv_errors_ == first.cv_errors_.min())
+    assert len(tied) > 1
+    chosen = {(m.dof_, m.seed_) for m in (BDA7(random_state=k).fit(X, y) for k in range(12))}
+    assert len(chosen) > 1
+    assert chosen <= {(4.0 * (a + 1), BDA7_SEEDS[b]) for a, b in tied}
+    assert BDA7(random_state=3).fit(X, y).dof_ == BDA7(random_state=3).fit(X, y).dof_
+
+
+def test_diagonal_seeds_do_not_see_the_scale_of_the_features():
+    X, y = small_problem(n=60)
+    scale = 10.0 ** np.array([-6, 6, 0, 3, -3])
+    plain, scaled = (BDA7(random_state=0).fit(Z, y) for Z in (X, X * scale))
+    assert_allclose(plain.cv_errors_[:, :6], scaled.cv_errors_[:, :6])
+    for k, seed in enumerate(("diag_class", "diag_pooled")):
+        a, b = (BayesianQDA(seed=seed, dof=7 + k).fit(Z, y) for Z in (X, X * scale))
+        assert_allclose(a.predict_proba(X), b.predict_proba(X * scale), rtol=1e-7, atol=1e-12)
+    common = BDA7(random_state=0).fit(X * 1e-6, y)  # one scale for all features: all seven seeds are equivariant
+    assert_allclose(common.cv_errors_, plain.cv_errors_)
+    assert (common.predict(X * 1e-6) == plain.predict(X)).all()
+
+
+def test_constant_features_leave_the_trace_seed():
+    """A feature without variance within classes makes every diagonal seed singular: those models err on every row."""
+    X, y = small_problem(n=50)
+    X[:, 2] = 4.2
+    model = BDA7(random_state=0).fit(X, y)
+    assert (model.cv_errors_[:, :6] == 1).all()
+    assert model.seed_ == Seed("trace_pooled", -1)
+    with pytest.raises(InvalidStatistics, match="no model of the grid"):
+        BDA7().fit(np.repeat(np.arange(6.0), 4)[:, None] * np.ones((1, 3)), np.repeat(np.arange(6), 4))
+
+
+def test_more_features_than_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    X = rng.normal(size=(30, 500)) + y[:, None]
+    model = BDA7(dof_multiples=(1, 2), random_state=0).fit(X, y)
+    assert model.cv_errors_.min() == 0
+    assert np.isfinite(model.predict_joint_log_proba(X)).all()
+
+
+def test_classes_absent_from_a_fold():
+    X, y = small_problem(n=30)
+    y[:] = y % 2
+    y[0] = 2
+    assert BDA7(random_state=0).fit(X, y).cv_errors_.min() >= 1 / 30
+    splitter = [(np.arange(1, 30), np.array([0])), (np.r_[0, 10:30], np.arange(1, 10))]
+    assert BDA7(cv=splitter, random_state=0).fit(X, y).cv_errors_.min() >= 1 / 10
+
+
+def test_bad_grids_are_named():
+    with pytest.raises(ValueError, match="dof_multiples"):
+        BDA7(dof_multiples=(0, 1)).fit(*IRIS)
+    with pytest.raises(ValueError, match="cv must be"):
+        BDA7(cv="leave-one-out").fit(*IRIS)
+
+
+def test_mean_loss():
+    scores = np.log(np.array([[0.6, 0.4], [0.2, 0.8], [0.5, 1e-9]]))
+    scores[2, 1] = -np.inf
+    y = np.array([0, 0, 1])
+    assert mean_loss(scores, y) == pytest.approx(2 / 3)
+    assert mean_loss(scores, y, np.array([[0.0, 9.0], [1.0, 0.0]])) == pytest.approx((1 + 1 + 9) / 3)
+
+
+# ---------------------------------------------------------------- scikit-learn
+
+
+def test_pandas_labels_pipelines_grid_search_and_pickle():
+    X, y = load_wine(as_frame=True, return_X_y=True)
+    names = np.array(["a", "b", "c"])[y]
+    model = BDA7(random_state=0).fit(X, names)
+    assert list(model.feature_names_in_) == list(X.columns) and list(model.classes_) == ["a", "b", "c"]
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == model.predict(X)).all()
+    pipeline = make_pipeline(StandardScaler(), QuadraticBayes(cv=3, random_state=0)).fit(X, names)
+    assert pipeline.score(X, names) > 0.95
+    search = GridSearchCV(BayesianQDA(), {"seed": ["trace", "diag_class"], "dof": [15, 30]}, cv=3).fit(
+        pd.DataFrame(X), names
+    )
+    assert search.best_score_ > 0.9

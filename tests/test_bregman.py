@@ -1,0 +1,494 @@
+"""Bregman divergences: thesis2007 chapter 2 (equations named in the tests) and the identities all obey."""
+
+import pickle
+
+import mpmath as mp
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+from scipy.special import expit, rel_entr
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg.bregman import (
+    BregmanClustering,
+    BregmanDivergence,
+    DomainError,
+    Generator,
+    Interval,
+    ProjectionError,
+    divergences,
+    gaussian_kl,
+    mahalanobis,
+)
+
+MATRIX = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 0.7]])
+ALL = [*divergences.values(), mahalanobis(MATRIX)]
+IDS = [*divergences, "mahalanobis(A)"]
+each_divergence = pytest.mark.parametrize("d", ALL, ids=IDS)
+DIM = 3
+
+
+def draw(d, size, seed):
+    """Interior points of the domain of a divergence."""
+    rng = np.random.default_rng(seed)
+    if d.domain.event_ndim == 2:
+        root = rng.normal(size=(size, DIM, DIM + 3))
+        return root @ root.mT / DIM
+    z = rng.normal(size=(size, DIM))
+    if d.name == "kl":
+        return np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    if d.name == "logistic":
+        return expit(z)
+    return np.exp(z) if d.domain == divergences[d.name].domain and d.domain.lower == 0 else z
+
+
+def inner(u, v, d):
+    return np.sum(u * v, axis=tuple(range(-d.domain.event_ndim, 0)))
+
+
+@each_divergence
+def test_closed_form_is_the_definition_2_10(d):
+    x, y = draw(d, 50, 1), draw(d, 50, 2)
+    definition = d.phi(x) - d.phi(y) - inner(d.grad(y), x - y, d)
+    np.testing.assert_allclose(d(x, y), definition, rtol=1e-9, atol=1e-9)
+
+
+@each_divergence
+def test_gradient_is_the_derivative_of_phi(d):
+    x, v = draw(d, 20, 3), draw(d, 20, 4) - draw(d, 20, 5)
+    eps = 1e-6
+    slope = (d.phi(x + eps * v) - d.phi(x - eps * v)) / (2 * eps)
+    np.testing.assert_allclose(inner(d.grad(x), v, d), slope, rtol=2e-6, atol=2e-6)
+
+
+@each_divergence
+@pytest.mark.parametrize("side", ["generator", "conjugate"])
+def test_hessian_is_the_derivative_of_the_gradient(d, side):
+    x, v = draw(d, 1, 6)[0], (draw(d, 1, 7) - draw(d, 1, 8))[0]
+    generator = getattr(d, side)
+    x = x if side == "generator" else d.grad(x)
+    eps = 1e-6
+    slope = (generator.grad(x + eps * v) - generator.grad(x - eps * v)) / (2 * eps)
+    np.testing.assert_allclose(generator.hessian(x, v), slope, rtol=1e-6, atol=1e-6)
+
+
+@each_divergence
+def test_non_negative_and_zero_only_on_the_diagonal(d):
+    x, y = draw(d, 200, 9), draw(d, 200, 10)
+    assert np.all(d(x, y) > 0)
+    np.testing.assert_allclose(d(x, x), 0, atol=1e-13)
+
+
+@each_divergence
+def test_convex_in_the_first_argument(d):
+    x, z, y = draw(d, 100, 11), draw(d, 100, 12), draw(d, 100, 13)
+    assert np.all(d(0.3 * x + 0.7 * z, y) < 0.3 * d(x, y) + 0.7 * d(z, y))
+
+
+@each_divergence
+def test_three_point_identity(d):
+    x, y, z = draw(d, 50, 14), draw(d, 50, 15), draw(d, 50, 16)
+    np.testing.assert_allclose(d.pythagorean_gap(x, y, z), d(x, z) - d(x, y) - d(y, z), rtol=1e-8, atol=1e-8)
+
+
+@each_divergence
+def test_legendre_pair_and_dual_divergence(d):
+    """phi(x) + phi*(grad phi(x)) = <x, grad phi(x)>, grad phi* inverts it, d(x, y) = d*(grad y, grad x)."""
+    x, y = draw(d, 30, 17), draw(d, 30, 18)
+    u, v = d.grad(x), d.grad(y)
+    dual = d.dual()
+    np.testing.assert_allclose(dual.grad(u), x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(d.phi(x) + dual.phi(u), inner(x, u, d), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(dual(v, u), d(x, y), rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(dual.dual()(x, y), d(x, y), rtol=1e-8, atol=1e-8)
+
+
+@each_divergence
+def test_mean_minimises_the_expected_divergence_theorem_2_3_1(d):
+    """The Pythagorean form E d(X, s) = E d(X, EX) + d(EX, s) of Theorem 2.3.1, (2.11)."""
+    x, s = draw(d, 12, 19), draw(d, 40, 20)
+    w = np.random.default_rng(21).dirichlet(np.ones(12))
+    mean = d.centroid(x, w)
+    np.testing.assert_allclose(mean, np.tensordot(w, x, axes=1))
+    expected = w @ d(x[:, None], s[None])
+    np.testing.assert_allclose(expected, d.information(x, w) + d(mean, s), rtol=1e-9)
+    assert np.all(expected > d.information(x, w))
+    np.testing.assert_allclose(d.information(x, w), w @ d.phi(x) - d.phi(mean), rtol=1e-8)
+
+
+@each_divergence
+def test_right_centroid_minimises_and_is_the_dual_mean(d):
+    x, w = draw(d, 12, 22), np.arange(1.0, 13.0)
+    c = d.centroid(x, w, side="right")
+    shift = d.grad(c) - d.dual().centroid(d.grad(x), w)
+    # gradients on the simplex are defined up to a constant
+    np.testing.assert_allclose(shift - (shift.mean() if d.name == "kl" else 0), 0, atol=1e-12)
+    others = c + 0.02 * (draw(d, 40, 23) - c)
+    assert np.all(np.tensordot(w, d(others[None], x[:, None]), axes=1) > w @ d(c, x))
+
+
+@each_divergence
+def test_jensen_bregman(d):
+    x, y = draw(d, 30, 24), draw(d, 30, 25)
+    for weight in (0.5, 0.2):
+        direct = weight * d.phi(x) + (1 - weight) * d.phi(y) - d.phi(weight * x + (1 - weight) * y)
+        np.testing.assert_allclose(d.jensen(x, y, weight), direct, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(d.jensen(x, y), d.jensen(y, x))
+
+
+@each_divergence
+def test_projection_onto_affine_sets_is_pythagorean(d):
+    x, y = draw(d, 5, 26), draw(d, 1, 27)[0]
+    rng = np.random.default_rng(28)
+    A = rng.normal(size=(2, *y.shape))
+    if y.ndim == 2:
+        A = A + A.mT
+    if d.name == "kl":
+        A = A[:1]
+    b = np.array([np.sum(a * x[0]) for a in A])
+    p = d.project(y, A, b)
+    np.testing.assert_allclose([np.sum(a * p) for a in A], b, atol=1e-8)
+    np.testing.assert_allclose(d(x[0], y), d(x[0], p) + d(p, y), rtol=1e-7)
+    assert d(p, y) <= d(x[0], y)
+
+
+def test_projection_of_the_fair_die():
+    """Jaynes's die: the distribution of mean 4.5 nearest to uniform is exponential in the face."""
+    p = divergences["kl"].project(np.full(6, 1 / 6), np.arange(1.0, 7.0), 4.5)
+    assert p @ np.arange(1, 7) == pytest.approx(4.5)
+    np.testing.assert_allclose(np.diff(np.log(p), 2), 0, atol=1e-9)
+
+
+def test_impossible_projection_is_an_error():
+    with pytest.raises(ProjectionError, match="no projection found"):
+        divergences["itakura_saito"].project([1.0, 1.0], [1.0, 1.0], -1.0)
+    with pytest.raises(ValueError, match="one constraint a row"):
+        divergences["squared"].project([1.0, 1.0], [[1.0, 1.0]], [1.0, 2.0])
+
+
+@each_divergence
+def test_batches_broadcast(d):
+    x, y = draw(d, 6, 29), draw(d, 4, 30)
+    table = d(x[:, None], y[None])
+    assert table.shape == (6, 4)
+    np.testing.assert_allclose(table, d.pairwise(x, y))
+    np.testing.assert_allclose(table[2, 3], d(x[2], y[3]))
+
+
+@each_divergence
+def test_pickles(d):
+    x, y = draw(d, 5, 31), draw(d, 5, 32)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(d))(x, y), d(x, y))
+
+
+# ---- values and boundaries ---------------------------------------------------------------------------------
+
+
+def test_table_2_1_row_by_row():
+    """Table 2.1: each row from its generator by sympy, rows 8 and 9 with their sum and logarithm restored."""
+    x, y = sympy.symbols("x y", positive=True)
+    z, w = sympy.symbols("z w", real=True)
+    rows = {
+        "squared": (z**2, (z - w) ** 2, z, w),
+        "generalized_i": (x * sympy.log(x), x * sympy.log(x / y) - (x - y), x, y),
+        "logistic": (
+            x * sympy.log(x) + (1 - x) * sympy.log(1 - x),
+            x * sympy.log(x / y) + (1 - x) * sympy.log((1 - x) / (1 - y)),
+            x,
+            y,
+        ),
+        "itakura_saito": (-sympy.log(x), x / y - sympy.log(x / y) - 1, x, y),
+        "exponential": (sympy.exp(z), sympy.exp(z) - sympy.exp(w) - (z - w) * sympy.exp(w), z, w),
+    }
+    for name, (phi, printed, s, t) in rows.items():
+        definition = phi - phi.subs(s, t) - sympy.diff(phi, s).subs(s, t) * (s - t)
+        values = {s: sympy.Rational(3, 10), t: sympy.Rational(6, 10)}
+        assert sympy.simplify(sympy.expand_log(definition - printed, force=True)).subs(values).equals(0), name
+        assert float(printed.subs({s: 0.3, t: 0.6})) == pytest.approx(divergences[name](0.3, 0.6)), name
+    X, Y = (
+        sympy.Matrix(sympy.symbols("x:3", positive=True)),
+        sympy.Matrix(sympy.symbols("y:3", positive=True)),
+    )
+    A, gap = sympy.Matrix(MATRIX), X - Y
+    vector_rows = {
+        "squared": (X.dot(X), gap.dot(gap), 0),
+        "mahalanobis(A)": ((X.T * A * X)[0], (gap.T * A * gap)[0], 0),
+        # on the simplex the sums of x and y cancel
+        "kl": (
+            sum(a * sympy.log(a) for a in X),
+            sum(a * sympy.log(a / b) for a, b in zip(X, Y, strict=True)),
+            sum(Y) - sum(X),
+        ),
+        "generalized_i": (
+            sum(a * sympy.log(a) for a in X),
+            sum(a * sympy.log(a / b) - (a - b) for a, b in zip(X, Y, strict=True)),
+            0,
+        ),
+    }
+    p, q = np.array([0.2, 0.3, 0.5]), np.array([0.4, 0.5, 0.1])
+    values = dict(zip([*X, *Y], [*p, *q], strict=True))
+    for name, (phi, printed, on_simplex) in vector_rows.items():
+        gradient = sympy.Matrix([phi.diff(a) for a in X])
+        at_y = dict(zip(X, Y, strict=True))
+        definition = phi - phi.subs(at_y) - gradient.subs(at_y).dot(gap)
+        remainder = sympy.simplify(sympy.expand(sympy.expand_log(definition - printed - on_simplex)))
+        assert abs(float(remainder.subs(values))) < 1e-14, name
+        assert float(printed.subs(values)) == pytest.approx(dict(zip(IDS, ALL, strict=True))[name](p, q)), name
+
+
+def test_examples_1_to_3_of_section_2_3():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 7))
+    assert divergences["squared"](x, y) == pytest.approx(np.sum((x - y) ** 2))
+    assert mahalanobis(MATRIX)(x[:3], y[:3]) == pytest.approx((x - y)[:3] @ MATRIX @ (x - y)[:3])
+    p, q = rng.dirichlet(np.ones(7), size=2)
+    assert divergences["kl"](p, q) == pytest.approx(rel_entr(p, q).sum())
+    F, G = np.exp(rng.normal(size=(2, 64)))
+    assert divergences["itakura_saito"](F, G) == pytest.approx(np.sum(F / G - np.log(F / G) - 1))
+
+
+def test_boundary_conventions():
+    kl, logistic, generalized_i = (divergences[k] for k in ("kl", "logistic", "generalized_i"))
+    assert kl([0.5, 0.5, 0.0], [0.25, 0.75, 0.0]) == pytest.approx(rel_entr([0.5, 0.5], [0.25, 0.75]).sum())
+    assert kl([0.0, 1.0], [0.5, 0.5]) == pytest.approx(np.log(2))
+    assert kl([0.5, 0.5], [0.0, 1.0]) == np.inf
+    assert logistic(1.0, 0.5) == pytest.approx(np.log(2)) and logistic(0.0, 0.0) == 0
+    assert generalized_i([0.0, 2.0], [3.0, 2.0]) == 3.0
+    singular = np.diag([1.0, 0.0])
+    assert divergences["von_neumann"](singular, np.eye(2)) == pytest.approx(1.0)
+    assert divergences["von_neumann"].phi(singular) == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "y", "message"),
+    [
+        ("kl", [[0.5, 0.5], [0.5, -0.5]], [0.5, 0.5], r"kl: x\[1, 1\] = -0.5"),
+        ("kl", [0.5, 0.4], [0.5, 0.5], r"sums to 0.9, not 1"),
+        ("logistic", 0.5, 1.5, r"logistic: y\[0\] = 1.5"),
+        ("itakura_saito", [1.0, 0.0], [1.0, 1.0], r"itakura_saito: x\[1\] = 0"),
+        ("squared", [1.0, np.nan], [1.0, 1.0], r"squared: x\[1\] = nan"),
+        ("log_det", np.diag([1.0, 0.0]), np.eye(2), r"the matrix log_det: x\[\] is not positive definite"),
+        ("von_neumann", np.eye(2), np.diag([1.0, 0.0]), r"y\[\] is not positive definite"),
+        ("von_neumann", np.diag([1.0, -1.0]), np.eye(2), r"x\[\] is not positive semi-definite"),
+        ("log_det", [[1.0, 0.5], [0.0, 1.0]], np.eye(2), "not symmetric"),
+        ("log_det", np.ones((2, 3)), np.eye(2), "square"),
+        ("squared", [1.0, 2.0], [1.0, 2.0, 3.0], "differ in dimension"),
+        ("log_det", [1.0, 2.0], np.eye(2), "at least 2 axes"),
+    ],
+)
+def test_domain_violations_name_the_entry(name, x, y, message):
+    with pytest.raises(ValueError, match=message):
+        divergences[name](x, y)
+
+
+def test_bad_arguments():
+    d = divergences["squared"]
+    with pytest.raises(ValueError, match="side must be"):
+        d.centroid([[1.0]], side="middle")
+    with pytest.raises(ValueError, match="weights must be 2"):
+        d.centroid([[1.0], [2.0]], [1.0, -1.0])
+    with pytest.raises(ValueError, match="weight must lie"):
+        d.jensen(1.0, 2.0, 1.0)
+    with pytest.raises(DomainError, match="not positive definite"):
+        mahalanobis(np.diag([1.0, 0.0]))
+    with pytest.raises(ValueError, match="no divergence is called 'cosine'"):
+        BregmanClustering(divergence="cosine").fit(np.ones((9, 2)))
+    bare = BregmanDivergence("quartic", Generator(lambda x: np.sum(x**4, -1), lambda x: 4 * x**3, None, Interval()))
+    assert bare(1.0, 2.0) == pytest.approx(1 - 16 + 32)
+    with pytest.raises(ValueError, match="needs the conjugate"):
+        bare.dual()
+
+
+@given(st.floats(1e-6, 1e6), st.floats(-0.099, 0.099))
+@settings(deadline=None, max_examples=200)
+def test_relative_precision_near_the_diagonal(y, u):
+    """Against mpmath: (2.10) loses all digits near x = y, the closed forms do not."""
+    x = y * (1 + u)
+    with mp.workdps(60):
+        X, Y = mp.mpf(x), mp.mpf(y)
+        exact_i = X * mp.log(X / Y) - X + Y
+        exact_is = X / Y - mp.log(X / Y) - 1
+    assert divergences["generalized_i"](x, y) == pytest.approx(float(exact_i), rel=1e-13)
+    assert divergences["itakura_saito"](x, y) == pytest.approx(float(exact_is), rel=1e-13)
+
+
+@given(st.floats(-800, 800), st.floats(-800, 800))
+@settings(deadline=None, max_examples=200)
+def test_exponential_divergence_never_is_nan(x, y):
+    with mp.workdps(800):
+        X, Y = mp.mpf(x), mp.mpf(y)
+        exact = float(mp.e**X - mp.e**Y - (X - Y) * mp.e**Y)
+    assert divergences["exponential"](x, y) == pytest.approx(exact, rel=1e-12, abs=1e-320)
+
+
+def test_extreme_ratios():
+    assert divergences["itakura_saito"](1e-30, 1.0) == pytest.approx(30 * np.log(10) - 1)
+    assert divergences["itakura_saito"](1e300, 1e-300) == np.inf
+    assert divergences["log_det"](1e-12 * np.eye(2), np.eye(2)) == pytest.approx(2 * (12 * np.log(10) - 1 + 1e-12))
+
+
+# ---- matrices and Gaussians --------------------------------------------------------------------------------
+
+
+def test_matrix_divergences_of_diagonals_are_the_scalar_ones():
+    rng = np.random.default_rng(1)
+    a, b = np.exp(rng.normal(size=(2, 5)))
+    assert divergences["log_det"](np.diag(a), np.diag(b)) == pytest.approx(divergences["itakura_saito"](a, b))
+    assert divergences["von_neumann"](np.diag(a), np.diag(b)) == pytest.approx(divergences["generalized_i"](a, b))
+
+
+def test_log_det_is_stein_loss_and_invariant():
+    x, y = draw(divergences["log_det"], 2, 33)
+    ratio = x @ np.linalg.inv(y)
+    assert divergences["log_det"](x, y) == pytest.approx(np.trace(ratio) - np.linalg.slogdet(ratio)[1] - DIM)
+    g = np.random.default_rng(2).normal(size=(DIM, DIM))
+    assert divergences["log_det"](g @ x @ g.T, g @ y @ g.T) == pytest.approx(divergences["log_det"](x, y))
+
+
+def test_gaussian_kl_against_quadrature():
+    mean_0, mean_1 = np.array([0.3, -0.2]), np.array([-0.4, 0.5])
+    cov_0, cov_1 = np.array([[1.0, 0.3], [0.3, 0.6]]), np.array([[0.8, -0.1], [-0.1, 1.5]])
+    p, q = stats.multivariate_normal(mean_0, cov_0), stats.multivariate_normal(mean_1, cov_1)
+    grid = np.linspace(-9, 9, 361)
+    points = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
+    integrand = p.pdf(points) * (p.logpdf(points) - q.logpdf(points))
+    quadrature = integrate.trapezoid(integrate.trapezoid(integrand, grid), grid)
+    assert gaussian_kl(mean_0, cov_0, mean_1, cov_1) == pytest.approx(quadrature, rel=1e-9)
+    wide, standard = stats.norm(1, 2), stats.norm(0, 1)
+    one = integrate.quad(lambda t: wide.pdf(t) * (wide.logpdf(t) - standard.logpdf(t)), -40, 40)
+    assert gaussian_kl([1.0], [[4.0]], [0.0], [[1.0]]) == pytest.approx(one[0], rel=1e-8)
+    assert gaussian_kl(np.zeros((4, 2)), cov_0, mean_1, cov_1).shape == (4,)
+
+
+def test_exponential_family_divergence_is_the_dual_bregman_divergence():
+    """KL(p_a | p_b) = d_psi(eta_b, eta_a) = d_phi(mu_a, mu_b) for Bernoulli and Poisson."""
+    a, b = 0.3, 0.8
+    direct = rel_entr([a, 1 - a], [b, 1 - b]).sum()
+    logistic = divergences["logistic"]
+    assert logistic(a, b) == pytest.approx(direct)
+    assert logistic.dual()(logistic.grad(b), logistic.grad(a)) == pytest.approx(direct)
+    k = np.arange(200)
+    direct = rel_entr(stats.poisson(3.0).pmf(k), stats.poisson(5.0).pmf(k)).sum()
+    assert divergences["generalized_i"](3.0, 5.0) == pytest.approx(direct)
+    assert divergences["exponential"](np.log(5.0), np.log(3.0)) == pytest.approx(direct)
+
+
+# ---- chapter 2: principles of estimation -------------------------------------------------------------------
+
+
+def test_dirichlet_posterior_mean_theorem_2_4_1_needs_only_alpha_above_minus_one():
+    """(2.12)-(2.13), (A.1)-(A.2) by quadrature, also where alpha does not sum to 1 as the theorem asks."""
+    for alpha in ([3.0, 2.0], [0.2, 0.8], [-0.5, 0.7]):
+        a, b = alpha
+        mass, _ = integrate.quad(lambda t: 1.0, 0, 1, weight="alg", wvar=(a, b))
+        mean, _ = integrate.quad(lambda t: t, 0, 1, weight="alg", wvar=(a, b))
+        assert mean / mass == pytest.approx((a + 1) / (a + b + 2))
+
+
+def test_bayes_estimate_by_minimising_2_5_for_every_scalar_divergence():
+    """(2.3)-(2.7) with the posterior Beta(4, 3) of Table 2.2: each divergence on (0, 1) gives 4/7."""
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    theta, w = (nodes + 1) / 2, weights / 2
+    w = w * theta**3 * (1 - theta) ** 2
+    assert w.sum() == pytest.approx(1 / 60)
+    w = w / w.sum()
+    for name in ("squared", "generalized_i", "logistic", "itakura_saito", "exponential"):
+        d = divergences[name]
+        risk = optimize.minimize_scalar(
+            lambda s, d=d: w @ d(theta[:, None], s),
+            bounds=(0.01, 0.99),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        assert risk.x == pytest.approx(4 / 7, abs=1e-6), name
+
+
+def test_losses_2_8_and_2_9_are_not_minimised_by_the_mean():
+    posterior = stats.beta(4, 3)
+    grid = np.linspace(0, 1, 20001)
+    density = posterior.pdf(grid)
+    candidates = np.linspace(0.4, 0.8, 401)
+    absolute = [integrate.trapezoid(np.abs(grid - c) * density, grid) for c in candidates]
+    window = [posterior.cdf(c - 0.01) + posterior.sf(c + 0.01) for c in candidates]
+    assert candidates[np.argmin(absolute)] == pytest.approx(posterior.median(), abs=1e-3)
+    assert candidates[np.argmin(window)] == pytest.approx(0.6, abs=1.1e-3)
+    assert abs(posterior.median() - 4 / 7) > 0.005
+
+
+# ---- scikit-learn ------------------------------------------------------------------------------------------
+
+
+def test_divergence_as_a_metric_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    X, Y = rng.dirichlet(np.ones(4), size=(2, 30))
+    d = divergences["kl"]
+    np.testing.assert_allclose(pairwise_distances(X, Y, metric=d), d.pairwise(X, Y))
+    y = (X[:, 0] > 0.25).astype(int)
+    model = KNeighborsClassifier(n_neighbors=1, algorithm="brute", metric=d).fit(X, y)
+    np.testing.assert_array_equal(model.predict(Y), y[d.pairwise(Y, X).argmin(axis=1)])
+
+
+def test_clustering_is_check_estimator_clean():
+    results = check_estimator(BregmanClustering(n_init=2), on_skip=None)
+    passed = [r["check_name"] for r in results if r["status"] == "passed"]
+    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
+    assert len(passed) >= 45 and skipped <= {"check_array_api_input"}
+
+
+def test_clustering_with_squared_error_is_k_means():
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 0.4, size=(40, 2)) for m in ([0, 0], [3, 0], [0, 3])])
+    ours = BregmanClustering(n_clusters=3, random_state=0).fit(X)
+    theirs = KMeans(3, n_init=10, random_state=0).fit(X)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    np.testing.assert_array_equal(ours.predict(X), ours.labels_)
+    assert ours.score(X) == pytest.approx(-ours.inertia_)
+    assert list(ours.get_feature_names_out()) == [f"bregmanclustering{i}" for i in range(3)]
+
+
+@pytest.mark.parametrize("name", ["kl", "itakura_saito", "generalized_i", "logistic"])
+def test_clustering_finds_separated_groups_and_centres_are_means(name):
+    rng = np.random.default_rng(5)
+    X = np.concatenate(
+        [rng.dirichlet(100 * np.asarray(a), size=30) for a in ([0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8])]
+    )
+    model = BregmanClustering(n_clusters=3, divergence=name, random_state=0).fit(X)
+    assert sorted(np.bincount(model.labels_)) == [30, 30, 30]
+    for k in range(3):
+        np.testing.assert_allclose(model.cluster_centers_[k], X[model.labels_ == k].mean(axis=0))
+
+
+def test_clustering_sparse_counts_weights_and_tools():
+    rng = np.random.default_rng(6)
+    X = rng.dirichlet(np.full(5, 0.05), size=60)
+    X[X < 1e-3] = 0
+    X /= X.sum(axis=1, keepdims=True)
+    model = BregmanClustering(n_clusters=4, divergence="kl", random_state=1).fit(X)
+    assert np.isfinite(model.inertia_) and np.all(np.bincount(model.labels_, minlength=4) > 0)
+    w = rng.integers(0, 3, size=60)
+    weighted = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(X, sample_weight=w)
+    repeated = BregmanClustering(n_clusters=2, divergence="kl", random_state=1, n_init=20).fit(np.repeat(X, w, axis=0))
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_)
+    search = GridSearchCV(
+        make_pipeline(MinMaxScaler((0.1, 0.9), clip=True), BregmanClustering(n_init=2, random_state=0)),
+        {"bregmanclustering__divergence": ["squared", "logistic"], "bregmanclustering__n_clusters": [2, 3]},
+        cv=2,
+    ).fit(X)
+    assert pickle.loads(pickle.dumps(clone(search.best_estimator_))).fit(X).predict(X).shape == (60,)
+
+
+def test_clustering_refuses_bad_input():
+    with pytest.raises(DomainError, match=r"itakura_saito: X\[1, 0\]"):
+        BregmanClustering(n_clusters=1, divergence="itakura_saito").fit([[1.0], [-1.0]])
+    with pytest.raises(ValueError, match="n_clusters=9"):
+        BregmanClustering(n_clusters=9).fit(np.ones((3, 2)))

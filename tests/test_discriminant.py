@@ -1,0 +1,280 @@
+"""RDA, the fourteen EDDA models, nearest means, and the printed tables' rule for singular LDA and QDA."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import LeaveOneOut
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import EDDA, LDA, QDA, RDA, InvalidStatistics, NearestMeans, PriorIfSingular
+from rcpkg.covariance import (
+    EDDA_ITERATIVE,
+    EDDA_MODELS,
+    FRIEDMAN_GAMMA,
+    FRIEDMAN_LAMBDA,
+    _disjoint_pairs,
+    class_statistics,
+    edda_covariances,
+    leave_one_out_statistics,
+    shrunken_covariances,
+    shrunken_log_density,
+    shrunken_log_density_loo,
+)
+
+IRIS = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("estimator", [RDA(), EDDA(cv=3), NearestMeans(), PriorIfSingular(QDA())], ids=repr)
+def test_check_estimator(estimator):
+    results = check_estimator(estimator, on_skip=None)
+    assert sum(result["status"] == "passed" for result in results) >= 50
+
+
+def test_statistics_4_5_4_6():
+    X, y = IRIS
+    counts, means, scatters = class_statistics(X, y, 4)
+    assert list(counts) == [50, 50, 50, 0] and (scatters[3] == 0).all()
+    assert_allclose(means[1], X[y == 1].mean(axis=0))
+    assert_allclose(scatters[1] / 50, np.cov(X[y == 1].T, bias=True))
+    X = X.copy()
+    X[y == 0, 2] = 0.1
+    assert class_statistics(X, y, 3).scatters[0][2, 2] == 0
+
+
+# ---------------------------------------------------------------- RDA
+
+
+def test_5_1_5_2():
+    X, y = IRIS
+    statistics = class_statistics(X[:120], y[:120], 3)
+    S, n, d = statistics.scatters, statistics.counts, 4
+    for lam in FRIEDMAN_LAMBDA:
+        for gamma in FRIEDMAN_GAMMA:
+            for h, ours in enumerate(shrunken_covariances(statistics, lam, gamma)):
+                sigma = ((1 - lam) * S[h] + lam * S.sum(axis=0)) / ((1 - lam) * n[h] + lam * n.sum())
+                assert_allclose(ours, (1 - gamma) * sigma + gamma / d * np.trace(sigma) * np.eye(d))
+    corners = [shrunken_covariances(statistics, lam, 0.0) for lam in (0, 1)]
+    assert_allclose(corners[0], S / n[:, None, None])
+    assert_allclose(corners[1][2], S.sum(axis=0) / 120)
+    density = shrunken_log_density(X[:5], statistics, [0.354], [0.25])[0, 0]
+    for h, sigma in enumerate(shrunken_covariances(statistics, 0.354, 0.25)):
+        assert_allclose(density[:, h], stats.multivariate_normal(statistics.means[h], sigma).logpdf(X[:5]))
+
+
+def rda_refits(X, y, n_classes):
+    fits = (class_statistics(np.delete(X, i, axis=0), np.delete(y, i), n_classes) for i in range(len(X)))
+    return np.stack([shrunken_log_density(X[i : i + 1], fit)[:, :, 0] for i, fit in enumerate(fits)], axis=2)
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_rda_loo_equals_refits_on_a_hundred_problems(block):
+    for trial in range(20 * block, 20 * block + 20):
+        rng = np.random.default_rng(trial)
+        d, r = int(rng.integers(1, 10)), int(rng.integers(2, 5))
+            n = int(rng.integers(r + 1, 20))
+        y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
+        X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + np.eye(d)) + rng.normal(size=(r, d))[y]
+        if trial % 4 == 1:
+            X[:, 0] = 3.7
+        elif trial % 4 == 2:
+            X[y == 0, 0] = 1.3
+        elif trial % 4 == 3:
+            X[n // 2 :] = X[: n - n // 2]
+        fast, slow = shrunken_log_density_loo(X, y, r), rda_refits(X, y, r)
+        finite = np.isfinite(slow)
+        assert (np.isfinite(fast) == finite).all()
+        assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [30, 150])
+def test_rda_loo_in_sixty_dimensions(n):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, 60)), rng.integers(0, 2, n)
+    fast, slow = shrunken_log_density_loo(X, y, 2), rda_refits(X, y, 2)
+    finite = np.isfinite(slow)
+    assert (np.isfinite(fast) == finite).all() and finite.any()
+    assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
+def test_rda_cv_errors_equal_refits(cost):
+    X, y = IRIS[0][::3], IRIS[1][::3]
+    model = RDA(random_state=0, cost=cost).fit(X, y)
+    assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
+    assert model.cv_errors_.shape == (5, 5)
+    assert_allclose(model.covariance_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
+    with pytest.raises(ValueError, match="gammas"):
+        RDA(gammas=(0.0, 1.5)).fit(X, y)
+
+
+# ---------------------------------------------------------------- EDDA
+
+
+def scatters(counts=(15, 22, 31), d=4, random_state=0):
+    rng = np.random.default_rng(random_state)
+    rows = [rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + 2 * np.eye(d)) for n in counts]
+    return np.array(counts, dtype=float), np.stack([A.T @ A for A in rows])
+
+
+def criterion(covariances, counts, W):
+    """-2 log-likelihood per row, up to a constant."""
+    terms = [np.trace(np.linalg.solve(S, w)) + n * np.linalg.slogdet(S)[1] for S, n, w in zip(covariances, counts, W)]
+    return sum(terms) / counts.sum()
+
+
+def decompose(covariances):
+    values, axes = np.linalg.eigh(covariances)
+    volume = np.exp(np.log(values).mean(axis=1))
+    return volume, values / volume[:, None], axes
+
+
+@pytest.mark.parametrize("model", EDDA_MODELS)
+def test_edda_models_satisfy_their_constraints(model):
+    counts, W = scatters()
+    covariances, feasible = edda_covariances(counts, W, model)
+    volume, shape, _ = decompose(covariances)
+    assert feasible
+    if model[0] == "E":
+        assert_allclose(volume, volume[0], rtol=1e-8)
+    if model[1] == "E" or model[1] == "I":
+        assert_allclose(shape, np.broadcast_to(shape[0] if model[1] == "E" else 1.0, shape.shape), rtol=1e-7)
+    if model[2] == "I":
+        assert_allclose(covariances, covariances * np.eye(4))
+    if model[2] == "E":
+        assert_allclose(covariances[0] @ covariances[1], covariances[1] @ covariances[0], rtol=1e-5, atol=1e-7)
+    # at a scale-free maximum the traces add up to n d, whatever the model
+    trace = sum(np.trace(np.linalg.solve(S, w)) for S, w in zip(covariances, W))
+    assert_allclose(trace, counts.sum() * 4, rtol=1e-6)
+
+
+def test_edda_criteria_are_nested():
+    counts, W = scatters()
+    value = {model: criterion(edda_covariances(counts, W, model)[0], counts, W) for model in EDDA_MODELS}
+    freer = {"E": "EV", "V": "V", "I": "IEV"}
+    for a in EDDA_MODELS:
+        for b in EDDA_MODELS:
+            if all(y in freer[x] for x, y in zip(a, b)):
+                assert value[b] <= value[a] + 1e-7, (a, b)
+
+
+@pytest.mark.parametrize("model", ["VEI", "VEE", "VEV", "EVE", "VVE"])
+def test_iterative_edda_models_against_numerical_optimisation(model):
+    """Free parameters: log volumes, log shapes, rotations as exponentials of skew matrices; d = 2, three classes."""
+    counts, W = scatters((8, 9, 12), 2, 3)
+
+    def unpack(v):
+        log_volume, log_shape, angles = v[:3], v[3:6], v[6:9]
+        out = []
+        for h in range(3):
+            s = log_shape[h] if model[1] == "V" else log_shape[0]
+            t = {"I": 0.0, "E": angles[0], "V": angles[h]}[model[2]]
+            D = np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]])
+            size = log_volume[h] if model[0] == "V" else log_volume[0]
+            out.append(np.exp(size) * (D * np.exp([s, -s])) @ D.T)
+        return np.stack(out)
+
+    rng = np.random.default_rng(0)
+    best = min(
+        minimize(lambda v: criterion(unpack(v), counts, W), rng.normal(size=9), method="BFGS").fun for _ in range(12)
+    )
+    assert_allclose(criterion(edda_covariances(counts, W, model)[0], counts, W), best, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", sorted(EDDA_ITERATIVE))
+def test_edda_convergence_is_stated(model):
+    counts, W = scatters()
+    rough, exact = (criterion(edda_covariances(counts, W, model, tol)[0], counts, W) for tol in (1e-3, 1e-12))
+    assert exact <= rough <= exact + 0.05
+    with pytest.warns(ConvergenceWarning, match="2 sweeps"):
+        edda_covariances(counts, W, model, 1e-15, 2)
+
+
+def test_edda_batches_and_absent_classes():
+    counts, W = scatters()
+    other_counts, other_W = scatters(random_state=5)
+    absent = np.array([0.0, 22, 31])
+    for model in EDDA_MODELS:
+        batch, feasible = edda_covariances(
+            np.stack([counts, other_counts, absent]),
+            np.stack([W, other_W, W * (absent > 0)[:, None, None]]),
+            model,
+            1e-13,
+        )
+        assert feasible.all()
+        assert_allclose(batch[0], edda_covariances(counts, W, model, 1e-13)[0], rtol=1e-4, atol=1e-5)
+        alone = edda_covariances(counts[1:], W[1:], model, 1e-13)[0]
+        assert_allclose(criterion(batch[2][1:], counts[1:], W[1:]), criterion(alone, counts[1:], W[1:]), rtol=1e-8)
+
+
+def test_edda_infeasible_models():
+    counts, W = scatters((3, 30, 40), 4)  # the first class has fewer rows than features
+    feasible = {model: bool(edda_covariances(counts, W, model)[1]) for model in EDDA_MODELS}
+    assert {model for model in EDDA_MODELS if not feasible[model]} == {"EVE", "VVE", "EVV", "VVV"}
+    W[:, 0] = W[:, :, 0] = 0  # a constant feature
+    feasible = {model for model in EDDA_MODELS if edda_covariances(counts, W, model)[1]}
+    assert feasible == {"EII", "VII"}
+    with pytest.raises(ValueError, match="model must be"):
+        edda_covariances(counts, W, "XXX")
+
+
+@pytest.mark.parametrize("d", [2, 5, 6])
+def test_disjoint_pairs(d):
+    rounds = _disjoint_pairs(d)
+    pairs = {frozenset(pair) for p, q in rounds for pair in zip(p, q)}
+    assert len(pairs) == d * (d - 1) // 2 == sum(len(p) for p, _ in rounds)
+    assert all(len(set(p) | set(q)) == 2 * len(p) for p, q in rounds)
+
+
+def test_leave_one_out_statistics():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 3)), np.r_[0, 1, 1, np.full(9, 2)]
+    X[3] += 1e5
+    batch = leave_one_out_statistics(X, y, 3, np.arange(12))
+    for i in range(12):
+        refit = class_statistics(np.delete(X, i, axis=0), np.delete(y, i), 3)
+        for fast, slow in zip(batch, refit):
+            assert_allclose(fast[i], slow, rtol=1e-9, atol=1e-9)
+
+
+def test_edda_cv_errors_equal_refits():
+    X, y = IRIS[0][::3], IRIS[1][::3]
+    model = EDDA(random_state=0).fit(X, y)
+    assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
+    assert model.model_ in EDDA_MODELS and model.cv_errors_.shape == (14,)
+    assert_allclose(edda_covariances(*model.statistics_[::2], model.model_)[0], model.covariance_)
+
+
+# ---------------------------------------------------------------- nearest means and the degenerate rule
+
+
+def test_nearest_means():
+    X, y = IRIS
+    model = NearestMeans().fit(X, y)
+    means = np.stack([X[y == h].mean(axis=0) for h in range(3)])
+    assert (model.predict(X) == np.argmin(((X[:, None] - means) ** 2).sum(axis=2), axis=1)).all()
+    density = stats.multivariate_normal(means[0], model.variance_ * np.eye(4)).logpdf(X)
+    assert_allclose(model.predict_joint_log_proba(X)[:, 0], density - np.log(3))
+    assert NearestMeans().fit([[0.0], [0.0], [2.0]], [0, 0, 1]).variance_ == 1.0
+
+
+@pytest.mark.parametrize("model", [LDA(class_prior_strength=3), QDA(class_prior_strength=3)], ids=repr)
+def test_prior_if_singular(model):
+    X, y = IRIS
+    regular = PriorIfSingular(model).fit(X, y)
+    assert_allclose(regular.predict_proba(X), clone(model).fit(X, y).predict_proba(X))
+    y = y.copy()
+    y[0] = 1
+    X = np.c_[X, X[:, 0] + X[:, 1]]
+    with pytest.raises(InvalidStatistics):
+        clone(model).fit(X, y)
+    singular = PriorIfSingular(model).fit(X, y)
+    assert singular.estimator_ is None and set(singular.predict(X)) == {1}
+    assert_allclose(singular.predict_proba(X[:1])[0], [50 / 153, 52 / 153, 51 / 153])
+    regular = PriorIfSingular(model).fit(X[:, :4], y)
+    assert_allclose(np.exp(regular.class_log_prior_), [50 / 153, 52 / 153, 51 / 153])
+    assert set(PriorIfSingular(model).fit(X, IRIS[1]).predict(X)) == {0}  # ties go to the first class

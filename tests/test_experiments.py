@@ -1,0 +1,396 @@
+"""rcpkg.experiments: protocols, the resumable runner, tolerances and verdicts, and the committed results."""
+
+import importlib
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from joblib._parallel_backends import ThreadingBackend
+from sklearn.preprocessing import KBinsDiscretizer
+
+import rcpkg
+from rcpkg import datasets, published
+from rcpkg.__main__ import main
+from rcpkg.experiments import protocols, runner
+from rcpkg.experiments.protocols import Cell, Record
+
+# the function of the same name hides the module
+scorecard = importlib.import_module("rcpkg.experiments.scorecard")
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "data" / "results"
+needs_data = pytest.mark.skipif(
+    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
+)
+RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
+
+
+# Verdicts ------------------------------------------------------------------------------------------
+
+ROUNDED = {"read_as": "rounded", "rule": "deterministic"}
+TRUNCATED = {"read_as": "truncated", "rule": "statistical", "z": "3", "slack": "0", "published_runs": "5"}
+
+
+def row(printed, half_unit, value, std=np.nan, n_runs=1):
+    return {"printed": printed, "half_unit": half_unit, "value": value, "std": std, "n_runs": n_runs}
+
+
+@pytest.mark.parametrize(
+    "ours, rule, expected",
+    [
+        (row(0.25, 0.0005, 0.2504), ROUNDED, "reproduced"),
+        (row(0.25, 0.0005, 0.2495), ROUNDED, "reproduced"),  # a tie may be rounded either way
+        (row(0.25, 0.0005, 0.2506), ROUNDED, "differs"),
+        (row(28.0, 0.5, 28), ROUNDED, "reproduced"),
+        (row(28.0, 0.5, 29), ROUNDED, "differs"),
+        (row(24.0, 0.5, 24.99, 0.0, 20), TRUNCATED, "reproduced"),
+        (row(24.0, 0.5, 25.0, 0.0, 20), TRUNCATED, "differs"),
+        (row(24.0, 0.5, 23.99, 0.0, 20), TRUNCATED, "differs"),
+        # distance 1 to [24, 25), against 3 · 1 · sqrt(1/20 + 1/5) = 1.5
+        (row(24.0, 0.5, 26.0, 1.0, 20), TRUNCATED, "statistically consistent"),
+        (row(24.0, 0.5, 26.6, 1.0, 20), TRUNCATED, "differs"),
+        (row(24.0, 0.5, 22.4, 1.0, 20), TRUNCATED, "differs"),
+        (row(np.nan, np.nan, np.nan), ROUNDED, "reproduced"),
+        (row(np.nan, np.nan, 3.0), ROUNDED, "differs"),
+        (row(3.0, 0.5, np.nan), ROUNDED, "differs"),
+    ],
+)
+def test_verdict(ours, rule, expected):
+    assert scorecard.verdict(ours, rule) == expected
+
+
+def test_half_unit_of_every_way_of_printing():
+    printed = pd.Series(["0.250", "04 ± 01", "41.0", "28", ".60", "-", "uc", "66.6200"])
+    expected = [0.0005, 0.5, 0.05, 0.5, 0.005, np.nan, np.nan, 0.00005]
+    np.testing.assert_allclose(published.half_unit(printed), expected)
+
+
+def test_every_printed_number_has_a_tolerance():
+    kinds = published.tables()[["source", "table", "metric"]].drop_duplicates()
+    for kind in kinds.itertuples(index=False):
+        rule = scorecard.tolerance(*kind)
+        assert rule.read_as in ("rounded", "truncated") and rule["rule"] in ("deterministic", "statistical")
+        assert (rule["rule"] == "statistical") == bool(rule.z and rule.slack and rule.published_runs)
+    assert scorecard.tolerance("thesis2007", "5.11", "test_error_percent").published_runs == "10"
+    assert scorecard.tolerance("thesis2007", "5.1", "test_error_percent").published_runs == "100"
+    with pytest.raises(LookupError, match="no tolerance"):
+        scorecard.tolerance("rc1999", "1", "iterations")
+
+
+# Tables and protocols ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source, table", RC_TABLES)
+def test_cells_cover_every_data_row(source, table):
+    cells = protocols.cells(source, table)
+    keys = [cell.key for cell in cells]
+    assert len(set(keys)) == len(keys)
+    printed = published.table(source, table)
+    rows = printed[~printed.dataset.str.startswith("(all")]
+    assert {(cell.row, cell.method) for cell in cells} == set(zip(rows.row, rows.method))
+    for cell in cells:
+        assert bool(cell.protocol) != bool(cell.reason)
+    assert {cell.key for cell in protocols.cells(source, table, quick=True)} <= set(keys)
+
+
+def test_seeds_are_shared_within_a_stream_and_fixed():
+    cells = {cell.key: cell for cell in protocols.cells("rc2025", "3")}
+    assert runner.cell_seed(cells["1/ML"]) == runner.cell_seed(cells["1/RC"]) == 2661363696
+    assert runner.cell_seed(cells["1/ML"]) != runner.cell_seed(cells["2/ML"])
+
+
+def test_unknown_tables_are_refused():
+    with pytest.raises(ValueError, match="must be one of I, II"):
+        protocols.cells("rc2024", "X")
+    with pytest.raises(ValueError, match="no protocol yet for wanbia2014:II"):
+        protocols.cells("wanbia2014", "II")
+
+
+def test_toy_example_of_rc2025():
+    """rc2025 Table 1: all but the first printed 0.95 (0.958) come out."""
+    for cell in protocols.cells("rc2025", "1"):
+        printed = published.table("rc2025", "1")
+        printed = printed[(printed.row == cell.row) & (printed.setting_value == cell.setting_value)].value.item()
+        ours = protocols.rc2025_toy(cell, 0)[0].value
+        if cell.key == "0,1/RC/0":
+            assert ours == pytest.approx(1 / (1 + np.exp(-0.5 * 2.5**2)))
+        else:
+            assert abs(ours - printed) <= 0.005 + 1e-9, cell.key
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["iris", "heart", "german", "indian_liver", "svmguide3"])
+@pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
+def test_five_bins_are_those_of_scikit_learn(name):
+    X = datasets.load(name, "rc2024-nb").data
+    expected = KBinsDiscretizer(n_bins=5, encode="ordinal", strategy="kmeans").fit_transform(X)
+    # features of fewer than five values get consecutive codes here, while scikit-learn may leave codes out
+    consecutive = np.column_stack([np.unique(column, return_inverse=True)[1] for column in expected.T])
+    np.testing.assert_array_equal(protocols._five_bins(X), consecutive)
+
+
+@needs_data
+@pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
+def test_iris_of_rc2024_comes_out_to_the_last_digit_and_iteration(table):
+    card = published.table("rc2024", table)
+    for cell in protocols.cells("rc2024", table):
+        if cell.arguments.get("name") == "iris":
+            for record in protocols.rc2024_all_rows(cell, 0):
+                printed = card[(card.row == cell.row) & (card.method == record.method) & (card.metric == record.metric)]
+                assert abs(record.value - printed.value.item()) <= 0.0005, (cell.key, record)
+
+
+@needs_data
+@pytest.mark.parametrize("table", ["3", "5"])
+def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
+    """The two errors, weighted by the rows they are taken over, are the error of the model fitted to everything."""
+    cells = protocols.cells("study", "rc2025-updates-on-all-rows")
+    cell = next(c for c in cells if c.stream == "iris" and c.method == "RC" and c.setting_value == f"{table}|all")
+    train, test, best = protocols._updates_on_all_rows(cell, 5)
+    X, y = protocols._rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
+    model = {"NB": rcpkg.CategoricalNB(), "QDA": rcpkg.QDA()}[cell.arguments["classifier"]]
+    fitted = rcpkg.RiskCalibration(model, max_iter=63, stopping="best_soft_error").fit(X, y)
+    n_test = int(np.ceil(0.25 * len(y)))
+    assert best == fitted.best_iter_ + 1
+    mean = (train * (len(y) - n_test) + test * n_test) / len(y)
+    assert mean == pytest.approx(100 * np.mean(fitted.predict(X) != y))
+
+
+# Runner --------------------------------------------------------------------------------------------
+
+
+def noisy(cell, seed):
+    """A protocol that tells when it ran, and draws a random number."""
+    with open(cell.arguments["log"], "a") as log:
+        log.write(cell.key + "\n")
+    time.sleep(cell.arguments.get("sleep", 0.0))
+    if cell.arguments.get("fault") == "invalid":
+        raise rcpkg.InvalidStatistics("singular")
+    if cell.arguments.get("fault") == "bug":
+        raise RuntimeError("boom")
+    return [Record(cell.method, "number", float(np.random.default_rng(seed).random()))]
+
+
+def some_cells(tmp_path, n=4, **arguments):
+    arguments = {"log": str(tmp_path / "log"), **arguments}
+    return [Cell("toy", "1", str(i), "A", "test_experiments:noisy", arguments) for i in range(n)]
+
+
+def ran(tmp_path):
+    log = tmp_path / "log"
+    return log.read_text().split() if log.exists() else []
+
+
+class OneByOne(ThreadingBackend):
+    """A joblib backend that cannot hand over results while others run, as that of Dask cannot."""
+
+    supports_return_generator = False
+
+
+joblib.register_parallel_backend("one-by-one", OneByOne)
+
+
+@pytest.fixture(autouse=True)
+def protocols_are_importable(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+
+
+@pytest.mark.parametrize("jobs, backend", [(1, None), (2, "threading"), (2, "one-by-one"), (2, "loky")])
+def test_same_results_with_every_backend_and_nothing_twice(tmp_path, jobs, backend):
+    path = tmp_path / "toy.jsonl"
+    cells = some_cells(tmp_path)
+    assert runner.run_cells(cells[:2], path, progress=False) == {}
+    first = {done.key: done.records for done in runner.read(path)}
+    assert runner.run_cells(cells, path, jobs, backend, progress=False) == {}
+    stored = runner.read(path)
+    assert [done.key for done in stored] == [cell.key for cell in cells]
+    assert sorted(ran(tmp_path)) == sorted(cell.key for cell in cells)
+    assert {done.key: done.records for done in stored[:2]} == first
+    for cell, done in zip(cells, stored):
+        assert done.records == noisy(cell, runner.cell_seed(cell))
+
+
+def test_changed_arguments_are_computed_anew_and_dropped_cells_vanish(tmp_path):
+    path = tmp_path / "toy.jsonl"
+    runner.run_cells(some_cells(tmp_path, 3), path, progress=False)
+    runner.run_cells(some_cells(tmp_path, 2, sleep=0.001), path, progress=False)
+    assert ran(tmp_path) == ["0/A", "1/A", "2/A", "0/A", "1/A"]
+    assert [done.key for done in runner.read(path)] == ["0/A", "1/A"]
+
+
+def test_cells_with_a_reason_are_not_run(tmp_path):
+    cells = [replace(cell, reason="no data") for cell in some_cells(tmp_path, 1)]
+    assert runner.run_cells(cells, tmp_path / "toy.jsonl", progress=False) == {}
+    assert runner.read(tmp_path / "toy.jsonl") == []
+
+
+def test_invalid_statistics_are_a_result_and_bugs_are_reported(tmp_path):
+    path = tmp_path / "toy.jsonl"
+    invalid, bug = some_cells(tmp_path, 2)
+    invalid = replace(invalid, arguments=invalid.arguments | {"fault": "invalid"})
+    bug = replace(bug, arguments=bug.arguments | {"fault": "bug"})
+    assert runner.run_cells([invalid, bug], path, progress=False) == {"1/A": "RuntimeError: boom"}
+    (done,) = runner.read(path)
+    assert done.failure == "InvalidStatistics: singular" and done.records == []
+
+
+def test_a_line_cut_short_is_dropped(tmp_path):
+    path = tmp_path / "toy.jsonl"
+    cells = some_cells(tmp_path, 3)
+    runner.run_cells(cells, path, progress=False)
+    complete = path.read_text()
+    for cut in (1, 20, len(complete.splitlines(keepends=True)[-1]) - 1):
+        path.write_text(complete[:-cut])
+        assert len(runner.read(path)) == 2
+    runner.run_cells(cells, path, progress=False)
+    assert path.read_text().count("\n") == 3
+
+
+def test_killed_run_loses_only_the_cells_in_flight(tmp_path):
+    """SIGKILL at a moment that falls between or into cells; what is stored stays and is not computed again."""
+    path = tmp_path / "toy.jsonl"
+    cells = some_cells(tmp_path, 12, sleep=0.1)
+    code = (
+        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcpkg.experiments import runner\n"
+        "runner.run_cells(t.some_cells(Path(sys.argv[1]), 12, sleep=0.1), Path(sys.argv[2]), 2, 'threading', False)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(path)])
+    deadline = time.monotonic() + 300
+    while len(runner.read(path)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait(300)
+    survived = {done.key: done for done in runner.read(path)}
+    started = ran(tmp_path)
+    assert 4 <= len(survived) < 12
+    assert len(started) - len(survived) <= 2  # two workers, two cells in flight
+    runner.run_cells(cells, path, progress=False)
+    stored = {done.key: done for done in runner.read(path)}
+    assert set(stored) == {cell.key for cell in cells}
+    assert all(stored[key] == done for key, done in survived.items())
+    assert sorted(ran(tmp_path)[len(started) :]) == sorted(set(stored) - set(survived))
+
+
+def test_provenance_names_versions_but_not_the_machine(tmp_path):
+    path = tmp_path / "toy.jsonl"
+    runner.run_cells(some_cells(tmp_path, 1), path, progress=False)
+    (done,) = runner.read(path)
+    assert done.provenance["rcpkg"] == rcpkg.__version__
+    assert done.provenance["packages"]["numpy"] == np.__version__
+    assert done.seconds >= 0 and done.seed == runner.cell_seed(some_cells(tmp_path, 1)[0])
+    text = json.dumps(done.provenance)
+    assert platform.node() not in text and str(Path.home()) not in text and str(ROOT) not in text
+
+
+@needs_data
+def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    assert main(["run", "rc2025:2", "--quick"]) == 0
+    cells = pd.read_csv(tmp_path / "quick" / "rc2025_table_2.csv")
+    assert set(cells.dataset) == {"iris", "climate model", "indian liver"} or len(cells) > 4
+    assert main(["status"]) == 0
+    out = capsys.readouterr().out
+    assert "rc2025:2" in out and "wanbia2014:II" in out
+    assert main(["run", "rc2025:99"]) == 2
+
+
+# Committed results ---------------------------------------------------------------------------------
+
+FILES = sorted(RESULTS.glob("*.jsonl"))
+STORED = [(file, done) for file in FILES for done in runner.read(file)]
+
+
+def table_of(file):
+    return tuple(file.stem.split("_table_"))
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_results_in_printed_columns_are_those_of_the_cells(file):
+    expected = runner.as_printed(*table_of(file), RESULTS)
+    ours = scorecard.results(*table_of(file))
+    pd.testing.assert_frame_equal(ours, expected, check_dtype=False, rtol=1e-12)
+
+
+def test_results_come_from_committed_code():
+    for _, done in STORED:
+        assert done.provenance["modified"] is False and len(done.provenance["commit"]) == 40
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked archive has no history")
+def test_tolerances_precede_the_results_they_judge():
+    """The last change of each row of the tolerances is an ancestor of the commit that computed what it judges."""
+    assert git("rev-parse", "--is-shallow-repository").strip() == "false", (
+        "the history is cut off: git fetch --unshallow (in CI: fetch-depth 0)"
+    )
+    lines = git("blame", "--porcelain", "-w", "data/tolerances.csv").splitlines()
+    changed = [line.split()[0] for line in lines if len(line.split()[0]) == 40]
+    rules = [tuple(rule) for _, rule in scorecard._rules("tolerances.csv").iterrows()]
+    last_change = dict(zip(rules, changed[1:], strict=True))
+    pairs = set()
+    for file, done in STORED:
+        for record in done.records if table_of(file)[0] != protocols.STUDY else ():
+            rule = tuple(scorecard.tolerance(*table_of(file), record.metric))
+            pairs.add((last_change[rule], done.provenance["commit"]))
+    for tolerance, result in pairs:
+        assert tolerance != result
+        git("merge-base", "--is-ancestor", tolerance, result)
+
+
+SHORT = [(file, done) for file, done in STORED if done.seconds < 5 and not done.failure]
+SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
+
+
+@needs_data
+@pytest.mark.parametrize("file, done", SAMPLE, ids=[f"{file.stem}-{done.key}" for file, done in SAMPLE])
+def test_short_results_recomputed_from_scratch(file, done):
+    cell = next(cell for cell in protocols.cells(*table_of(file)) if cell.key == done.key)
+    assert done.is_of(cell) and done.seed == runner.cell_seed(cell)
+    again = runner.execute(cell)
+    assert len(again.records) == len(done.records)
+    for new, old in zip(again.records, done.records):
+        assert (new.method, new.metric, new.n_runs) == (old.method, old.metric, old.n_runs)
+        if old.value is None or new.metric in ("iterations", "reach"):
+            assert new.value == old.value
+        else:
+            assert new.value == pytest.approx(old.value, rel=1e-10, abs=1e-10)
+
+
+# Scorecard -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def card():
+    return scorecard.scorecard()
+
+
+def test_scorecard_has_one_row_for_each_printed_number(card):
+    assert len(card) == 4549 == len(published.tables())
+    assert set(card.verdict) <= set(scorecard.VERDICTS)
+    assert not card.duplicated(published.KEY).any()
+
+
+def test_scorecard_says_why(card):
+    silent = card[card.verdict.isin(["reproduced", "statistically consistent", "differs: unexplained"])]
+    assert (silent.why == "").all()
+    assert (card.why[card.verdict == "not attempted"] != "").all()
+    assert (card.section[card.verdict == "differs: explained"] != "").all()
+
+
+def test_rc_numbers_that_are_not_attempted_have_their_reason(card):
+    reasons = card.why[card.source.str.startswith("rc") & (card.verdict == "not attempted")]
+    assert protocols.NO_PROTOCOL not in set(reasons)

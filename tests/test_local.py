@@ -1,0 +1,523 @@
+"""rcpkg.local against thesis2007 chapters 3 and 6 and against direct evaluation."""
+
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.special import gammaln
+from scipy.stats import dirichlet, multivariate_t
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.local import (
+    least_cost,
+    linear_weights,
+    local_bda_log_density,
+    local_mean_squared_distance,
+    neighbor_weights,
+    smoothed_probabilities,
+)
+
+PER_CLASS = [LocalBDA, LocalNearestMeans]
+POOLED = [LocalLinear, BregmanKNN, SVMKNN]
+ALL = PER_CLASS + POOLED
+
+
+def direct_6_1(x, neighbors, seed=None):
+    """The first line of (6.1), with a d x d Cholesky factor; log density."""
+    k, d = neighbors.shape
+    mean = neighbors.mean(axis=0)
+    scatter = (neighbors - mean).T @ (neighbors - mean) + (np.eye(d) if seed is None else seed)
+    L = np.linalg.cholesky(scatter)
+    v = np.linalg.solve(L, x - mean)
+    log_det = 2 * np.log(np.diag(L)).sum()
+    power = (k + d + 4) / 2
+    return (
+        gammaln(power)
+        - gammaln((k + 4) / 2)
+        - d / 2 * np.log(np.pi)
+        - 0.5 * (d * np.log((k + 1) / k) + log_det)
+        - power * np.log1p(k / (k + 1) * v @ v)
+    )
+
+
+def predictive_a8(x, sample, B, q):
+    """(A.8) as a multivariate t: n + q - d + 1 degrees of freedom, scale (n+1)/(n df) (S + B)."""
+    n, d = sample.shape
+    S = (sample - sample.mean(axis=0)).T @ (sample - sample.mean(axis=0))
+    df = n + q - d + 1
+    return multivariate_t(sample.mean(axis=0), (n + 1) / (n * df) * (S + B), df).logpdf(x)
+
+
+def nearest(X, x, k):
+    return X[np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:k]]
+
+
+# ------------------------------------------------------------------------------------------- the all-k identity
+
+
+@pytest.mark.parametrize("d", [1, 2, 16, 100, 500])
+def test_every_k_equals_direct_6_1(d):
+    rng = np.random.default_rng(d)
+    X, x = rng.standard_normal((100, d)), rng.standard_normal(d)
+    X = nearest(X, x, 100)
+    ours = local_bda_log_density(X - x)
+    sizes = range(1, 101) if d < 500 else [1, 2, 7, 50, 100]
+    assert_allclose(ours[np.array(sizes) - 1], [direct_6_1(x, X[:k]) for k in sizes], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_every_k_with_duplicates_and_a_query_that_is_a_training_row(d):
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.standard_normal((10, d)), 3, axis=0)
+    X = nearest(X, X[4], 30)
+    assert_allclose(
+        local_bda_log_density(X - X[0]),
+        [direct_6_1(X[0], X[:k]) for k in range(1, 31)],
+        rtol=1e-10,
+        atol=1e-10,
+    )
+    assert np.all(X[:3] == X[0])
+
+
+@given(k=st.integers(1, 12), d=st.integers(1, 8), scale=st.floats(1e-3, 30), random_state=st.integers(0, 2**20))
+@settings(max_examples=60, deadline=None)
+def test_every_k_is_a_leading_block(k, d, scale, random_state):
+    Z = scale * np.random.default_rng(random_state).standard_normal((k, d))
+    ours = local_bda_log_density(Z)
+    assert_allclose(ours, [local_bda_log_density(Z[: j + 1])[-1] for j in range(k)], rtol=1e-10, atol=1e-10)
+    assert_allclose(ours[-1], direct_6_1(np.zeros(d), Z), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("k, d", [(1, 1), (3, 5), (12, 2)])
+def test_6_1_is_the_predictive_4_22_with_q_d_plus_3(k, d):
+    rng = np.random.default_rng(3)
+    X, x = rng.standard_normal((k, d)), rng.standard_normal(d)
+    assert_allclose(local_bda_log_density(X - x)[-1], predictive_a8(x, X, np.eye(d), d + 3), rtol=1e-12)
+
+
+def test_6_1_integrates_to_one_for_a_fixed_neighbourhood():
+    X = np.array([[0.3], [-1.0], [2.0]])
+    assert_allclose(quad(lambda x: np.exp(local_bda_log_density(X - x)[-1]), -np.inf, np.inf)[0], 1, rtol=1e-8)
+
+
+def test_a_vanished_seed_is_an_error():
+    with pytest.raises(np.linalg.LinAlgError, match="raise the seed"):
+        local_bda_log_density(1e12 * np.random.default_rng(0).standard_normal((5, 2)))
+
+
+def test_local_mean_squared_distance():
+    Z = np.random.default_rng(0).standard_normal((4, 6, 3))
+    expected = [[np.sum(z[:k].mean(axis=0) ** 2) for k in range(1, 7)] for z in Z]
+    assert_allclose(local_mean_squared_distance(Z), expected)
+
+
+def test_linear_weights_are_least_norm_least_squares():
+    rng = np.random.default_rng(0)
+    for k, d in [(1, 3), (3, 5), (8, 2)]:
+        X, x = rng.standard_normal((k, d)), rng.standard_normal(d)
+        assert_allclose(linear_weights(X, x), np.linalg.lstsq(X.T, x, rcond=None)[0], atol=1e-12)
+    X = rng.standard_normal((2, 3))
+    X = np.vstack([X, X])  # rank 2: the printed (X^T X)^{-1} does not exist
+    assert_allclose(linear_weights(X, x[[0, 1, 1]]), np.linalg.lstsq(X.T, x[[0, 1, 1]], rcond=None)[0], atol=1e-12)
+
+
+# --------------------------------------------------------------------------------------------- the classifiers
+
+
+def blobs(n=60, d=3, r=3, random_state=0):
+    rng = np.random.default_rng(random_state)
+    y = rng.permutation(np.arange(n) % r)
+    return rng.standard_normal((n, d)) + 1.2 * y[:, None], y
+
+
+@pytest.mark.parametrize("k", [1, 4, 20])
+def test_local_bda_is_6_1_on_the_nearest_of_each_class(k):
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    model = LocalBDA(n_neighbors=k).fit(X, y)
+    expected = [[direct_6_1(x, nearest(X[y == h], x, k)) for h in range(3)] for x in Q]
+    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
+    assert_array_equal(model.predict(Q), np.argmax(expected, axis=1))
+
+
+def test_a_small_class_gives_all_it_has_and_keeps_its_constants():
+    X, y = blobs(n=60)
+    keep = (y != 2) | (np.cumsum(y == 2) <= 4)
+    X, y = X[keep], y[keep]
+    Q = blobs(random_state=1)[0]
+    model = LocalBDA(n_neighbors=10).fit(X, y)
+    expected = [[direct_6_1(x, nearest(X[y == h], x, k)) for h, k in [(0, 10), (1, 10), (2, 4)]] for x in Q]
+    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", [0.3, "trace", "diag", "matrix"])
+def test_seed(seed):
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    residual = X - np.stack([X[y == h].mean(axis=0) for h in range(3)])[y]
+    variances = (residual**2).mean(axis=0)
+    matrix = np.array([[2.0, 0.3, 0], [0.3, 1, 0], [0, 0, 0.5]])
+    B = {
+        0.3: 0.3 * np.eye(3),
+        "trace": variances.mean() * np.eye(3),
+        "diag": np.diag(variances),
+        "matrix": matrix,
+    }[seed]
+    model = LocalBDA(n_neighbors=4, seed=matrix if seed == "matrix" else seed).fit(X, y)
+    expected = [[direct_6_1(x, nearest(X[y == h], x, 4), B) for h in range(3)] for x in Q]
+    assert_allclose(model.predict_joint_log_proba(Q), np.array(expected) - np.log(3), rtol=1e-10)
+
+
+def test_seed_trace_is_free_of_the_unit_and_seed_one_is_not():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    train = np.arange(len(X)) % 3 > 0
+    decisions = {
+        (seed, unit): LocalBDA(n_neighbors=10, seed=seed).fit(unit * X[train], y[train]).predict_proba(unit * X[~train])
+        for seed in (1.0, "trace")
+        for unit in (1.0, 0.01)
+    }
+    assert_allclose(decisions["trace", 1.0], decisions["trace", 0.01], atol=1e-10)
+    assert np.abs(decisions[1.0, 1.0] - decisions[1.0, 0.01]).max() > 0.05
+
+
+def test_local_nearest_means():
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    distance = [[np.sum((x - nearest(X[y == h], x, 5).mean(axis=0)) ** 2) for h in range(3)] for x in Q]
+    model = LocalNearestMeans().fit(X, y)
+    assert_array_equal(model.predict(Q), np.argmin(distance, axis=1))
+    posterior = np.exp(-0.5 * np.array(distance))
+    assert_allclose(model.predict_proba(Q), posterior / posterior.sum(axis=1, keepdims=True), rtol=1e-10)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_local_linear_is_a_local_least_squares_fit(intercept):
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    model = LocalLinear(n_neighbors=12, fit_intercept=intercept).fit(X, y)
+
+    def design(rows):
+        return np.column_stack([rows, np.ones(len(rows))]) if intercept else rows
+
+    for x, label in zip(Q, model.predict(Q)):
+        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:12]
+        coefficients = np.linalg.lstsq(design(X[near]), np.eye(3)[y[near]], rcond=None)[0]
+        assert label == np.argmax(design(x[None]) @ coefficients)
+
+
+def test_svm_knn_on_two_classes_is_svc_on_the_neighbours():
+    X, y = blobs(r=2)
+    Q = blobs(random_state=1)[0]
+    predicted = SVMKNN(n_neighbors=15).fit(X, y).predict(Q)
+    for x, label in zip(Q, predicted):
+        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:15]
+        if len(set(y[near])) == 1:
+            assert label == y[near[0]]
+        else:
+            assert label == SVC(kernel="linear").fit(X[near], y[near]).predict(x[None])[0]
+
+
+def test_svm_knn_decides_by_the_dag():
+    """The DAG over one fit of all pairs (scikit-learn's one-against-one decision values)."""
+    X, y = blobs(n=90, r=4, d=2, random_state=5)
+    Q = blobs(n=40, d=2, random_state=6)[0]
+    predicted = SVMKNN(n_neighbors=30).fit(X, y).predict(Q)
+    for x, label in zip(Q, predicted):
+        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:30]
+        present = list(np.unique(y[near]))
+        machine = SVC(kernel="linear", decision_function_shape="ovo").fit(X[near], y[near])
+        pairs = [(a, b) for i, a in enumerate(present) for b in present[i + 1 :]]
+        margin = dict(zip(pairs, np.ravel(machine.decision_function(x[None]))))
+        if len(present) == 2:  # scikit-learn turns the sign of a single pair
+            margin = {pair: -value for pair, value in margin.items()}
+        while len(present) > 1:
+            present.remove(present[-1] if margin[present[0], present[-1]] > 0 else present[0])
+        assert label == present[0]
+
+
+def test_bregman_knn_without_smoothing_is_knn():
+    X, y = load_iris(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no ties
+    for weights in ("uniform", "distance"):
+        reference = KNeighborsClassifier(7, weights=weights).fit(X[::2], y[::2])
+        model = BregmanKNN(n_neighbors=7, weights=weights, smoothing=0.0).fit(X[::2], y[::2])
+        assert_allclose(model.predict_proba(X[1::2]), reference.predict_proba(X[1::2]), atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance", "kernel", "tricube"])
+def test_bregman_knn_is_3_5_and_3_6(weights):
+    X, y = blobs()
+    model = BregmanKNN(n_neighbors=6, weights=weights).fit(X, y)
+    for x in blobs(random_state=1)[0][:10]:
+        distance = np.sqrt(((X - x) ** 2).sum(axis=1))
+        near = np.argsort(distance)[:7]
+        near_distance = distance[near]
+        w = {
+            "uniform": np.ones(6),
+            "distance": 1 / near_distance[:6],
+            "kernel": np.exp(-0.5 * (near_distance[:6] / near_distance[5]) ** 2),
+            "tricube": (1 - (near_distance[:6] / near_distance[6]) ** 3) ** 3,
+        }[weights]
+        w /= w.sum()
+        alpha = 6 * np.array([w[y[near[:6]] == h].sum() for h in range(3)])
+        assert_allclose(model.predict_proba(x[None])[0], (alpha + 1) / (6 + 3), rtol=1e-10)
+
+
+def test_smoothing_is_the_posterior_mean_of_2_12_and_a_2():
+    """(3.5) is the mean of the density proportional to the product of theta_g^alpha_g: a Dirichlet with alpha + 1."""
+    alpha = np.array([2.3, 0.0, 1.7])
+    assert_allclose(smoothed_probabilities(alpha), dirichlet(alpha + 1).mean())
+    numerator = quad(lambda t: t * t**3.0 * (1 - t) ** 2.0, 0, 1)[0]
+    assert_allclose(
+        smoothed_probabilities(np.array([3.0, 2.0]))[0],
+        numerator / quad(lambda t: t**3 * (1 - t) ** 2, 0, 1)[0],
+    )
+    assert_allclose(smoothed_probabilities(alpha, 0.0), alpha / alpha.sum())
+
+
+def test_3_1_maximises_the_weighted_likelihood_3_4():
+    rng = np.random.default_rng(0)
+    w, labels = rng.dirichlet(np.ones(8)), rng.integers(0, 3, 8)
+    exponents = 8 * np.array([w[labels == g].sum() for g in range(3)])
+    best = exponents / exponents.sum()
+    others = rng.dirichlet(np.ones(3), 2000)
+    assert np.all((exponents * np.log(others)).sum(axis=1) <= (exponents * np.log(best)).sum() + 1e-12)
+
+
+def test_neighbor_weights_at_the_edges():
+    coincide = np.array([[0.0, 0.0, 1.0, 2.0]])
+    assert_allclose(neighbor_weights(coincide, "distance"), [[0.5, 0.5, 0]])
+    same = np.full((1, 4), 2.0)
+    for scheme in ("uniform", "distance", "kernel", "tricube"):
+        assert_allclose(neighbor_weights(same, scheme), np.full((1, 3), 1 / 3))
+        assert_allclose(neighbor_weights(np.zeros((1, 4)), scheme), np.full((1, 3), 1 / 3))
+
+
+# ---------------------------------------------------------------------------------------------------- costs
+
+
+def test_smoothing_cannot_change_a_decision_under_equal_row_means_of_cost():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(7, [0.2, 0.3, 0.5], 200).astype(float)
+    cost = np.array([[0, 1, 3], [3, 0, 1], [1, 3, 0.0]])
+    tied = np.sort(counts @ cost.T, axis=1)
+    clear = tied[:, 1] - tied[:, 0] > 1e-9
+    before, after = (least_cost(smoothed_probabilities(counts[clear], s), cost) for s in (0.0, 1.0))
+    assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_two_classes_smoothing_moves_the_threshold(k):
+    """Class 1 wins iff alpha_1 > k t + (2 t - 1), t = C(1,0)/(C(1,0) + C(0,1)); always where C(0,1) > (k+1) C(1,0)."""
+    m = np.arange(k + 1.0)
+    counts = np.column_stack([k - m, m])
+    for ratio in (0.3, 2.5, k + 0.9, k + 1.1):
+        cost, t = np.array([[0, ratio], [1, 0]]), 1 / (1 + ratio)
+        assert_array_equal(least_cost(smoothed_probabilities(counts, 0.0), cost), m > k * t)
+        assert_array_equal(least_cost(smoothed_probabilities(counts), cost), m > k * t + 2 * t - 1)
+    assert np.all(least_cost(smoothed_probabilities(counts), cost) == 1)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_zero_one_cost_changes_nothing_and_a_heavy_cost_does(estimator):
+    X, y = blobs(r=2)
+    Q = blobs(random_state=1, r=2)[0] - 0.3
+    plain = estimator(n_neighbors=9).fit(X, y).predict(Q)
+    assert_array_equal(estimator(n_neighbors=9, cost=[[0, 1], [1, 0]]).fit(X, y).predict(Q), plain)
+    heavy = estimator(n_neighbors=9, cost=[[0, 50], [1, 0]]).fit(X, y).predict(Q)
+    assert (heavy == 1).sum() > (plain == 1).sum()
+    assert np.all(heavy[plain == 1] == 1) or estimator is SVMKNN  # a margin refitted with weights need not nest
+
+
+def test_svm_knn_where_one_error_costs_nothing():
+    X, y = blobs(r=2)
+    assert np.all(SVMKNN(n_neighbors=60, cost=[[0, 0], [1, 0]]).fit(X, y).predict(X) == 0)
+    assert np.all(SVMKNN(n_neighbors=60, cost=[[0, 1], [0, 0]]).fit(X, y).predict(X) == 1)
+
+
+# ------------------------------------------------------------------------------------------- choosing k
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_predict_path_is_predict_at_every_size(estimator):
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    path = estimator(n_neighbors=1).fit(X, y).predict_path(Q, [7, 1, 20])
+    assert_array_equal(path, np.column_stack([estimator(n_neighbors=k).fit(X, y).predict(Q) for k in (7, 1, 20)]))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("cost", [None, [[0, 5, 1], [1, 0, 1], [1, 2, 0]]])
+def test_leave_one_out_equals_refitting(estimator, cost):
+    X, y = blobs(n=27)
+    grid = [1, 2, 5]
+    model = estimator(n_neighbors="cv", grid=grid, cost=cost).fit(X, y)
+    matrix = 1 - np.eye(3) if cost is None else np.array(cost, dtype=float)
+    expected = np.zeros(3)
+    for j, k in enumerate(grid):
+        for i in range(27):
+            rest = np.arange(27) != i
+            predicted = estimator(n_neighbors=k, cost=cost).fit(X[rest], y[rest]).predict(X[[i]])[0]
+            expected[j] += matrix[predicted, y[i]] / 27
+    assert_allclose(model.cv_costs_, expected, atol=1e-12)
+    assert model.n_neighbors_ == grid[np.argmin(np.round(expected, 12))]
+
+
+def test_leave_one_out_with_duplicates_and_a_class_of_one_row():
+    X, y = blobs(n=24)
+    X, y = np.vstack([X, X[:6], X[:6], [[9.0, 9, 9]]]), np.concatenate([y, y[:6], y[:6], [7]])
+    model = LocalBDA(n_neighbors="cv", grid=[1, 3]).fit(X, y)
+    errors = np.zeros(2)
+    for j, k in enumerate([1, 3]):
+        for i in range(len(X)):
+            rest = np.arange(len(X)) != i
+            errors[j] += LocalBDA(n_neighbors=k).fit(X[rest], y[rest]).predict(X[[i]])[0] != y[i]
+    assert_allclose(model.cv_costs_, errors / len(X))
+    assert model.cv_costs_.min() >= 1 / len(X)  # the single row cannot be told without itself
+
+
+def test_the_default_grid_is_the_source_s_up_to_the_smallest_class():
+    X, y = blobs(n=100, r=2)
+    assert LocalBDA(n_neighbors="cv").fit(X, y).grid_.tolist() == [*range(1, 21), 30, 40, 50]
+    assert BregmanKNN(n_neighbors="cv").fit(X, y).grid_[-1] == 90
+
+
+def test_the_smallest_of_equal_k_is_chosen():
+    X = np.r_[np.zeros((5, 2)), np.full((5, 2), 100.0)]
+    model = LocalNearestMeans(n_neighbors="cv", grid=[4, 3, 2]).fit(X, np.repeat([0, 1], 5))
+    assert model.cv_costs_.tolist() == [0, 0, 0]
+    assert model.n_neighbors_ == 2
+
+
+# ----------------------------------------------------------------------------------------- ties and search
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
+def test_euclidean_ties_are_broken_by_index(algorithm):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (200, 2)).astype(float) + 1000.0
+    Q = rng.integers(0, 3, (30, 2)).astype(float) + 1000.0
+    y = rng.integers(0, 2, 200)
+    model = BregmanKNN(n_neighbors=9, algorithm=algorithm).fit(X, y)
+    for x, p in zip(Q, model.predict_proba(Q)[:, 1]):
+        near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:9]
+        assert_allclose(p, (y[near].sum() + 1) / 11)
+
+
+def test_any_metric():
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    reference = KNeighborsClassifier(5, metric="manhattan").fit(X, y)
+    model = BregmanKNN(metric="manhattan", smoothing=0.0).fit(X, y)
+    assert_allclose(model.predict_proba(Q), reference.predict_proba(Q), atol=1e-12)
+    positive = np.exp(X)
+
+    def itakura_saito(x, z):
+        return float(np.sum(x / z - np.log(x / z) - 1))
+
+    model = BregmanKNN(n_neighbors=1, metric=itakura_saito, algorithm="brute", smoothing=0.0).fit(positive, y)
+    divergence = np.array([[itakura_saito(x, z) for z in positive] for x in np.exp(Q)])
+    assert_array_equal(model.predict(np.exp(Q)), y[divergence.argmin(axis=1)])
+
+
+def test_memory_is_bounded():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 30)), np.arange(600) % 3
+    Q = rng.standard_normal((20_000, 30))
+    model = LocalBDA(n_neighbors=60).fit(X, y)
+    tracemalloc.start()
+    model.predict_joint_log_proba(Q)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20  # all neighbours of all queries at once would take 860 MB
+
+
+# --------------------------------------------------------------------------------------- the scikit-learn side
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_check_estimator(estimator):
+    with warnings.catch_warnings():
+        # scikit-learn warns of the one check it skips itself (array API input without SCIPY_ARRAY_API)
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator())
+    passed = [result["check_name"] for result in results if result["status"] == "passed"]
+    assert len(passed) >= 54, len(passed)
+    assert {result["check_name"] for result in results} - set(passed) <= {"check_array_api_input"}
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_pipelines_frames_strings_clone_and_pickle(estimator):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    labels = pd.Series(np.array(["setosa", "versicolor", "virginica"])[y])
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), estimator()),
+        {f"{estimator.__name__.lower()}__n_neighbors": [5, 9]},
+        cv=2,
+    )
+    search.fit(X[::3], labels[::3])
+    scaler = StandardScaler().fit(X[::3])
+    alone = estimator(n_neighbors=search.best_params_[f"{estimator.__name__.lower()}__n_neighbors"])
+    alone.fit(scaler.transform(X[::3]), labels[::3])
+    assert_array_equal(search.predict(X), alone.predict(scaler.transform(X)))
+    fitted = clone(estimator(n_neighbors=7)).fit(X, labels)
+    assert fitted.feature_names_in_.tolist() == list(X.columns)
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"n_neighbors": 0}, "n_neighbors must lie between 1"),
+        ({"n_neighbors": -3}, "n_neighbors must lie between 1"),
+        ({"n_neighbors": 10_000}, "n_neighbors must lie between 1"),
+        ({"n_neighbors": 2.5}, "positive integer"),
+        ({"n_neighbors": "all"}, "positive integer"),
+        ({"n_neighbors": "cv", "grid": [0, 1]}, "grid must lie between 1"),
+        ({"n_neighbors": "cv", "grid": []}, "grid must hold"),
+        ({"cost": [[0, 1], [1, 0]]}, "cost must have shape"),
+        ({"cost": -np.ones((3, 3))}, "non-negative"),
+    ],
+)
+def test_bad_parameters(estimator, params, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(**params).fit(*blobs())
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_one_class_is_an_error(estimator):
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        estimator(n_neighbors=1).fit(np.eye(3), ["a"] * 3)
+
+
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (LocalBDA(seed="ones"), "seed must be a number"),
+        (LocalBDA(seed=0.0), "positive definite"),
+        (LocalBDA(seed=np.ones((2, 2))), "seed must be a number or a symmetric"),
+        (BregmanKNN(weights="gauss"), "weights must be"),
+        (BregmanKNN(smoothing=-1.0), "smoothing must hold"),
+        (BregmanKNN(smoothing=[1.0, 2.0]), "smoothing must be one number or 3"),
+    ],
+)
+def test_bad_parameters_of_one_estimator(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*blobs())

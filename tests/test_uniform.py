@@ -1,0 +1,343 @@
+"""Estimates of a uniform distribution: thesis2007 section 7.5 and appendix A.7, equation by equation."""
+
+from functools import partial
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, optimize, stats
+
+from rcpkg import uniform
+from rcpkg.functional import Measure, RandomFunction, total_squared_difference
+
+X = np.array([0.2, 0.7, 1.3, 0.9])
+M, n = 1.3, 4
+
+
+def quad(f, a, b):
+    return integrate.quad(f, a, b, epsabs=1e-13, epsrel=1e-11, limit=400)[0]
+
+
+def posterior_density(a, N, maximum=M):
+    return N * maximum**N * a ** -(N + 1.0)
+
+
+# ---- the estimates -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("t1", "t2"), [(1.0, 1.0), (1.0, 3.0), (1.0, 100.0), (2.5, 0.2)])
+def test_parameter_estimate_is_7_21_with_the_sign_and_7_22_with_the_one_corrected(t1, t2):
+    top = quad(lambda v: v * v ** -(n + t1 + 1) * np.exp(-1 / (v * t2)), M, np.inf)
+    bottom = quad(lambda v: v ** -(n + t1 + 1) * np.exp(-1 / (v * t2)), M, np.inf)
+    ours = uniform.bayes_parameter(X, t1, t2).support()[1]
+    assert ours == pytest.approx(top / bottom, rel=1e-8)
+    z = 2 / (t2 * M)
+    chi = stats.chi2(2 * (n + t1 - 1)).cdf(z) / stats.chi2(2 * (n + t1)).cdf(z)
+    assert ours == pytest.approx(chi / (t2 * (n + t1 - 1)), rel=1e-9)
+    # as printed, with exp(+1/(t2 theta)), the two lines disagree
+    plus = quad(lambda v: v * v ** -(n + t1 + 1) * np.exp(1 / (v * t2)), M, np.inf)
+    plus /= quad(lambda v: v ** -(n + t1 + 1) * np.exp(1 / (v * t2)), M, np.inf)
+    assert abs(plus / ours - 1) > 1e-4
+
+
+@pytest.mark.parametrize("draws", [1, 2, 10, 154, 155, 1000, 10**6])
+@pytest.mark.parametrize("t2", [1e-7, 1e-5, 1e-3, 1.0, 3.0, 100.0])
+def test_parameter_estimate_against_mpmath_up_to_a_million_draws(draws, t2):
+    """(7.22), corrected, in 60 digits."""
+    for maximum, t1 in ((0.9, 1.0), (0.5, 0.25)):
+        with mp.workdps(60):
+            alpha, z = mp.mpf(draws) + mp.mpf(t1), 1 / (mp.mpf(t2) * mp.mpf(maximum))
+            ratio = mp.gammainc(alpha - 1, 0, z, regularized=True) / mp.gammainc(alpha, 0, z, regularized=True)
+            exact = ratio / (mp.mpf(t2) * (alpha - 1))
+        assert float(uniform.parameter_mean(maximum, draws, t1, t2)) == pytest.approx(float(exact), rel=1e-13)
+
+
+@given(st.floats(1e-6, 1e6), st.integers(1, 10**6), st.floats(0.1, 10), st.floats(1e-8, 1e8))
+@settings(deadline=None, max_examples=200)
+def test_parameter_estimate_lies_between_its_limits(maximum, draws, t1, t2):
+    """It exceeds the maximum, and the flat limit M a/(a - 1) by no more than the prior's share."""
+    mean = float(uniform.parameter_mean(maximum, draws, t1, t2))
+    alpha = draws + t1
+    assert max(maximum, 1 / (t2 * (alpha - 1))) <= mean * (1 + 1e-12)
+    assert mean <= (maximum * alpha + 1 / t2) / (alpha - 1) * (1 + 1e-12)
+
+
+def test_parameter_estimate_minimises_the_expected_squared_error_7_19():
+    t1, t2 = 1.0, 2.0
+
+    def risk(psi):
+        def integrand(v):
+            return (v - psi) ** 2 * v ** -(n + t1 + 1) * np.exp(-1 / (v * t2))
+
+        return quad(integrand, M, np.inf)
+
+    best = optimize.minimize_scalar(risk, bounds=(M, 3 * M), method="bounded", options={"xatol": 1e-9}).x
+    assert uniform.bayes_parameter(X, t1, t2).support()[1] == pytest.approx(best, rel=1e-6)
+
+
+def test_naive_7_22_fails_where_ours_does_not():
+    draws = 200
+    with np.errstate(invalid="ignore"):
+        naive = stats.chi2(2 * draws).cdf(2.0) / stats.chi2(2 * (draws + 1)).cdf(2.0)
+    assert np.isnan(naive)
+    assert 1 < uniform.bayes_parameter(np.linspace(0.01, 1, draws)).support()[1] < 1.01
+
+
+def test_parameter_estimate_limits():
+    assert uniform.parameter_mean(M, n) == pytest.approx(M * (n + 1) / n)
+    assert uniform.parameter_mean(M, n, 1.0, 1e12) == pytest.approx(M * (n + 1) / n)
+    # a tiny maximum leaves the prior: theta ~ inverse gamma(n + t1)
+    assert uniform.parameter_mean(1e-9, n, 1.0, 2.0) == pytest.approx(1 / (2.0 * n))
+
+
+@pytest.mark.parametrize("draws", [3, 7])
+def test_flat_likelihood_mean_is_finite_from_three_draws_on(draws):
+    """Section 7.5.1 calls the estimate under Lebesgue measure infinite; that holds for n <= 2 only."""
+    mean = quad(lambda a: a * a**-draws, M, np.inf) / quad(lambda a: a**-draws, M, np.inf)
+    assert mean == pytest.approx(M * (draws - 1) / (draws - 2))
+
+
+@pytest.mark.parametrize("measure", ["fisher", "lebesgue", 0.0])
+def test_restricted_estimate_minimises_a31(measure):
+    """(A.31) by quadrature; its minimiser 2^(1/N) M is the posterior median."""
+    N = float(uniform.order(n, measure))
+    weight = stats.pareto(N, scale=M)
+
+    def risk(b):
+        def integrand(a):
+            return abs(b - a) / (a * b) * posterior_density(a, N)
+
+        return (quad(integrand, M, b) if b > M else 0.0) + quad(integrand, max(b, M), np.inf)
+
+    best = optimize.minimize_scalar(risk, bounds=(0.9, 5), method="bounded", options={"xatol": 1e-9}).x
+    ours = uniform.bayes_restricted(X, measure).support()[1]
+    assert ours == pytest.approx(best, rel=1e-6) and ours == pytest.approx(weight.median())
+    assert ours == pytest.approx(
+        {"fisher": 2 ** (1 / n), "lebesgue": 2 ** (1 / (n + 0.5))}.get(measure, 2 ** (1 / 3)) * M
+    )
+
+
+def test_risk_and_derivatives_of_a7():
+    """J, J' with its minus sign, and J'' = 1/(b^3 M^(n+1/2)) = 2^(-3/(n+1/2)) M^-(n+7/2)."""
+    N = n + 0.5
+
+    def J(b):
+        return 2 / (N * (N + 1) * b ** (N + 1)) - 1 / (b * N * M**N) + 1 / ((N + 1) * M ** (N + 1))
+
+    for b in (1.4, 2.0, 3.5):
+
+        def integrand(a, b=b):
+            return abs(b - a) / (a * b) * a ** -(n + 1.5)
+
+        assert J(b) == pytest.approx(quad(integrand, M, b) + quad(integrand, b, np.inf), rel=1e-9)
+        h = 1e-6
+        assert (J(b + h) - J(b - h)) / (2 * h) == pytest.approx(
+            -2 / (N * b ** (N + 2)) + 1 / (b**2 * N * M**N), abs=1e-8
+        )
+    b, h = 2 ** (1 / N) * M, 1e-4
+    second = (J(b + h) + J(b - h) - 2 * J(b)) / h**2
+    assert second == pytest.approx(1 / (b**3 * M**N), rel=1e-5)
+    assert second == pytest.approx(2 ** (-3 / N) * M ** -(n + 3.5), rel=1e-5)
+    assert abs(second / (2 ** (-3 / (n + 1 / 6)) * M ** -(n + 3.5)) - 1) > 0.01
+
+
+@pytest.mark.parametrize("measure", ["fisher", "lebesgue", 0.0])
+def test_unrestricted_estimate_is_the_mean_density(measure):
+    """(7.20) without restriction is (7.18), here (7.23)."""
+    N = float(uniform.order(n, measure))
+    g = uniform.bayes_unrestricted(X, measure)
+    x = np.array([0.1, 1.2, 1.3, 1.7, 4.0])
+    mean = [quad(lambda a: 1 / a * posterior_density(a, N), max(v, M), np.inf) for v in x]
+    np.testing.assert_allclose(g.pdf(x), mean, rtol=1e-9)
+    if measure == "fisher":
+        np.testing.assert_allclose(g.pdf(x), n * M**n / ((n + 1) * np.maximum(x, M) ** (n + 1)))
+
+
+@pytest.mark.parametrize("measure", ["fisher", "lebesgue"])
+def test_unrestricted_estimate_is_a_scipy_distribution(measure):
+    g = uniform.bayes_unrestricted(X, measure)
+    for v in (0.4, 1.3, 2.5):
+        assert g.cdf(v) == pytest.approx(quad(g.pdf, 0, min(v, M)) + (quad(g.pdf, M, v) if v > M else 0))
+        assert g.ppf(g.cdf(v)) == pytest.approx(v) and g.sf(v) == pytest.approx(1 - g.cdf(v))
+        assert g.logpdf(v) == pytest.approx(np.log(g.pdf(v)))
+    assert g.pdf(-0.1) == 0 and g.cdf(-1) == 0
+    mean = quad(lambda v: v * g.pdf(v), 0, M) + quad(lambda v: v * g.pdf(v), M, np.inf)
+    assert g.mean() == pytest.approx(mean)
+    assert stats.kstest(g.rvs(2000, random_state=0), g.cdf).pvalue > 0.01
+
+
+def test_all_estimates_are_distributions():
+    assert uniform.bayes_unrestricted([1.0]).mean() == np.inf
+    for estimate in (uniform.maximum_likelihood, uniform.bayes_parameter, uniform.bayes_restricted):
+        f = estimate(X)
+        assert f.cdf(f.support()[1]) == 1 and f.rvs(3, random_state=0).shape == (3,)
+    assert uniform.maximum_likelihood(X).support() == (0, M)
+
+
+def test_far_tail_keeps_its_precision():
+    g = uniform.bayes_unrestricted(np.ones(10))
+    assert g.sf(1e6) == pytest.approx(1e-60 / 11)
+    assert g.isf(1e-60) == pytest.approx((11e-60) ** -0.1, rel=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["fisher", "lebesgue", 0.3])
+def test_projection_7_24_equals_the_restricted_estimate(measure):
+    """The conjecture after (7.24), and the projection by direct minimisation."""
+    g = uniform.bayes_unrestricted(X, measure)
+    projected = uniform.project(g).support()[1]
+    assert projected == pytest.approx(uniform.bayes_restricted(X, measure).support()[1], rel=1e-9)
+    best = optimize.minimize_scalar(lambda a: 1 / a - 2 * g.cdf(a) / a, bounds=(0.5, 5), method="bounded").x
+    assert projected == pytest.approx(best, rel=1e-4)
+
+
+def test_projection_of_other_densities():
+    assert uniform.project(stats.uniform(scale=3.0)).support()[1] == pytest.approx(3.0)
+    a = uniform.project(stats.expon()).support()[1]
+    assert 1 - np.exp(-a) * (1 + a) == pytest.approx(0.5)
+    with pytest.raises(ValueError, match="must live on"):
+        uniform.project(stats.norm())
+
+
+def test_restricted_estimate_through_the_functional_module():
+    """(7.20) with both modules: posterior by quadrature, risk of uniforms, mean function."""
+    parameters = Measure.lebesgue(0, np.inf, breaks=[M])
+    keep = parameters.nodes > M
+    parameters = Measure(parameters.nodes[keep], parameters.weights[keep])
+    random = RandomFunction.parametric(lambda x, a: (x <= a) / a, lambda a: posterior_density(a, n), parameters)
+    x = Measure(np.array([0.5, 1.0]), np.ones(2))
+    np.testing.assert_allclose(random.mean(x), uniform.bayes_unrestricted(X).pdf(x.nodes), rtol=1e-12)
+
+
+# ---- the two differential elements of A.7 ------------------------------------------------------------------
+
+
+def test_curve_of_uniforms_is_not_differentiable_in_l2():
+    """|f_b - f_a|^2 = |b - a|/(ab) is of first order; (A.32) leaves out the moving end of df/da."""
+    a = 1.5
+    for h in (1e-2, 1e-4):
+        assert uniform.uniform_squared_error(a + h, a) == pytest.approx(h / (a * (a + h)))
+    interior = np.sqrt(quad(lambda x: a**-4, 0, a))
+    assert interior == pytest.approx(a**-1.5)
+    squared_quotients = [uniform.uniform_squared_error(a + h, a) / h**2 for h in (1e-2, 1e-4)]
+    assert squared_quotients[1] > 90 * squared_quotients[0] > 90 * interior**2
+    # in L1 the quotient converges, to the element 2 da/a
+    for h in (1e-4, 1e-6):
+        l1 = a * (1 / a - 1 / (a + h)) + h / (a + h)
+        assert l1 / h == pytest.approx(2 / a, rel=2 * h)
+
+
+def test_fisher_information_of_the_uniform_is_not_regular():
+    """E score^2 = 1/a^2 gives da/a (A.33), but the score has mean -1/a: variance 0, and -E l'' = -1/a^2."""
+    a = 1.5
+    score, curvature = -1 / a, 1 / a**2
+    assert quad(lambda x: score**2 / a, 0, a) == pytest.approx(1 / a**2)
+    assert quad(lambda x: score / a, 0, a) != 0
+    assert quad(lambda x: (score - score) ** 2 / a, 0, a) == 0
+    assert -quad(lambda x: curvature / a, 0, a) < 0
+
+
+# ---- squared errors ----------------------------------------------------------------------------------------
+
+
+def test_squared_errors_against_quadrature():
+    line = Measure.lebesgue(0, np.inf, breaks=[0.6, 1.0, 1.3], n_nodes=60)
+    truth = stats.uniform(scale=1.3).pdf
+    assert total_squared_difference(stats.uniform(scale=0.6).pdf, truth, line) == pytest.approx(
+        float(uniform.uniform_squared_error(0.6, 1.3))
+    )
+    g = uniform.bayes_unrestricted([0.6, 0.1, 0.2])
+    assert total_squared_difference(g.pdf, truth, line) == pytest.approx(
+        float(uniform.unrestricted_squared_error(0.6, 3, scale=1.3))
+    )
+
+
+ESTIMATES = [
+    ("maximum_likelihood", {}),
+    ("bayes_parameter", {"t2": np.inf}),
+    ("bayes_parameter", {"t2": 1.0}),
+    ("bayes_parameter", {"t2": 100.0, "t1": 0.5}),
+    ("bayes_restricted", {"measure": "fisher"}),
+    ("bayes_restricted", {"measure": "lebesgue"}),
+    ("bayes_unrestricted", {"measure": "fisher"}),
+    ("bayes_unrestricted", {"measure": "lebesgue"}),
+    ("bayes_unrestricted", {"measure": 0.0}),
+]
+
+
+def realised_error(name, maximum, draws, options):
+    if name == "bayes_unrestricted":
+        return uniform.unrestricted_squared_error(maximum, draws, **options)
+    if name == "maximum_likelihood":
+        end = maximum
+    elif name == "bayes_restricted":
+        end = 2 ** (1 / uniform.order(draws, **options)) * maximum
+    else:
+        end = uniform.parameter_mean(maximum, draws, options.get("t1", 1.0), options["t2"])
+    return uniform.uniform_squared_error(end)
+
+
+@pytest.mark.parametrize(("name", "options"), ESTIMATES)
+@pytest.mark.parametrize("draws", [2, 3, 10, 155])
+def test_expected_squared_error_against_quadrature(name, options, draws):
+    """E over M with density n u^(n-1), in the variable e = -n log u."""
+    value = uniform.expected_squared_error(name, draws, **options)
+    grid = np.linspace(0, 80, 400001) if draws == 2 else np.linspace(0, 60, 200001)
+    errors = realised_error(name, np.exp(-grid / draws), draws, options)
+    assert value == pytest.approx(integrate.simpson(np.exp(-grid) * errors, grid), rel=1e-7)
+
+
+def test_closed_forms_in_short():
+    for draws in (2, 5, 50):
+        risk = partial(uniform.expected_squared_error, n=draws)
+        assert risk("maximum_likelihood") == pytest.approx(1 / (draws - 1))
+        assert risk("bayes_restricted") == pytest.approx(draws * (1 - 2 ** (-1 / draws)) / (draws - 1))
+        assert risk("bayes_unrestricted") == pytest.approx(draws / ((draws - 1) * (2 * draws + 1)))
+        assert risk("bayes_unrestricted", measure=0.0) == pytest.approx(1 / (2 * draws - 1))
+        assert risk("maximum_likelihood", scale=4.0) == pytest.approx(risk("maximum_likelihood") / 4)
+        assert risk("bayes_parameter", t2=0.25, scale=4.0) == pytest.approx(risk("bayes_parameter", t2=1.0) / 4)
+
+
+def test_infinite_where_infinite():
+    for name, options in ESTIMATES:
+        if options.get("measure") == 0.0:
+            continue
+        value = uniform.expected_squared_error(name, 1, **options)
+        finite = name == "bayes_parameter" and np.isfinite(options["t2"])
+        assert np.isfinite(value) == finite, name
+    # the integral over M in (eps, 1) grows without bound, like the logarithm of eps
+    partial = [quad(lambda u: 1 / u - 1, eps, 1) for eps in (1e-2, 1e-4, 1e-6)]
+    assert np.diff(partial) == pytest.approx(np.log(100), rel=0.01)
+
+
+def test_asymptotic_order():
+    """n times the error tends to 1, 2/e, log 2 and 1/2."""
+    limits = {
+        "maximum_likelihood": 1,
+        "bayes_parameter": 2 / np.e,
+        "bayes_restricted": np.log(2),
+        "bayes_unrestricted": 0.5,
+    }
+    for name, limit in limits.items():
+        assert 10**6 * uniform.expected_squared_error(name, 10**6) == pytest.approx(limit, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: uniform.maximum_likelihood([]), "non-empty"),
+        (lambda: uniform.maximum_likelihood([-1.0, 2.0]), "non-negative"),
+        (lambda: uniform.bayes_restricted([0.0]), "not all of them zero"),
+        (lambda: uniform.bayes_restricted(X, measure="jeffreys"), "measure must be one of fisher"),
+        (lambda: uniform.bayes_unrestricted([1.0], measure=0.0), "improper"),
+        (lambda: uniform.bayes_parameter(X, t2=0.0), "t2 positive"),
+        (lambda: uniform.bayes_parameter([1.0], t1=0.0), "infinite"),
+        (lambda: uniform.expected_squared_error("median", 3), "name must be one of"),
+        (lambda: uniform.expected_squared_error("bayes_restricted", 0), "positive whole number"),
+        (lambda: uniform.expected_squared_error("bayes_restricted", 3, scale=0.0), "scale must be positive"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
