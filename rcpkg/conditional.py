@@ -315,7 +315,7 @@ class ConditionalLikelihood(RiskCalibration):
     max_iter : int
         Greatest number of iterations.
     tol : float
-        Ends when no entry of the gradient per row, in whitened coordinates, exceeds it; on rows that the model
+        Ends when no entry of the gradient per row and pseudo-row, in whitened coordinates, exceeds it; on rows that the model
         separates, where the supremum 0 is not attained, also when the log-loss falls below it.
     target, target_weight
         As in `RiskCalibration`. With b > 0 the optimum is finite on separable rows too.
@@ -364,13 +364,14 @@ class ConditionalLikelihood(RiskCalibration):
             start = problem.step(start, self.target_weight * problem.target, 1.0)
         coordinates = _Coordinates(model, model.pooled_parameters(start)[0], bool(self.target_weight))
         first = coordinates.of(_finite(model.natural_parameters(model.parameters(start))))
-        size = _sample_size(start) if not self.target_weight else _weight(problem)
+        size = _weight(problem)
+        scale = size + problem.target_weight * problem.target_size
         records: list[dict[str, float]] = []
 
         def evaluate(z: Array) -> tuple[float, Array, Losses, bool]:
             at = _unravel(z, first)
             value, gradient, losses, separated = conditional_objective(problem, coordinates.natural(at))
-            return -value / size, -coordinates.gradient(at, gradient).ravel() / size, losses, separated
+            return -value / scale, -coordinates.gradient(at, gradient).ravel() / scale, losses, separated
 
         def record(z: Array) -> None:
             _, gradient, losses, separated = evaluate(z)

@@ -236,13 +236,13 @@ def features(name, X):
     return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("name", [*GAUSSIAN, *COUNTS])
 def test_same_optimum_as_calibration_and_logistic_regression(name, seed):
     """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
-    X, y = gaussian_rows(n=300, seed=seed) if name in GAUSSIAN else rows_for(name, seed)
+    X, y = gaussian_rows(n=300, d=2, seed=seed) if name in GAUSSIAN else rows_for(name, seed)
     ours = ConditionalLikelihood(ML[name]).fit(X, y)
-    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=600).fit(X, y)
+    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y)
     Z = features(name, X)
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
         (Z - Z.mean(axis=0)) / Z.std(axis=0), y
@@ -253,13 +253,13 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, seed):
     assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
 
 
-@pytest.mark.parametrize("b", [0.3, 10.0])
+@pytest.mark.parametrize("b", [3.0])
 @pytest.mark.parametrize("name", ML)
 def test_same_penalised_optimum_as_calibration(name, b):
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
     X, y = rows_for(name)
     ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
-    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=300).fit(X, y)
+    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=200).fit(X, y)
     assert ours.converged_
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-4)
 
