@@ -315,8 +315,8 @@ class ConditionalLikelihood(RiskCalibration):
     max_iter : int
         Greatest number of iterations.
     tol : float
-        Ends when no entry of the gradient per row and pseudo-row, in whitened coordinates, exceeds it; on rows that the model
-        separates, where the supremum 0 is not attained, also when the log-loss falls below it.
+        Ends when no entry of the gradient per row and pseudo-row, in whitened coordinates, exceeds it; on rows that
+        the model separates, where the supremum 0 is not attained, also when the log-loss falls below it.
     target, target_weight
         As in `RiskCalibration`. With b > 0 the optimum is finite on separable rows too.
     memory : int
