@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    except OSError as error:
+    except (OSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
 

@@ -38,8 +38,8 @@ class BayesianQDA(GenerativeClassifier):
     ----------
     seed : "trace", "trace_pooled", "diag_class", "diag_pooled" or array of shape (d, d) or (r, d, d)
         B_h of the inverse-Wishart prior (4.20). "trace": tr(Sigma_h)/d I with the class's own
-        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; "diag_...":
-        their diagonals.
+        maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; the other two: their
+        diagonals.
     dof : float, optional
         q; d + 3 by default (section 4.4.2).
     prior : "inverse_wishart" or "noninformative"
@@ -105,6 +105,8 @@ class BayesianQDA(GenerativeClassifier):
             raise ValueError(f"seed must have shape ({d}, {d}) or ({n_classes}, {d}, {d}); got {seed.shape}")
         if not np.allclose(seed, seed.swapaxes(-2, -1)):
             raise ValueError("seed must be symmetric")
+        if np.linalg.eigvalsh(seed).min() < 0:
+            raise ValueError("seed must be positive semi-definite")
         return dof, np.broadcast_to(seed, (n_classes, d, d)).copy()
 
     def _log_predictive(self, X: Array) -> Array:
@@ -228,6 +230,8 @@ class QuadraticBayes(_PredictiveGrid):
     r"""Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB, thesis2007 sections 5.1.1 and
     5.5.1).
 
+    The prior of the mean is flat, as in the source's formulas; its text speaks of a normal one.
+
     Parameters
     ----------
     dof_multiples : sequence of float
@@ -265,4 +269,7 @@ class QuadraticBayes(_PredictiveGrid):
         self.random_state = random_state
 
     def _seeds(self) -> Sequence[Seed]:
-        return [Seed("identity", 0, float(k)) for k in self.scales]
+        scales = np.asarray(self.scales, dtype=float)
+        if scales.ndim != 1 or len(scales) == 0 or not (scales > 0).all():
+            raise ValueError(f"scales must be positive numbers; got {self.scales!r}")
+        return [Seed("identity", 0, float(k)) for k in scales]

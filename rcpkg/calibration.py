@@ -28,6 +28,7 @@ STEPS = ("fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
 TARGETS = ("pooled", "generative", "grand")
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
+LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
 
 
@@ -65,6 +66,11 @@ def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
     if sample_weight is not None:
         rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
     return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
+
+
+def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
+    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``."""
+    return mean_losses(row_losses(log_posterior, y), sample_weight)
 
 
 @dataclass
@@ -126,7 +132,7 @@ class _Problem:
         if self.validation is not None:
             X, y, weight = self.validation
             log_P = log_posterior(self.model.log_joint(X, parameters), log_prior)
-            iterate.validation_loss = mean_losses(row_losses(log_P, y), weight).log_loss
+            iterate.validation_loss = losses(log_P, y, weight).log_loss
         return iterate
 
     def distance(self, a: _Iterate, b: _Iterate) -> float:
@@ -395,7 +401,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
                 if self.step == "safe":
-                    following, lr = self._safe_update(problem, current, 2 * lr if t > 1 else lr)
+                    following, lr = self._safe_update(problem, current, min(2 * lr, LONGEST_STEP) if t > 1 else lr)
                 elif self.batch_size is None:
                     following = self._fixed_update(problem, current, lr)
                 else:

@@ -88,9 +88,9 @@ def scaled_cholesky(A: Array) -> tuple[Array, float]:
     """Lower Cholesky factor of a covariance or scatter matrix, taken through its correlation matrix so that
     the features' scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is
     singular (the factor is then of no use)."""
-    scale = np.sqrt(np.diag(A))
-    if not (scale > 0).all():
+    if not (np.diag(A) > 0).all():
         return np.zeros_like(A), 0.0
+    scale = np.sqrt(np.diag(A))
     factor, info = dpotrf(A / np.outer(scale, scale), lower=1, clean=1)
     return scale[:, None] * factor, float(np.diag(factor).min() ** 2) if info == 0 else 0.0
 
@@ -249,30 +249,33 @@ def edda_covariances(
     """
     if model not in EDDA_MODELS:
         raise ValueError(f"model must be one of {', '.join(EDDA_MODELS)}; got {model!r}")
-    d = scatters.shape[-1]
-    present = counts > 0
-    identity = np.eye(d)
-    # an absent class is given a spherical scatter of negligible weight: it moves no estimate and needs no
-    # special case
-    n = np.where(present, counts, 1e-300)
-    W = np.where(present[..., None, None], scatters, 1e-300 * identity)
+    lead, (r, d) = counts.shape[:-1], scatters.shape[-3:-1]
+    counts, scatters = counts.reshape(-1, r), scatters.reshape(-1, r, d, d)
+    present, identity = counts > 0, np.eye(d)
     feasible = _feasible(model, counts, present, scatters)
-    W = np.where(feasible[..., None, None, None], W, identity)
-    n = np.where(feasible[..., None], n, 1.0)
+    covariances = np.broadcast_to(identity, scatters.shape).copy()
+    if feasible.any():
+        # an absent class is given a spherical scatter of negligible weight: it moves no estimate
+        n = np.where(present, counts, 1e-300)[feasible]
+        W = np.where(present[..., None, None], scatters, 1e-300 * identity)[feasible]
+        covariances[feasible] = _estimate(model, n, W, tol, max_iter)
+    return covariances.reshape(*lead, r, d, d), feasible.reshape(lead)
+
+
+def _estimate(model: str, n: Array, W: Array, tol: float, max_iter: int) -> Array:
     kind, orientation = model[:2], model[2]
     if orientation == "I":
         w = np.diagonal(W, axis1=-2, axis2=-1)
-        return _volume_and_shape(kind, n, w, tol, max_iter)[..., None] * identity, feasible
+        return _volume_and_shape(kind, n, w, tol, max_iter)[..., None] * np.eye(W.shape[-1])
     if model == "EEE":
-        pooled = W.sum(axis=-3, keepdims=True) / n.sum(axis=-1)[..., None, None, None]
-        return np.broadcast_to(pooled, W.shape), feasible
+        return W.sum(axis=-3, keepdims=True) / n.sum(axis=-1)[..., None, None, None]
     if model == "VEE":
-        return _proportional(n, W, tol, max_iter), feasible
+        return _proportional(n, W, tol, max_iter)
     if orientation == "E":
-        return _common_axes(kind, n, W, tol, max_iter), feasible
+        return _common_axes(kind, n, W, tol, max_iter)
     values, axes = np.linalg.eigh(W)
     values = _volume_and_shape(kind, n, np.maximum(values, 0.0), tol, max_iter)
-    return (axes * values[..., None, :]) @ axes.swapaxes(-2, -1), feasible
+    return (axes * values[..., None, :]) @ axes.swapaxes(-2, -1)
 
 
 def _feasible(model: str, counts: Array, present: Array, scatters: Array) -> Array:
@@ -291,9 +294,11 @@ def _feasible(model: str, counts: Array, present: Array, scatters: Array) -> Arr
         pooled = (w.sum(axis=-2) > 0).all(axis=-1)
         return pooled if model == "EEI" else pooled & (some_spread | absent).all(axis=-1)
     if model in ("EEE", "VEE"):
-        pooled = is_definite(scatters.sum(axis=-3))
+        enough = counts.sum(axis=-1) - present.sum(axis=-1) >= d
+        pooled = enough & is_definite(scatters.sum(axis=-3)) if enough.any() else enough
         return pooled if model == "EEE" else pooled & (some_spread | absent).all(axis=-1)
-    definite = is_definite(scatters) & (counts > d)
+    enough = counts > d
+    definite = enough & is_definite(scatters) if enough.any() else enough
     if model in ("EEV", "VEV"):
         return definite.any(axis=-1) & (some_spread | absent).all(axis=-1)
     return (definite | absent).all(axis=-1)

@@ -131,9 +131,11 @@ class EDDA(GridClassifier):
     def _log_density(self, statistics: ClassStatistics, model: str, X: Array) -> Array:
         """Log densities (..., n, r) of rows X (..., n, d) for batches (...) of statistics."""
         covariances, feasible = edda_covariances(statistics.counts, statistics.scatters, model, self.tol)
-        exists = feasible[..., None] & (statistics.counts > 0)
+        exists = (feasible[..., None] & (statistics.counts > 0))[..., None, :]
         deviations = X[..., :, None, :] - statistics.means[..., None, :, :]
-        return np.where(exists[..., None, :], log_normal(deviations, covariances), -np.inf)
+        if not exists.any():
+            return np.full(deviations.shape[:-1], -np.inf)
+        return np.where(exists, log_normal(deviations, covariances), -np.inf)
 
     def _grid(self, X: Array, y: Array, X_new: Array) -> Array:
         statistics = class_statistics(X, y, len(self.classes_))
@@ -153,6 +155,8 @@ class EDDA(GridClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike) -> "EDDA":
         """Choose the model, and estimate it from all rows."""
         X, y = self._check_Xy(X, y)
+        if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
+            raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
         self.model_ = self.models[self._select(X, y)[0]]
         self.statistics_ = class_statistics(X, y, len(self.classes_))
         counts, _, scatters = self.statistics_

@@ -47,9 +47,16 @@ class Measure:
         return cls(points, np.ones_like(points))
 
     @classmethod
-    def lebesgue(
-        cls, lower: float, upper: float, breaks: Sequence[float] = (), n_nodes: int = 64
-    ) -> "Measure":
+    def grid(cls, points: ArrayLike) -> "Measure":
+        """Length on the range of increasing points, by the trapezoidal rule: for functions known on a grid only."""
+        points = np.asarray(points, dtype=float)
+        if points.ndim != 1 or len(points) < 2 or not np.all(np.diff(points) > 0):
+            raise ValueError("points must be at least two increasing numbers")
+        half = np.diff(points) / 2
+        return cls(points, np.append(half, 0.0) + np.append(0.0, half))
+
+    @classmethod
+    def lebesgue(cls, lower: float, upper: float, breaks: Sequence[float] = (), n_nodes: int = 64) -> "Measure":
         """Length on [lower, upper], by Gauss-Legendre quadrature between ``breaks``, the jumps of integrands.
 
         An infinite ``upper`` is reached by x = s/t from the last break s > 0, exact for powers of x.
@@ -72,9 +79,7 @@ class Measure:
         """Values at the nodes, shape (..., n)."""
         values = np.asarray(f(self.nodes) if callable(f) else f, dtype=float)
         if values.shape[-1:] != self.nodes.shape:
-            raise ValueError(
-                f"{name} must have one value a node ({len(self.nodes)}); got shape {values.shape}"
-            )
+            raise ValueError(f"{name} must have one value a node ({len(self.nodes)}); got shape {values.shape}")
         if not np.all(np.isfinite(values)):
             at = int(np.argwhere(~np.isfinite(values))[0][-1])
             raise ValueError(f"{name} is not finite at the node {self.nodes[at]:g}")
@@ -222,14 +227,10 @@ class RandomFunction:
         """Values of the mean function E[F] (7.18) at the nodes, shape (n,)."""
         return self.probabilities @ self.values(measure)
 
-    def expected_divergence(
-        self, divergence: FunctionalBregmanDivergence, g: Function, measure: Measure
-    ) -> Array:
+    def expected_divergence(self, divergence: FunctionalBregmanDivergence, g: Function, measure: Measure) -> Array:
         """Risk E d[F, g] (A.18), for one g or a batch of shape (..., n)."""
         g = measure.values(g, "g")
-        return np.tensordot(
-            self.probabilities, divergence(_lift(self.values(measure), g), g, measure), axes=1
-        )
+        return np.tensordot(self.probabilities, divergence(_lift(self.values(measure), g), g, measure), axes=1)
 
     def information(self, divergence: FunctionalBregmanDivergence, measure: Measure) -> float:
         """Smallest risk, E d[F, E F]."""

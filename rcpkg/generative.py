@@ -351,7 +351,7 @@ class _CountModel(ConjugateClassifier):
         log_prior = self._log_prior(statistics.count)
         cells = statistics.cells + self._pseudo_rows(statistics.cells.shape[1])
         y, column = np.unravel_index(cells.argmin(), cells.shape)
-        if cells[y, column] < -1e-12 * np.abs(cells).sum():
+        if not cells[y, column] >= -1e-12 * np.abs(cells).sum():
             raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
         return CategoricalParameters(log_prior, self._log_frequencies(np.maximum(cells, 0.0)))
 
@@ -684,6 +684,7 @@ class _Gaussian(ConjugateClassifier):
     """
 
     _shared: bool
+    _remedies: str  # what to do about an invalid covariance, beside a prior
 
     def __init__(
         self,
@@ -753,7 +754,7 @@ class _Gaussian(ConjugateClassifier):
         """Sample means, the scatter about them, and its weight; the last two summed over the classes where shared."""
         mean = s.first / s.count[:, None]
         outer = self._outer(mean, mean)
-        count = s.count.reshape(-1, *[1] * (outer.ndim - 1))
+        count = _like(s.count, outer)
         return mean, s.second - self._sum(count * outer), self._sum(count)
 
     def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
@@ -786,9 +787,8 @@ class _Gaussian(ConjugateClassifier):
         where = "the classes" if self._shared else self._class_name(y)
         n = count.sum() if self._shared else count[y]
         raise InvalidStatistics(
-            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (a full covariance needs more than d "
-            "in general position): set prior_strength > 0, drop constant or collinear features"
-            f"{'' if self._shared else ', share the covariance (LDA), or take the class out'}"
+            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (too few or degenerate rows, or an "
+            f"update of the statistics that went too far): {self._remedies}, or set prior_strength > 0"
         )
 
     def _prior_covariance(self, d: int) -> Array:
@@ -809,11 +809,9 @@ class _Gaussian(ConjugateClassifier):
                 ),
                 kept,
             )
-        return (
-            self._if_valid(Statistics(count=kept.count, first=kept.first, second=new.second), kept)
-            if self._shared
-            else kept
-        )
+        if self._shared:
+            kept = self._if_valid(Statistics(count=kept.count, first=kept.first, second=new.second), kept)
+        return kept
 
     def _if_valid(self, trial: Statistics, otherwise: Statistics) -> Statistics:
         try:
@@ -1053,6 +1051,7 @@ class QDA(_FullGaussian):
     """
 
     _shared = False
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
 
     def weighted_statistics(
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
@@ -1063,9 +1062,11 @@ class QDA(_FullGaussian):
         each, at half the arithmetic of the products class by class.
         """
         r, d = parameters.mean.shape
+        if r < FUSED_CLASSES_PER_FEATURE * d:
+            return super().weighted_statistics(X, parameters, weigh)
         upper = np.triu_indices(d)
         coefficients = self._quadratic_coefficients(parameters, upper)
-        if r < FUSED_CLASSES_PER_FEATURE * d or self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
+        if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
             return super().weighted_statistics(X, parameters, weigh)
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
@@ -1103,6 +1104,7 @@ class LDA(_FullGaussian):
     """
 
     _shared = True
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"
 
 
 class _DiagonalGaussian(_Gaussian):
@@ -1186,6 +1188,7 @@ class GaussianNB(_DiagonalGaussian):
     """
 
     _shared = False
+    _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
 
 
 class SharedVarianceGaussianNB(_DiagonalGaussian):
@@ -1196,6 +1199,7 @@ class SharedVarianceGaussianNB(_DiagonalGaussian):
     """
 
     _shared = True
+    _remedies = "drop constant features"
 
 
 class ProductParameters(NamedTuple):

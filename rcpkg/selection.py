@@ -64,9 +64,8 @@ class GridClassifier(GenerativeClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
     A subclass has the parameters ``cv``, ``cost``, ``class_prior``, ``random_state`` and implements
-    ``_grid(X, y, X_new)``, the log densities (*grid, n_new, r) of new rows, and ``_grid_loo(X, y)``, those of
-    each row with that row left out;
-    -inf where a class has no density.
+    ``_grid(X, y, X_new)``, the log densities of new rows, grid axes first and then (n_new, r), and
+    ``_grid_loo(X, y)``, those of each row with that row left out; -inf where a class has no density.
     """
 
     def _grid(self, X: Array, y: Array, X_new: Array) -> Array:

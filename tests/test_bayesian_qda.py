@@ -104,6 +104,8 @@ def test_bayesian_qda_predictive_is_that_of_its_class():
         ({"seed": "median"}, "seed must be one of"),
         ({"seed": np.eye(3)}, "shape"),
         ({"seed": np.triu(np.ones((5, 5)))}, "symmetric"),
+        ({"seed": -np.eye(5)}, "semi-definite"),
+        ({"dof": -9.0}, "raise dof"),
         ({"prior": "flat"}, "prior must be"),
         ({"measure": "haar"}, "measure must be"),
         ({"class_prior": [1.0]}, "priors must hold 3"),
@@ -201,6 +203,8 @@ def test_classes_absent_from_a_fold():
 def test_bad_grids_are_named():
     with pytest.raises(ValueError, match="dof_multiples"):
         BDA7(dof_multiples=(0, 1)).fit(*IRIS)
+    with pytest.raises(ValueError, match="scales"):
+        QuadraticBayes(scales=(-1.0,)).fit(*IRIS)
     with pytest.raises(ValueError, match="cv must be"):
         BDA7(cv="leave-one-out").fit(*IRIS)
 

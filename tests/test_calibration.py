@@ -44,8 +44,7 @@ from rcpkg.calibration import (
     _Problem,
     calibration_weights,
     frequency_weights,
-    mean_losses,
-    row_losses,
+    losses,
     soft_error_weights,
 )
 from rcpkg.generative import one_hot
@@ -274,9 +273,9 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_mean_losses():
-    rows = row_losses(np.log([[0.5, 0.5], [0.25, 0.75], [0.2, 0.8]]), np.array([1, 1, 0]))
-    assert_allclose(mean_losses(rows), [(0.5 + 0.25 + 0.8) / 3, 2 / 3, -np.log(0.5 * 0.75 * 0.2) / 3])
-    assert_allclose(mean_losses(rows, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
+    log_P, y = np.log([[0.5, 0.5], [0.25, 0.75], [0.2, 0.8]]), np.array([1, 1, 0])
+    assert_allclose(losses(log_P, y), [(0.5 + 0.25 + 0.8) / 3, 2 / 3, -np.log(0.5 * 0.75 * 0.2) / 3])
+    assert_allclose(losses(log_P, y, np.array([0.0, 1.0, 0.0])), [0.25, 0, -np.log(0.75)])
 
 
 # Stopping ------------------------------------------------------------------------------------------------------------
@@ -445,8 +444,18 @@ def test_safe_update_is_exact_to_first_order(name):
 @pytest.mark.parametrize("name", ["CategoricalNB", "MultinomialNB"])
 def test_safe_steps_end_at_a_stationary_point_without_trouble(name):
     """Long runs: the trial step doubles after each success, and must not overflow at the optimum."""
-    rc = calibrated(name, max_iter=1200, step="safe")
+    rc = calibrated(name, max_iter=400, step="safe")
     assert np.isfinite(rc.history_).all(axis=None)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_safe_steps_on_separable_data_go_on_without_trouble(name):
+    """The gradient vanishes and steps grow without bound; nothing overflows, and the losses fall to zero."""
+    X, y = gaussian_rows(n=60, d=2)
+    X[:, 0] += 30 * y
+    rc = RiskCalibration(clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none").fit(X, y)
+    assert np.isfinite(rc.history_).all(axis=None)
+    assert rc.history_.log_loss.iloc[-1] < 1e-6
 
 
 def conditional_optimum(features, y):

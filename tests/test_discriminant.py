@@ -76,7 +76,7 @@ def test_rda_loo_equals_refits_on_a_hundred_problems(block):
     for trial in range(20 * block, 20 * block + 20):
         rng = np.random.default_rng(trial)
         d, r = int(rng.integers(1, 10)), int(rng.integers(2, 5))
-            n = int(rng.integers(r + 1, 20))
+        n = int(rng.integers(r + 1, 20))
         y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
         X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + np.eye(d)) + rng.normal(size=(r, d))[y]
         if trial % 4 == 1:
@@ -220,6 +220,8 @@ def test_edda_infeasible_models():
     assert feasible == {"EII", "VII"}
     with pytest.raises(ValueError, match="model must be"):
         edda_covariances(counts, W, "XXX")
+    with pytest.raises(ValueError, match="models must be"):
+        EDDA(models=("EEE", "XXX")).fit(*IRIS)
 
 
 @pytest.mark.parametrize("d", [2, 5, 6])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from rcpkg.experiments import estimation
+from rcpkg.experiments import estimation, scorecard
 
 RESULTS = Path(__file__).parents[1] / "data" / "results"
 
@@ -45,3 +45,10 @@ def test_figure_7_1_simulation_agrees_with_the_exact_curves():
     assert table.simulated_se[(table.n <= 2) & (table.estimate != "bayes_parameter")].isna().all()
     first = table[(table.n == 1) & (table.estimate != "bayes_parameter")]
     assert np.isinf(first.exact).all() and np.isfinite(first.simulated).all()
+
+
+def test_table_2_2_in_the_scorecard():
+    card = scorecard()
+    card = card[(card.source == "thesis2007") & (card.table == "2.2")].set_index("method").verdict
+    assert card["MOM"] == "differs: explained"
+    assert (card.drop("MOM") == "reproduced").all() and len(card) == 3

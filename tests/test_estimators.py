@@ -42,7 +42,7 @@ CHECKED = [
     BernoulliNB(prior_strength=1.0),
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
-    RiskCalibration(QDA(prior_strength=1.0)),
+    RiskCalibration(QDA(prior_strength=1.0), max_iter=8),
     RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8),
     RiskCalibration(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
     RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=8),

@@ -302,6 +302,7 @@ def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsy
     out = capsys.readouterr().out
     assert "rc2025:2" in out and "wanbia2014:II" in out
     assert main(["run", "rc2025:99"]) == 2
+    assert main(["run", "rc2025:1", "--quick", "--backend", "no-such-backend"]) == 2
 
 
 # Committed results ---------------------------------------------------------------------------------
@@ -394,3 +395,10 @@ def test_scorecard_says_why(card):
 def test_rc_numbers_that_are_not_attempted_have_their_reason(card):
     reasons = card.why[card.source.str.startswith("rc") & (card.verdict == "not attempted")]
     assert protocols.NO_PROTOCOL not in set(reasons)
+
+
+def test_sections_that_explain_exist():
+    labels = scorecard._rules("explanations.csv").section
+    pages = [*(ROOT / "book").glob("*.md"), *(ROOT / "chapters").glob("*.ipynb")]
+    text = "".join(page.read_text() for page in pages)
+    assert all(f"({label})=" in text for label in labels)

@@ -380,6 +380,12 @@ def test_measures_integrate():
     tail = Measure.lebesgue(0, np.inf, breaks=[2.0], n_nodes=20)
     assert tail.integrate(lambda x: np.where(x < 2, 1.0, (2 / np.maximum(x, 2)) ** 7)) == pytest.approx(2 + 2 / 6)
     assert Measure.counting([3.0, 5.0]).integrate(lambda x: x) == 8
+    points = np.array([0.0, 0.5, 2.0])
+    assert Measure.grid(points).integrate(points**2) == pytest.approx(np.trapezoid(points**2, points))
+    fine = Measure.grid(np.linspace(0, 1, 2001))
+    f, g = (lambda x: 1 + x**2), (lambda x: 2 - x)
+    for d in (total_squared_difference, squared_bias, relative_entropy):
+        assert d(f, g, fine) == pytest.approx(d(f, g, INTERVAL), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -388,6 +394,7 @@ def test_measures_integrate():
         (lambda: Measure(np.zeros(2), np.zeros(3)), "same length"),
         (lambda: Measure(np.zeros(2), np.array([1.0, 0.0])), "positive"),
         (lambda: Measure.lebesgue(1, 0), "lower < breaks < upper"),
+        (lambda: Measure.grid([0.0, 0.0]), "increasing"),
         (lambda: Measure.lebesgue(0, np.inf), "positive break"),
         (lambda: INTERVAL.integrate(np.ones(3)), "one value a node"),
         (lambda: INTERVAL.integrate(np.full(40, np.nan)), "not finite at the node"),

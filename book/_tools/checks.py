@@ -4,6 +4,7 @@ import ast
 import builtins
 import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -27,7 +28,7 @@ LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(`{3,})(?!\{)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-FILE = re.compile(r"LICENSE|Makefile|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
+FILE = re.compile(r"LICENSE|Makefile|[A-Z]+_[A-Z_]+|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -181,8 +182,9 @@ def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
 
     The convention: inline code that begins with ``rcpkg.`` is a dotted path that must resolve. Inline code that is
     a capitalised name, alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``, ``QDA.fit``), must
-    be public in rcpkg or a name of scikit-learn, pandas, Python or the chapter's own code; attributes and keywords
-    of ours must exist too. Other inline code (parameters, expressions, files) is not looked at.
+    be defined in a module of rcpkg or a name of scikit-learn, pandas, Python or the chapter's own code; attributes
+    and keywords of ours must exist too. Other inline code (parameters, expressions, files, environment variables)
+    is not looked at.
     """
     problems = []
     for span in SPAN.findall(FENCED.sub("", text)):
@@ -196,11 +198,11 @@ def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
         elif re.fullmatch(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*", head) and (rest == "" or rest.startswith("(")):
             if head in also_known:
                 continue
-            if head not in public_names():
+            if head not in own_modules():
                 if foreign(head) is None:
                     problems.append(f"`{span}`: no {head} in rcpkg, scikit-learn, pandas or this chapter")
                 continue
-            found, value = resolve("rcpkg." + path)
+            found, value = resolve(f"{own_modules()[head]}.{path}")
         else:
             continue
         if not found:
@@ -250,8 +252,17 @@ def call_problems(function: object, call: str) -> Iterator[str]:
 
 
 @cache
-def public_names() -> frozenset[str]:
-    return frozenset(importlib.import_module("rcpkg").__all__)
+def own_modules() -> dict[str, str]:
+    """The module of each class and function that rcpkg defines, private modules and names left out."""
+    package = importlib.import_module("rcpkg")
+    names = [m.name for m in pkgutil.walk_packages(package.__path__, "rcpkg.") if "._" not in m.name]
+    modules = [importlib.import_module(name) for name in names]
+    return {
+        name: module.__name__
+        for module in modules
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("rcpkg")
+    }
 
 
 def foreign(name: str) -> object | None:

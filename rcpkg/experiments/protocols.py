@@ -4,6 +4,7 @@ A protocol is named by ``"module:function"``, so that a worker process finds it 
 for each number; the means, ranks, counts and "reach" that a table prints beside them are numbers like the others.
 """
 
+import importlib
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -248,7 +249,9 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
             break
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
-        runs.append((mean_losses(row_losses(log_P[begin], codes[begin])).soft_error, wrong[train].mean(), wrong[test].mean()))
+        runs.append(
+            (mean_losses(row_losses(log_P[begin], codes[begin])).soft_error, wrong[train].mean(), wrong[test].mean())
+        )
         statistics = statistics + LEARNING_RATE * model.statistics(X, rule(np.exp(log_P), Y))
     best = int(np.argmin([soft_error for soft_error, _, _ in runs]))
     return runs[best][1], runs[best][2], best + 1
@@ -356,6 +359,11 @@ def _all_rows_study():
                 )
 
 
+def _elsewhere(module: str, *arguments: str) -> Callable[[], Iterable[Cell]]:
+    """The cells that a module of this package lists; it imports this one, so that it is imported when asked."""
+    return lambda: importlib.import_module(f"rcpkg.experiments.{module}").cells(*arguments)
+
+
 def _summary_cells() -> Iterable[Cell]:
     """Tables of counts are made from the tables they count in; they have no cells of their own."""
     return ()
@@ -415,7 +423,12 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("rc2025", "10"): _summary_cells,
     ("rc2025", "11"): _rc2025("11", *RC2025_MODELS["11"]),
     ("rc2025", "12"): _summary_cells,
+    **{("thesis2007", f"5.{k}"): _elsewhere("bayesian_tables", f"5.{k}") for k in range(1, 23)},
+    ("thesis2007", "6.1"): _elsewhere("local_tables", "6.1"),
+    ("thesis2007", "6.2"): _elsewhere("local_tables", "6.2"),
+    ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
+    (STUDY, "knn-costs"): _elsewhere("costs"),
 }
 
 

@@ -1,0 +1,55 @@
+"""The protocol of thesis2007 Tables 6.1 to 6.3, on synthetic data and on the printed cells."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from rcpkg import published
+from rcpkg.experiments import local_tables
+from rcpkg.experiments.protocols import Cell
+
+
+@pytest.mark.parametrize("table, n_cells, n_left_out", [("6.1", 42, 0), ("6.2", 42, 8), ("6.3", 84, 8)])
+def test_every_printed_cell_has_a_cell_or_a_reason(table, n_cells, n_left_out):
+    found = list(local_tables.cells(table))
+    assert len(found) == n_cells == len(published.table("thesis2007", table))
+    assert sum(bool(cell.reason) for cell in found) == n_left_out
+    assert {cell.arguments["row"] for cell in found if not cell.reason} <= set(local_tables.ROWS)
+
+
+def test_methods_of_one_data_set_meet_the_same_divisions():
+    streams = {cell.row: cell.stream for cell in local_tables.cells("6.1")}
+    assert all(cell.stream == streams[cell.row] for cell in local_tables.cells("6.1"))
+    chosen = {cell.stream for cell in local_tables.cells("6.3")}
+    assert chosen == set(streams.values()) | {cell.stream for cell in local_tables.cells("6.2")}
+
+
+@pytest.fixture
+def iris(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    test = np.arange(150) % 5 == 0
+    monkeypatch.setattr(local_tables, "_data", lambda row: (X[~test], y[~test], X[test], y[test]))
+    local_tables._cross_validated.cache_clear()
+    yield
+    local_tables._cross_validated.cache_clear()
+
+
+@pytest.mark.parametrize("method", ["k-NN", "pinv", "Local Nearest Means", "Local BDA", "GMM"])
+def test_the_three_tables_belong_together(iris, method):
+    def record(table):
+        cell = Cell("thesis2007", table, "Iris", method, "", {"row": "Iris", "repetitions": 6})
+        return local_tables.local_table(cell, 3)[0]
+
+    sizes, errors = local_tables._cross_validated("Iris", method, 6, 3)
+    assert errors.shape == (6, len(sizes))
+    assert set(np.round(errors.ravel() * 12 / 100, 9) % 1) == {0.0}  # a tenth of 120 rows is tested
+    assert record("6.1").value == pytest.approx(errors.mean(axis=0).min()) and record("6.1").n_runs == 6
+    assert record("6.3").value == sizes[int(errors.mean(axis=0).argmin())]
+    assert record("6.2").value * 30 / 100 == pytest.approx(round(record("6.2").value * 30 / 100))
+    assert record("6.2").value < 20
+
+
+def test_the_grid_stops_at_the_smallest_class(iris):
+    assert local_tables._cross_validated("Iris", "k-NN", 1, 0)[0] == [*range(1, 21), 30, 40]
+    assert local_tables._cross_validated("Iris", "GMM", 1, 0)[0] == list(range(1, 11))
