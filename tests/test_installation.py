@@ -22,6 +22,8 @@ def test_tables_are_found_in_an_installed_wheel(tmp_path):
     subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
     with zipfile.ZipFile(next(dist.glob("*.whl"))) as wheel:
         wheel.extractall(site)
+    for file in (ROOT / "rcpkg").rglob("*.py"):
+        assert (site / file.relative_to(ROOT)).is_file(), f"{file.name} is not in the wheel: see packages in pyproject"
     code = (
         "from rcpkg import datasets, published, experiments, _files\n"
         "assert _files.data_folder().parent.name == 'rcpkg', _files.data_folder()\n"
