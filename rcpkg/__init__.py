@@ -6,6 +6,7 @@ from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
+from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
@@ -37,6 +38,7 @@ __all__ = [
     "BregmanKNN",
     "CategoricalNB",
     "ClosedFormClassifier",
+    "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
     "GaussianNB",
     "GenerativeClassifier",
@@ -49,6 +51,7 @@ __all__ = [
     "PredictiveNotDefined",
     "PriorIfSingular",
     "ProductModel",
+    "ProjectedGradientDescent",
     "QuadraticBayes",
     "RiskCalibration",
     "SharedVarianceGaussianNB",

@@ -27,6 +27,7 @@ STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
 TARGETS = ("pooled", "generative", "grand")
+SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
 
@@ -134,6 +135,16 @@ class _Problem:
             iterate.validation_loss = losses(log_P, y, weight).log_loss
         return iterate
 
+    def distance(self, a: _Iterate, b: _Iterate) -> float:
+        """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no η."""
+        if not hasattr(self.model, "natural_parameters"):
+            return 0.0
+        (mu_a, eta_a), (mu_b, eta_b) = (
+            (self.model.mean_parameters(i.parameters), self.model.natural_parameters(i.parameters)) for i in (a, b)
+        )
+        divergence = mu_a.dot(eta_a) - mu_a.dot(eta_b) - mu_b.dot(eta_a) + mu_b.dot(eta_b)
+        return _sample_size(a.statistics) * max(divergence, 0.0)
+
     def step(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
         """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
 
@@ -182,7 +193,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
         the estimator a ``prior_strength``.
     step : {"fixed", "safe"}
-        "safe": a step that stays valid, halved until the (penalised) conditional log-likelihood does not fall, and
+        "safe": a step that stays valid, halved until the (penalised) conditional log-likelihood rises enough, and
         doubled after success.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
@@ -421,12 +432,13 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         return new, model.parameters(new)
 
     def _safe_update(self, problem: _Problem, current: _Iterate, lr: float) -> tuple[_Iterate | None, float]:
-        """The longest of the steps lr, lr/2, lr/4, … that does not lower the objective."""
+        """The longest of the steps lr, lr/2, lr/4, … that raises the objective enough for the way it goes."""
         shortest = lr * SHORTEST_STEP
         while lr > shortest:
             try:
                 following = problem.evaluate(problem.safe_step(current, lr))
-                if following.objective >= current.objective:
+                gain = following.objective - current.objective
+                if gain >= SUFFICIENT_GAIN * problem.distance(current, following):
                     return following, lr
             except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
                 pass

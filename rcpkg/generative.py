@@ -26,6 +26,8 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_num
 EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
+LEAST_PRECISION = 0.1  # what it is raised to if it does not
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
 LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
@@ -243,6 +245,18 @@ class ConjugateClassifier(ClosedFormClassifier):
         """Natural parameters η, normalised so that log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), that is ψ(η) = 0."""
         raise NotImplementedError
 
+    def from_natural(self, natural: Statistics) -> Any:
+        """Parameters with the posteriors of the scores ⟨η, s(x, y)⟩; the inverse of `natural_parameters` up to ψ(η).
+
+        Where η is not that of a model (a precision is not positive definite), what all classes share is added to it:
+        the joint density changes, the posteriors do not.
+        """
+        raise NotImplementedError
+
+    def scores(self, X: Any, natural: Statistics) -> Array:
+        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
+        raise NotImplementedError
+
     def mean_parameters(self, parameters: Any) -> Statistics:
         """Mean parameters μ = E[s(x, y)] under the model, those of ``statistics`` with total weight one."""
         raise NotImplementedError
@@ -383,6 +397,19 @@ class _CountModel(ConjugateClassifier):
         """η = (log p(y), log p(x_j = v | y)), or (log p(y), log p(v | y))."""
         return Statistics(count=parameters.log_prior, cells=parameters.log_prob)
 
+    def _log_totals(self, log_cells: Array) -> Array:
+        """log Σ exp over the distribution that each column belongs to, in a shape to subtract from ``log_cells``."""
+        raise NotImplementedError
+
+    def from_natural(self, natural: Statistics) -> CategoricalParameters:
+        """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
+        log_prior = self.class_log_partition(natural)
+        return CategoricalParameters(log_prior - logsumexp(log_prior), natural.cells - self._log_totals(natural.cells))
+
+    def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
+        """η_y + Σ of the η of what is counted."""
+        return (X if issparse(X) else self._encode(X)) @ natural.cells.T + natural.count
+
 
 class CategoricalNB(_CountModel):
     r"""Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y) (rc2025 §3.1).
@@ -511,6 +538,10 @@ class CategoricalNB(_CountModel):
         prior = np.exp(parameters.log_prior)
         return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
 
+    def _log_totals(self, log_cells: Array) -> Array:
+        by_feature = np.split(log_cells, self._starts[1:], axis=1)
+        return np.hstack([np.tile(logsumexp(b, axis=1, keepdims=True), (1, b.shape[1])) for b in by_feature])
+
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
         by_feature = np.split(natural.cells, self._starts[1:], axis=1)
@@ -617,6 +648,9 @@ class MultinomialNB(_CountModel):
         """μ = (p(y), L p(y) p(v | y)) for documents of length L = ``length_``."""
         prior = np.exp(parameters.log_prior)
         return Statistics(count=prior, cells=self.length_ * prior[:, None] * np.exp(parameters.log_prob))
+
+    def _log_totals(self, log_cells: Array) -> Array:
+        return logsumexp(log_cells, axis=1, keepdims=True)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + L log Σ_v exp η_{y,v} for documents of length L = ``length_``."""
@@ -841,6 +875,24 @@ class _Gaussian(ConjugateClassifier):
             second=self._sum(_like(prior, outer) * (parameters.covariance + outer)),
         )
 
+    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
+        """Means, covariances and whiteners of precisions P and linear terms P μ."""
+        raise NotImplementedError
+
+    def _definite(self, precision: Array) -> Array:
+        """Precisions of shape (r, …), a common one added where they are not all positive definite."""
+        raise NotImplementedError
+
+    def from_natural(self, natural: Statistics) -> GaussianParameters:
+        """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
+        precision = -2 * natural.second
+        precision = self._definite(precision[None])[0] if self._shared else self._definite(precision)
+        log_prior = self.class_log_partition(
+            Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
+        )
+        mean, covariance, whitener = self._solved(precision, natural.first)
+        return GaussianParameters(log_prior - logsumexp(log_prior), mean + self._origin, covariance, whitener)
+
 
 def _like(by_class: Array, array: Array) -> Array:
     """One number a class, shaped to multiply ``array``, whose first axis is the class."""
@@ -942,6 +994,33 @@ class _FullGaussian(_Gaussian):
         log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
         solved = np.linalg.solve(precision, natural.first[:, :, None])[:, :, 0]
         return natural.count + 0.5 * (natural.first * solved).sum(axis=1) - 0.5 * log_det
+
+    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
+        whitener = np.linalg.cholesky(precision).swapaxes(-1, -2)
+        root = np.linalg.solve(whitener, np.eye(precision.shape[-1]))
+        covariance = root @ root.swapaxes(-1, -2)
+        return (covariance @ first[:, :, None])[:, :, 0], covariance, whitener
+
+    def _definite(self, precision: Array) -> Array:
+        values, vectors = np.linalg.eigh(precision)
+        common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
+        common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))
+        factor = np.linalg.cholesky(common)
+        half = np.linalg.solve(factor, precision)
+        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.swapaxes(-1, -2))).min()
+        return precision if lowest > INDEFINITE else precision + (LEAST_PRECISION - lowest) * common
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
+        X = X - self._origin
+        scores = X @ natural.first.T + natural.count
+        for y, second in enumerate(natural.second[None] if self._shared else natural.second):
+            square = np.einsum("id,id->i", X @ second, X)
+            if self._shared:
+                scores += square[:, None]
+            else:
+                scores[:, y] += square
+        return scores
 
     def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         X = rng.standard_normal((len(y), parameters.mean.shape[1]))
@@ -1082,6 +1161,20 @@ class _DiagonalGaussian(_Gaussian):
         precision = -2 * natural.second
         gaussian = 0.5 * natural.first**2 / precision - 0.5 * np.log(precision / (2 * np.pi))
         return natural.count + gaussian.sum(axis=1)
+
+    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
+        return first / precision, 1 / precision, np.sqrt(precision)
+
+    def _definite(self, precision: Array) -> Array:
+        common = np.maximum(np.abs(precision).mean(axis=0), np.finfo(float).tiny)
+        lowest = (precision / common).min()
+        return precision if lowest > INDEFINITE else precision + (LEAST_PRECISION - lowest) * common
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + Σ_j (η_1yj x_j + η_2yj x_j²), with x about the origin."""
+        X = X - self._origin
+        square = (X * X) @ natural.second.T
+        return X @ natural.first.T + natural.count + (square[:, None] if self._shared else square)
 
     def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         deviation = np.broadcast_to(np.sqrt(parameters.covariance), parameters.mean.shape)
@@ -1245,6 +1338,16 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
             log_prior = np.zeros_like(block.log_prior) if parts else parameters.log_prior
             parts[name] = model.natural_parameters(block._replace(log_prior=log_prior))
         return Statistics(**parts)
+
+    def from_natural(self, natural: Statistics) -> ProductParameters:
+        """Those of the blocks; the class distribution is their normalised product."""
+        blocks = tuple(model.from_natural(part) for model, part in zip(self.models_, natural))
+        log_prior = np.sum([block.log_prior for block in blocks], axis=0)
+        return ProductParameters(log_prior - logsumexp(log_prior), blocks)
+
+    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([m.scores(x, part) for m, x, part in zip(self.models_, self._parts(X), natural)], axis=0)
 
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""

@@ -1,0 +1,377 @@
+"""Conditional likelihood and its gradients: against finite differences, scikit-learn, and one another."""
+
+import warnings
+
+import numpy as np
+import pytest
+from model_cases import COUNTS, GAUSSIAN, ML, classes, fitted, gaussian_rows, random_direction, rows_for
+from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from rcpkg import (
+    LDA,
+    QDA,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    InvalidStatistics,
+    MultinomialNB,
+    ProductModel,
+    ProjectedGradientDescent,
+    RiskCalibration,
+    SharedVarianceGaussianNB,
+)
+from rcpkg.base import log_posterior
+from rcpkg.calibration import _Problem, calibration_weights
+from rcpkg.conditional import (
+    _Coordinates,
+    _unravel,
+    conditional_objective,
+    floor_eigenvalues,
+    project_simplex,
+    quadratic_gradient,
+)
+from rcpkg.generative import Statistics, one_hot
+
+
+def log_loss(model, X, y):
+    return -np.mean(model.predict_log_proba(X)[np.arange(len(y)), y])
+
+
+def problem_of(name, b=0.0):
+    model, X, _, Y = fitted(name)
+    problem = _Problem(model, model._encode(X), Y, None, calibration_weights)
+    if b:
+        parameters, size = model.pooled_parameters(model.statistics(problem.X, Y))
+        problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
+    return problem
+
+
+# --- scores and what gives them back -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ML)
+def test_scores_are_the_joint_density_up_to_what_is_common(name):
+    """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x)."""
+    model, X, _, _ = fitted(name)
+    scores = model.scores(X, model.natural_parameters(model.parameters_))
+    difference = model.predict_joint_log_proba(X) - scores
+    assert np.ptp(difference, axis=1).max() < 1e-10
+
+
+@pytest.mark.parametrize("name", ML)
+def test_from_natural_inverts(name):
+    model, X, _, _ = fitted(name)
+    again = model.from_natural(model.natural_parameters(model.parameters_))
+    assert np.allclose(model.log_joint(X, again), model.predict_joint_log_proba(X), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ML)
+@pytest.mark.parametrize("size", [0.3, 3.0])
+def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
+    """A common quadratic makes every −2η_2y positive definite, and leaves p(y | x) as it is."""
+    model, X, _, _ = fitted(name)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        natural = size * random_direction(model.natural_parameters(model.parameters_), rng)
+        parameters = model.from_natural(natural)
+        zero = np.zeros(len(model.classes_))
+        ours = log_posterior(model.log_joint(X, parameters), zero)
+        assert np.allclose(ours, log_posterior(model.scores(X, natural), zero), rtol=0, atol=1e-7)
+
+
+# --- gradients -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("b", [0.0, 0.7])
+@pytest.mark.parametrize("name", ML)
+def test_gradient_of_the_objective_in_free_coordinates(name, b):
+    """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), pulled back to the coordinates that L-BFGS moves in."""
+    problem = problem_of(name, b)
+    model = problem.model
+    start = model.statistics(problem.X, problem.Y)
+    coordinates = _Coordinates(model, model.pooled_parameters(start)[0], bool(b))
+    first = coordinates.of(model.natural_parameters(model.parameters(start)))
+    natural = coordinates.natural(first)
+    assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)
+    at = first + 0.1 * random_direction(first, np.random.default_rng(0))
+    if b:  # only the lower triangle of L counts
+        at = coordinates.of(coordinates.natural(at))
+
+    def value(z):
+        return conditional_objective(problem, coordinates.natural(_unravel(z, first)))[0]
+
+    z = at.ravel()
+    exact = coordinates.gradient(at, conditional_objective(problem, coordinates.natural(at))[1]).ravel()
+    numeric = np.array([(value(z + e) - value(z - e)) / 2e-5 for e in 1e-5 * np.eye(len(z))])
+    assert np.allclose(exact, numeric, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
+
+
+def quadratic_likelihood(eta, X, Y):
+    """Mean of log p(y | x) with p(y | x) ∝ exp(η_0y + η_1yᵀx + xᵀη_2y x + A_y), A_y from log N(x; μ_y, Σ_y)."""
+    r, d = Y.shape[1], X.shape[1]
+    zero, one, two = eta[:r], eta[r : r + r * d].reshape(r, d), eta[r + r * d :].reshape(r, d, d)
+    joint = np.empty(Y.shape)
+    for y in range(r):
+        A = 0.25 * one[y] @ np.linalg.solve(two[y], one[y]) + 0.5 * np.linalg.slogdet(-2 * two[y])[1]
+        joint[:, y] = zero[y] + X @ one[y] + np.einsum("id,de,ie->i", X, two[y], X) + A
+    return np.sum(Y * (joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)))
+
+
+def test_quadratic_gradient_corrected_and_as_printed():
+    """rc2025 app. B: right with the matrix η_2⁻¹, and wrong with its trace in every entry."""
+    X, y = rows_for("QDA")
+    Y = one_hot(y, 3)
+    model = QDA().fit(X, y)
+    precision = np.linalg.inv(model.parameters_.covariance)
+    one, two = np.einsum("yde,ye->yd", precision, model.parameters_.mean), -0.5 * precision
+    eta = np.concatenate([model.parameters_.log_prior, one.ravel(), two.ravel()])
+    W = Y - model.predict_proba(X)
+    about_zero = QDA().statistics(X, W)
+    numeric = approx_fprime(eta, quadratic_likelihood, 1e-7, X, Y)
+
+    corrected = np.concatenate([part.ravel() for part in quadratic_gradient(about_zero, one, two)])
+    printed = np.concatenate([part.ravel() for part in quadratic_gradient(about_zero, one, two, printed=True)])
+    scale = np.abs(numeric).max()
+    assert np.allclose(corrected, numeric, rtol=0, atol=1e-4 * scale)
+    assert np.abs(printed - numeric).max() > 0.1 * scale
+    assert np.array_equal(printed[: 3 + 9], corrected[: 3 + 9])  # η_0 and η_1 are printed right
+
+
+def test_categorical_descent_is_the_gradient_of_the_normalised_model():
+    """Corrected: the change of the log-likelihood over a tiny step is the squared length of the gradient."""
+    model, X, y, Y = fitted("CategoricalNB")
+    lr = 1e-5
+    start = ProjectedGradientDescent(CategoricalNB(), max_iter=0).fit(X, y)
+    one = ProjectedGradientDescent(CategoricalNB(), learning_rate=lr, max_iter=1).fit(X, y)
+    g = model.statistics(X, Y - start.predict_proba(X))
+    exact = g.cells - g.count[:, None] * np.exp(model.parameters_.log_prob)
+    squared = (np.sum(g.count**2) + np.sum(exact**2)) / len(y) ** 2
+    gain = log_loss(start, X, y) - log_loss(one, X, y)
+    assert gain == pytest.approx(lr * squared, rel=1e-3)
+
+
+def test_printed_descent_differs():
+    """rc2025 app. B and rc2024 app. C: after one step the printed rules are elsewhere."""
+    for model, name in (CategoricalNB(), "CategoricalNB"), (QDA(), "QDA"), (SharedVarianceGaussianNB(), "QDA"):
+        X, y = rows_for(name)
+        fits = [ProjectedGradientDescent(model, gradient=g, max_iter=1).fit(X, y) for g in ("printed", "corrected")]
+        assert np.abs(fits[0].predict_proba(X) - fits[1].predict_proba(X)).max() > 1e-4
+
+
+def test_printed_naive_bayes_by_hand():
+    """exp(η + (lr/m) s(X, Y − P)), projected on the simplex distribution by distribution."""
+    model, X, y, Y = fitted("CategoricalNB")
+    g = model.statistics(X, Y - model.predict_proba(X))
+    theta = np.exp(model.parameters_.log_prob + 0.1 / len(y) * g.cells)
+    expected = np.hstack([project_simplex(theta[:, :2]), project_simplex(theta[:, 2:5]), project_simplex(theta[:, 5:])])
+    ours = ProjectedGradientDescent(CategoricalNB(), gradient="printed", max_iter=1).fit(X, y).estimator_
+    assert np.allclose(np.exp(ours.parameters_.log_prob), expected, rtol=0, atol=1e-12)
+
+
+def test_printed_logistic_regression_ignores_the_posteriors():
+    """θ ← θ + (lr/m) Σ φ(x, y) (rc2024 app. C) moves on the optimum too."""
+    X, y = rows_for("QDA")
+    best = ConditionalLikelihood(SharedVarianceGaussianNB(), tol=1e-9).fit(X, y)
+    gradient = SharedVarianceGaussianNB().statistics(X, one_hot(y, 3) - best.predict_proba(X))
+    assert np.abs(gradient.first).max() < 1e-4
+    history = ProjectedGradientDescent(SharedVarianceGaussianNB(), gradient="printed", max_iter=200).fit(X, y).history_
+    assert history.log_loss.iloc[-1] > history.log_loss.min() + 0.01
+
+
+def test_corrected_logistic_descent_is_gradient_descent():
+    """rc2024 Proposition 1: about zero, β ← β + (lr/m) s(X, Y − P)."""
+    X, y = rows_for("QDA")
+    Y, design = one_hot(y, 3), np.hstack([np.ones((len(y), 1)), X])
+    start = SharedVarianceGaussianNB().fit(X, y)
+    mean, variance = start.parameters_.mean, start.parameters_.covariance
+    beta = np.hstack([(start.parameters_.log_prior - 0.5 * (mean**2 / variance).sum(axis=1))[:, None], mean / variance])
+    for _ in range(25):
+        P = np.exp(log_posterior(design @ beta.T, np.zeros(3)))
+        beta = beta + 0.1 / len(y) * (Y - P).T @ design
+    ours = ProjectedGradientDescent(SharedVarianceGaussianNB(), learning_rate=0.1, max_iter=25).fit(X, y)
+    expected = np.exp(log_posterior(design @ beta.T, np.zeros(3)))
+    assert np.allclose(ours.predict_proba(X), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("model, name", [(CategoricalNB(), "CategoricalNB"), (QDA(), "QDA")])
+def test_corrected_descent_descends(model, name):
+    X, y = rows_for(name)
+    history = ProjectedGradientDescent(model, learning_rate=0.02, max_iter=40).fit(X, y).history_
+    assert (history.log_loss.diff().dropna() < 0).all()
+
+
+def test_projection_on_the_simplex():
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal((50, 6))
+    p = project_simplex(v)
+    assert np.allclose(p.sum(axis=1), 1) and (p >= 0).all()
+    others = rng.dirichlet(np.ones(6), size=(200, 1))
+    assert np.all(((v - p) ** 2).sum(axis=-1) <= ((v - others) ** 2).sum(axis=-1) + 1e-12)
+    assert np.allclose(project_simplex(p), p)
+
+
+def test_floor_of_eigenvalues():
+    matrix = np.array([[2.0, 1.0], [1.0, -3.0]])
+    values = np.linalg.eigvalsh(floor_eigenvalues(matrix))
+    assert values[0] == pytest.approx(1e-2) and values[1] == pytest.approx(np.linalg.eigvalsh(matrix)[1])
+
+
+# --- one optimum ---------------------------------------------------------------------------------------------------
+
+
+def features(name, X):
+    """Feature map of the matching logistic regression."""
+    if name == "QDA":
+        a, b = np.triu_indices(X.shape[1])
+        return np.hstack([X, X[:, a] * X[:, b]])
+    if name == "GaussianNB":
+        return np.hstack([X, X**2])
+    if name in ("LDA", "SharedVarianceGaussianNB"):
+        return X
+    if name == "MultinomialNB":
+        return X[:, 1:]
+    return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
+
+
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize("name", [*GAUSSIAN, *COUNTS])
+def test_same_optimum_as_calibration_and_logistic_regression(name, seed):
+    """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
+    X, y = gaussian_rows(n=300, d=2, seed=seed) if name in GAUSSIAN else rows_for(name, seed)
+    ours = ConditionalLikelihood(ML[name]).fit(X, y)
+    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y)
+    Z = features(name, X)
+    theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
+        (Z - Z.mean(axis=0)) / Z.std(axis=0), y
+    )
+    reference = -np.mean(theirs.predict_log_proba((Z - Z.mean(axis=0)) / Z.std(axis=0))[np.arange(len(y)), y])
+    assert ours.converged_ and not ours.separable_
+    assert log_loss(ours, X, y) == pytest.approx(reference, abs=1e-6)
+    assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
+
+
+@pytest.mark.parametrize("b", [3.0])
+@pytest.mark.parametrize("name", ML)
+def test_same_penalised_optimum_as_calibration(name, b):
+    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
+    X, y = rows_for(name)
+    ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
+    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=200).fit(X, y)
+    assert ours.converged_
+    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-4)
+
+
+def test_weights_are_repeated_rows():
+    X, y = rows_for("QDA")
+    weight = 1 + np.arange(len(y)) % 3
+    a = ConditionalLikelihood(LDA()).fit(X, y, sample_weight=weight)
+    b = ConditionalLikelihood(LDA()).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert np.allclose(a.predict_proba(X), b.predict_proba(X), rtol=0, atol=1e-5)
+
+
+def test_the_model_returned_is_generative():
+    X, y = rows_for("QDA")
+    best = ConditionalLikelihood(QDA()).fit(X, y)
+    assert np.all(np.linalg.eigvalsh(best.estimator_.parameters_.covariance) > 0)
+    rows, labels = best.sample(20, random_state=0)
+    assert rows.shape == (20, 3) and set(labels) <= set(y)
+
+
+def test_indefinite_precisions_are_made_valid():
+    """Where class 0 is the *inner* one in one direction and the outer in another, −2η_2 is indefinite for some η."""
+    model = QDA().fit(*rows_for("QDA"))
+    natural = model.natural_parameters(model.parameters_)
+    natural.second = natural.second - natural.second[0] + 0.1 * np.diag([1.0, -1.0, 0.0])
+    assert np.linalg.eigvalsh(-2 * natural.second).min() < 0
+    assert np.all(np.linalg.eigvalsh(model.from_natural(natural).covariance) > 0)
+
+
+# --- where no optimum exists ----------------------------------------------------------------------------------------
+
+
+def separable_rows():
+    rng = np.random.default_rng(0)
+    y = classes(60, 2, rng)
+    return rng.standard_normal((60, 2)) + 8.0 * y[:, None], y
+
+
+@pytest.mark.parametrize("model", [QDA(), LDA(), GaussianNB(), SharedVarianceGaussianNB()])
+def test_separable_rows_are_reported(model):
+    X, y = separable_rows()
+    learner = ConditionalLikelihood(model)
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        learner.fit(X, y)
+    assert learner.separable_ and not learner.converged_
+    assert learner.history_.log_loss.iloc[-1] < 1e-6
+    assert np.isfinite(learner.predict_log_proba(X)).all() and learner.score(X, y) == 1
+
+
+@pytest.mark.parametrize("model", [QDA(), LDA()])
+def test_a_target_makes_separable_rows_well_posed(model):
+    X, y = separable_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner = ConditionalLikelihood(model, target_weight=0.1).fit(X, y)
+    assert learner.converged_ and not learner.separable_
+
+
+def test_running_out_of_iterations_is_reported():
+    X, y = rows_for("QDA")
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
+        learner = ConditionalLikelihood(QDA(), max_iter=2).fit(X, y)
+    assert not learner.converged_ and learner.n_iter_ == 2 and len(learner.history_) == 3
+
+
+def test_empty_cells_reach_the_supremum():
+    """A state that one class never shows: the optimum lies at η = −∞, the supremum is reached to rounding."""
+    X, y = rows_for("CategoricalNB")
+    X[:, 2] = np.where((X[:, 2] == 4) & (y == 0), 0, X[:, 2])
+    ours = ConditionalLikelihood(CategoricalNB()).fit(X, y)
+    calibrated = RiskCalibration(CategoricalNB(), step="safe", stopping="none", max_iter=300).fit(X, y)
+    assert ours.converged_
+    assert log_loss(calibrated, X, y) == pytest.approx(log_loss(ours, X, y), abs=1e-6)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "learner, message",
+    [
+        (ProjectedGradientDescent(LDA()), "estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB"),
+        (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be one of corrected, printed"),
+        (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
+        (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
+        (ConditionalLikelihood(QDA(), memory=0), "memory must be"),
+        (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
+        (ConditionalLikelihood("QDA"), "estimator must be a ClosedFormClassifier"),
+    ],
+)
+def test_bad_parameters_are_named(learner, message):
+    with pytest.raises(ValueError, match=message):
+        learner.fit(*rows_for("QDA"))
+
+
+def test_documents_of_unequal_length_are_refused():
+    X, y = rows_for("MultinomialNB")
+    X[0, 0] += 1
+    for model in MultinomialNB(), ProductModel([("words", MultinomialNB(), slice(None))]):
+        with pytest.raises(ValueError, match="rows of unequal sums"):
+            ConditionalLikelihood(model).fit(X, y)
+
+
+def test_a_singular_step_is_named():
+    model = QDA().fit(*rows_for("QDA"))
+    gradient = Statistics(count=np.zeros(3), first=np.zeros((3, 3)), second=np.full((3, 3, 3), np.inf))
+    from rcpkg.conditional import quadratic_step
+
+    with pytest.raises(InvalidStatistics, match="lower learning_rate"), np.errstate(invalid="ignore"):
+        quadratic_step(model, model.parameters_, gradient, printed=False)
+
+
+def test_parameters_survive_cloning():
+    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0, memory=7)
+    assert clone(learner).get_params() | {"estimator": None} == learner.get_params() | {"estimator": None}
