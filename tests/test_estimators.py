@@ -50,6 +50,7 @@ CHECKED = [
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
+    ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
 ]
@@ -63,6 +64,8 @@ def is_categorical(estimator):
 
 @pytest.mark.parametrize("estimator", CHECKED, ids=repr)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+# L-BFGS says so where its line search ends at rounding errors before the gradient is below ``tol``
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sklearn_checks(estimator):
     expected = {REALS_FOR_CATEGORIES: "feeds reals to a model of categories"} if is_categorical(estimator) else {}
     if isinstance(estimator, ConditionalLikelihood):
@@ -75,7 +78,7 @@ def test_sklearn_checks(estimator):
     assert by_status["failed"] == []
     assert by_status["xfail"] == list(expected)
     assert by_status["skipped"] in ([], ["check_array_api_input"])  # runs only where SCIPY_ARRAY_API is set
-    assert len(by_status["passed"]) + len(by_status["xfail"]) >= 61
+    assert len(by_status["passed"]) >= 61 - isinstance(estimator, ConditionalLikelihood)
 
 
 USED = {
