@@ -341,12 +341,13 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
             runs.append(np.array(list(ours)))
         else:
             runs.append(np.array([_error(log_P, codes) for log_P in _descended(model, X, Y, start)]))
-            reach += [t for t, error in islice(filter(lambda e: e[1] <= runs[-1].min(), enumerate(ours, 1)), 1)]
+            reach.append(next((t for t, error in enumerate(ours, start=1) if error <= runs[-1].min()), None))
     records = [_mean_record(cell.method, "empirical_error_fraction", (run.min() for run in runs))]
     if cell.method != "Random":
         records.append(_mean_record(cell.method, "iterations", (run.argmin() + 1 for run in runs)))
     if cell.method == "GD":
-        records.append(_mean_record("RC", "reach", reach) if len(reach) > 1 else Record("RC", "reach", None))
+        reached = [t for t in reach if t is not None]
+        records.append(_mean_record("RC", "reach", reached) if len(reached) > 1 else Record("RC", "reach", None))
     return records
 
 
