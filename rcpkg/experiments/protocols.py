@@ -87,7 +87,7 @@ class Cell:
         return "/".join(filter(None, (self.row, self.method, self.setting_value)))
 
 
-def _mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
+def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
     values = np.asarray(list(runs), dtype=float)
     return Record(method, metric, float(values.mean()), float(values.std(ddof=1)), len(values))
 
@@ -104,7 +104,7 @@ def _registered(source: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4)
-def _rc_data(name: str, variant: str, classifier: str) -> tuple[Array, NDArray]:
+def rc_data(name: str, variant: str, classifier: str) -> tuple[Array, NDArray]:
     """Discretised for naive Bayes (five k-means bins a feature), z-scored otherwise; both on all rows."""
     bunch = datasets.load(name, variant)
     if classifier == "NB":
@@ -125,7 +125,7 @@ def _five_bins(X: Array) -> Array:
     return codes
 
 
-def _rc_model(
+def rc_model(
     classifier: str, closed_form: str, X: Array, n_classes: int, prior: dict[str, float]
 ) -> ClosedFormClassifier:
     """The papers' model by maximum likelihood or with their prior; a class counts as one pseudo-row (m0 = r)."""
@@ -174,8 +174,8 @@ def rc_size(cell: Cell, seed: int) -> list[Record]:
 def all_rows_history(cell: Cell, method: str, iterations: int = ITERATIONS) -> pd.DataFrame:
     """Training losses of iterations 1 (the closed form) to 64 on all rows (rc2024 §IV)."""
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
     on_invalid = "freeze" if classifier == "NB" else "halt"
     learner = _learner(method, model, "best_error", on_invalid, iterations)
     return learner.fit(X, y).history_
@@ -206,9 +206,9 @@ def first_reach(ours: Array, others: Array) -> int | None:
 def _split_run(cell: Cell, method: str, seed: int, n_iterations: int = ITERATIONS) -> tuple[float, float, int, Array]:
     """One random division: train and test error in per cent, best iteration, soft errors of all iterations."""
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
     learner = _learner(method, model, "best_soft_error", "halt", n_iterations).fit(X_train, y_train)
     errors = (100 * float(np.mean(learner.predict(A) != b)) for A, b in ((X_train, y_train), (X_test, y_test)))
     return *errors, learner.best_iter_ + 1, learner.history_.soft_error.to_numpy()
@@ -231,21 +231,21 @@ def rc2025_splits(cell: Cell, seed: int) -> list[Record]:
     runs = [_split_run(cell, cell.method, int(s)) for s in seeds]
     train, test, iterations, soft_errors = zip(*runs, strict=True)
     records = [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
     ]
     if cell.method in (*LEARNERS, *DESCENTS):
-        records.append(_mean_record(cell.method, "iterations", iterations))
+        records.append(mean_record(cell.method, "iterations", iterations))
     if cell.method in ("DFE", "GD"):
         reach = [_split_reach(cell, int(s), other) for s, other in zip(seeds, soft_errors, strict=True)]
         if None in reach:
             records.append(Record("RC", "reach", None, None, len(reach)))
         else:
-            records.append(_mean_record("RC", "reach", reach))
+            records.append(mean_record("RC", "reach", reach))
     return records
 
 
-def _calibrated(model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Callable) -> Iterator:
+def calibrated(model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Callable) -> Iterator:
     """Log posteriors of the iterates of s ← s + lr s(X, W) from given statistics, as far as these stay valid."""
     for _ in range(ITERATIONS):
         try:
@@ -281,17 +281,17 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
     the start is taken, as far as the statistics stay valid.
     """
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
     begin = train if cell.arguments["start"] == "train" else np.arange(len(y))
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
     codes, X = np.searchsorted(model.classes_, y), model._encode(X)
     Y = one_hot(codes, len(model.classes_))
     if cell.method == "GD":
         iterates = _descended(model, X, Y, model.parameters_)
     else:
         rule = frequency_weights if cell.method == "DFE" else calibration_weights
-        iterates = _calibrated(model, X, Y, model.statistics_, rule)
+        iterates = calibrated(model, X, Y, model.statistics_, rule)
     runs = []
     for log_P in iterates if cell.method in (*LEARNERS, "GD") else islice(iterates, 1):
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
@@ -307,9 +307,9 @@ def rc2025_updates_on_all_rows(cell: Cell, seed: int) -> list[Record]:
     seeds = np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"])
     train, test, iterations = zip(*(_updates_on_all_rows(cell, int(s)) for s in seeds), strict=True)
     return [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
-        _mean_record(cell.method, "iterations", iterations),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "iterations", iterations),
     ]
 
 
@@ -326,7 +326,7 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
     How the parameters were drawn is not stated; `random_model` is our choice. RC starts from the statistics that
     this model expects of m rows. "Reach" is the mean over the runs in which RC gets there.
     """
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], "LR")
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "LR")
     model = SharedVarianceGaussianNB().fit(X, y)
     codes = np.searchsorted(model.classes_, y)
     Y = one_hot(codes, len(model.classes_))
@@ -334,7 +334,7 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
     for stream in np.random.SeedSequence(seed).spawn(cell.arguments["repetitions"]):
         start = random_model(Y.shape[1], X.shape[1], np.random.default_rng(stream))
         statistics = len(y) * model.mean_parameters(start)
-        ours = (_error(log_P, codes) for log_P in _calibrated(model, X, Y, statistics, calibration_weights))
+        ours = (_error(log_P, codes) for log_P in calibrated(model, X, Y, statistics, calibration_weights))
         if cell.method == "Random":
             runs.append(np.array([next(ours)]))
         elif cell.method == "RC":
@@ -342,12 +342,12 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
         else:
             runs.append(np.array([_error(log_P, codes) for log_P in _descended(model, X, Y, start)]))
             reach.append(next((t for t, error in enumerate(ours, start=1) if error <= runs[-1].min()), None))
-    records = [_mean_record(cell.method, "empirical_error_fraction", (run.min() for run in runs))]
+    records = [mean_record(cell.method, "empirical_error_fraction", (run.min() for run in runs))]
     if cell.method != "Random":
-        records.append(_mean_record(cell.method, "iterations", (run.argmin() + 1 for run in runs)))
+        records.append(mean_record(cell.method, "iterations", (run.argmin() + 1 for run in runs)))
     if cell.method == "GD":
         reached = [t for t in reach if t is not None]
-        records.append(_mean_record("RC", "reach", reached) if len(reached) > 1 else Record("RC", "reach", None))
+        records.append(mean_record("RC", "reach", reached) if len(reached) > 1 else Record("RC", "reach", None))
     return records
 
 
@@ -518,6 +518,7 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     (STUDY, "gd-corrected"): _elsewhere("rc_studies", "gd-corrected"),
     (STUDY, "digits-instead-of-images"): _elsewhere("rc_studies", "digits-instead-of-images"),
     (STUDY, "digits-curves"): _elsewhere("rc_studies", "digits-curves"),
+    (STUDY, "best-iterate"): _elsewhere("rc_studies", "best-iterate"),
     (STUDY, "knn-costs"): _elsewhere("costs"),
 }
 
