@@ -182,7 +182,7 @@ class _SafeSteps:
 
     An accelerated step takes the curvature of the objective F from the last updates, of which it keeps the changes
     of statistics, of natural parameters and of the gradient g, (Δs_i, Δη_i, Δg_i). It moves by
-    Σ_i γ_i Δs_i + lr r, where what remains of the gradient, r = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
+    Σ_i γ_i Δs_i + lr g̃, where what remains of the gradient, g̃ = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
     (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a quadratic model of F.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
     """
@@ -227,7 +227,7 @@ class _SafeSteps:
             return None
 
     def _accelerated(self, current: _Iterate) -> Statistics:
-        """Σ_i γ_i Δs_i + lr r."""
+        """Σ_i γ_i Δs_i + lr g̃."""
         problem, (ds, deta, dg) = self.problem, map(np.array, zip(*self.secants))
         g = problem.ascent(current).ravel()
         curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
