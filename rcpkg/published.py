@@ -16,6 +16,13 @@ def _index() -> pd.DataFrame:
     return pd.read_csv(data_folder() / "published" / "index.csv", dtype={"table": str})
 
 
+@lru_cache
+def _cells(file: str) -> pd.DataFrame:
+    cells = pd.read_csv(data_folder() / "published" / file, dtype=str, keep_default_na=False)
+    cells[NUMERIC] = cells[NUMERIC].apply(pd.to_numeric)
+    return cells
+
+
 def index() -> pd.DataFrame:
     """The 49 tables: source, table, caption, file, n_cells."""
     return _index().copy()
@@ -49,9 +56,7 @@ def table(source: str, table: str) -> pd.DataFrame:
             raise ValueError(f"source must be one of {', '.join(known.source.unique())}; got {source!r}")
         tables = ", ".join(known.table[known.source == source])
         raise ValueError(f"table of {source!r} must be one of {tables}; got {table!r}")
-    cells = pd.read_csv(data_folder() / "published" / found.file.item(), dtype=str, keep_default_na=False)
-    cells[NUMERIC] = cells[NUMERIC].apply(pd.to_numeric)
-    return cells
+    return _cells(found.file.item()).copy()
 
 
 def tables() -> pd.DataFrame:
@@ -89,8 +94,7 @@ def _error_rows(cells: pd.DataFrame, split: str) -> pd.DataFrame:
 def _rank_bounds(errors: pd.DataFrame, method: str) -> tuple[float, float]:
     """Lowest and highest mean rank of a method (1 best, ties share) that the printed whole per cents allow."""
     signs = [
-        [_order(row[method], row[other]) for other in errors.columns if other != method]
-        for _, row in errors.iterrows()
+        [_order(row[method], row[other]) for other in errors.columns if other != method] for _, row in errors.iterrows()
     ]
     low, high = (np.mean([sum((1 + sign[end]) / 2 for sign in row) for row in signs]) for end in (0, 1))
     return 1 + low, 1 + high

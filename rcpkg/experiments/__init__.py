@@ -2,6 +2,6 @@
 
 from rcpkg.experiments.protocols import tables
 from rcpkg.experiments.runner import run
-from rcpkg.experiments.scorecard import results, scorecard, status, tolerance
+from rcpkg.experiments.scorecard import exact_rows, matches, results, scorecard, status, tolerance
 
-__all__ = ["results", "run", "scorecard", "status", "tables", "tolerance"]
+__all__ = ["exact_rows", "matches", "results", "run", "scorecard", "status", "tables", "tolerance"]

@@ -188,6 +188,47 @@ def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd
     return card[[*KEY, *shown]]
 
 
+def matches(card: pd.DataFrame | None = None) -> pd.DataFrame:
+    """How many printed numbers of each table and column have which verdict.
+
+    Parameters
+    ----------
+    card : DataFrame, optional
+        Rows of the `scorecard`; all of them by default.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``source, table, method, metric`` in printed order: ``printed``, ``compared`` (a number of ours
+        stands against them) and one column for each of `VERDICTS`. "Reproduced" is to the last printed digit.
+    """
+    card = scorecard() if card is None else card
+    column = ["source", "table", "method", "metric"]
+    counts = pd.crosstab([card[name] for name in column], card.verdict).reindex(columns=VERDICTS, fill_value=0)
+    counts = counts.reindex(card[column].drop_duplicates().itertuples(index=False, name=None))
+    counts.insert(0, "printed", counts.sum(axis=1))
+    counts.insert(1, "compared", counts.printed - counts[["not attempted", "printed value impossible"]].sum(axis=1))
+    return counts.rename_axis(index=column, columns=None)
+
+
+def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd.DataFrame:
+    """How many rows of each table and method come out to the last printed digit in all the given metrics.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``source, table, method``: ``compared``, the rows in which all printed numbers of these metrics
+        have a counterpart, and ``exact``, those among them in which all are reproduced.
+    """
+    card = scorecard() if card is None else card
+    card = card[card.metric.isin(metrics)]
+    by = ["source", "table", "method"]
+    row = card.assign(
+        compared=~card.verdict.isin(["not attempted", "printed value impossible"]), exact=card.verdict == "reproduced"
+    ).groupby([*by, "row"], sort=False)[["compared", "exact"]]
+    return row.all().groupby(by, sort=False).sum()
+
+
 def status(folder: Path | None = None) -> pd.DataFrame:
     """One row for each published table: cells that can be run, done, failed, and not attempted; seconds spent."""
     rows = []
