@@ -64,6 +64,23 @@ def tables() -> pd.DataFrame:
     return pd.concat([table(row.source, row.table) for row in _index().itertuples()], ignore_index=True)
 
 
+def wide(source: str, number: str, metric: str) -> pd.DataFrame:
+    """One metric of a printed table as printed: a row for each data set, a column for each method; no summary rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table, or it does not print this metric.
+    """
+    cells = table(source, number)
+    metrics = cells.metric.unique()
+    if metric not in metrics:
+        raise ValueError(f"metric of {source}:{number} must be one of {', '.join(metrics)}; got {metric!r}")
+    cells = cells[(cells.metric == metric) & ~cells.dataset.str.startswith("(all")]
+    values = cells.pivot(index="row", columns="method", values="value")
+    return values.loc[cells.row.unique(), cells.method.unique()]
+
+
 def half_unit(value_printed: pd.Series) -> pd.Series:
     """Half of the last printed digit: 0.0005 for ``0.250``, 0.5 for ``04 ± 01``, NaN for a dash."""
     number = value_printed.str.extract(r"^\s*(\d*)(?:\.(\d*))?")
@@ -86,9 +103,8 @@ def _order(a: float, b: float) -> tuple[int, int]:
     return (-1, 1) if a == b else (int(a > b) - int(a < b),) * 2
 
 
-def _error_rows(cells: pd.DataFrame, split: str) -> pd.DataFrame:
-    rows = cells[(cells.metric == f"{split}_error_percent") & (cells.dataset != "(all)")]
-    return rows.pivot(index="row", columns="method", values="value")
+def _errors(source: str, number: str, split: str) -> pd.DataFrame:
+    return wide(source, number, f"{split}_error_percent")
 
 
 def _rank_bounds(errors: pd.DataFrame, method: str) -> tuple[float, float]:
@@ -130,9 +146,9 @@ def summaries() -> pd.DataFrame:
                 same = cells[(cells.metric == cell.metric.removeprefix("mean_")) & (cells.method == cell.method)]
                 bounds = _mean_bounds(same)
             elif cell.metric.endswith("_avg_rank"):
-                bounds = _rank_bounds(_error_rows(cells, cell.metric.split("_")[0]), cell.method)
+                bounds = _rank_bounds(_errors(source, number, cell.metric.split("_")[0]), cell.method)
             else:
-                errors = _error_rows(table(source, str(int(number) - 1)), cell.row.lower().replace("ing", ""))
+                errors = _errors(source, str(int(number) - 1), cell.row.lower().replace("ing", ""))
                 bounds = _count_bounds(errors, cell.method, cell.metric.removeprefix("count_"))
             slack = half_unit(pd.Series([cell.value_printed])).item() + 1e-9
             found.append(

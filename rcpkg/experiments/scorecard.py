@@ -29,6 +29,11 @@ def _rules(name: str) -> pd.DataFrame:
     return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False)
 
 
+@lru_cache
+def _explanations() -> list[dict[str, str]]:
+    return _rules("explanations.csv").to_dict("records")
+
+
 @cache
 def tolerance(source: str, table: str, metric: str) -> pd.Series:
     """The first row of ``data/tolerances.csv`` that fits a printed number.
@@ -119,9 +124,7 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
             other = [key for key in cells if key[0] == row.row and key[1] in ("GD", "DFE")]
             reason = next((cells[key] for key in other if cells[key]), None)
         if row.dataset.startswith("(all"):
-            reason = "a summary over data sets that are not all available"
-        if row.value_printed == "-" and row.dataset.startswith("(all"):
-            reason = "no number is printed"
+            reason = "no number is printed" if row.value_printed == "-" else "a summary"
         reasons.append(reason or "not run yet")
     return pd.Series(reasons, index=printed.index)
 
@@ -132,9 +135,9 @@ def _lines(source: str, table: str) -> Path:
 
 def _explanation(row: dict) -> tuple[str, str]:
     """Why a number differs, and the label of the section that shows it; empty if nothing is known."""
-    for _, rule in _rules("explanations.csv").iterrows():
+    for rule in _explanations():
         if all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric")):
-            return rule.explanation, rule.section
+            return rule["explanation"], rule["section"]
     return "", ""
 
 
@@ -148,8 +151,8 @@ def scorecard() -> pd.DataFrame:
         ``rule``, ``verdict`` (one of `VERDICTS`), ``why`` and ``section`` (label of the section that explains it).
     """
     parts = []
-    impossible = published.summaries()
-    impossible = set(impossible[~impossible.possible][KEY].itertuples(index=False, name=None))
+    summaries = published.summaries()
+    impossible = set(summaries[~summaries.possible][KEY].itertuples(index=False, name=None))
     for source, table in published.index()[["source", "table"]].itertuples(index=False):
         printed = published.table(source, table)
         printed = printed.assign(half_unit=published.half_unit(printed.value_printed)).rename(
@@ -167,7 +170,30 @@ def scorecard() -> pd.DataFrame:
         numbers = ["value", "std", "value_se", "n_runs"]
         card[numbers] = card[numbers].apply(pd.to_numeric)
         parts.append(_judge(card, _not_attempted(source, table, printed), impossible))
-    return pd.concat(parts, ignore_index=True)
+    card = pd.concat(parts, ignore_index=True)
+    is_summary = card.why == "a summary"
+    card.loc[is_summary, "why"] = [_why_no_summary(row, card) for row in card[is_summary].to_dict("records")]
+    return card
+
+
+def _why_no_summary(row: dict, card: pd.DataFrame) -> str:
+    """A mean, rank or count over data sets needs all of them: over how many it goes, and how many are missing."""
+    kind, table, columns = "mean", row["table"], [row["metric"].removeprefix("mean_")]
+    same = card.method == row["method"]
+    if row["metric"].endswith("_avg_rank"):
+        kind, columns = "mean rank", [row["metric"].replace("avg_rank", "error_percent")]
+        same = card.method != ""
+    elif row["metric"].startswith("count_"):
+        kind, table = "count", str(int(table) - 1)
+        columns = [{"Training": "train_error_percent", "Test": "test_error_percent"}[row["row"]]]
+        same = card.method.isin(row["method"].split(" vs "))
+    cells = card[(card.source == row["source"]) & (card.table == table) & same & card.metric.isin(columns)]
+    cells = cells[cells.value_printed != "-"]
+    missing = cells.n_runs.isna().groupby(cells.row).any()
+    return (
+        f"a {kind} over {len(missing)} data sets, {missing.sum()} of which have no counterpart here; "
+        "the printed numbers that it sums up allow it"
+    )
 
 
 def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd.DataFrame:
