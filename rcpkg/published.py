@@ -103,6 +103,7 @@ def _order(a: float, b: float) -> tuple[int, int]:
     return (-1, 1) if a == b else (int(a > b) - int(a < b),) * 2
 
 
+@lru_cache
 def _errors(source: str, number: str, split: str) -> pd.DataFrame:
     return wide(source, number, f"{split}_error_percent")
 

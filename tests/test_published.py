@@ -130,7 +130,7 @@ def test_mean_ranks_and_counts_of_rc2025_agree(table):
         total = counts[counts.row.str.lower().str.startswith(split)].groupby("metric").value.sum()
         assert total.sum() == 40
         from_counts = 1 + (total.count_worse + total.count_equal / 2) / 20
-        assert rank.RC == pytest.approx(from_counts, abs=0.0051)
+        assert rank["RC"] == pytest.approx(from_counts, abs=0.0051)
         assert rank.sum() == pytest.approx(6, abs=0.0151)
 
 

@@ -116,7 +116,11 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     if (source, table) not in protocols.TABLES:
         return pd.Series(protocols.NO_PROTOCOL, index=printed.index)
     cells = {(cell.row, cell.method): cell.reason for cell in protocols.cells(source, table)}
-    failed = {done.key: done.failure for done in runner.read(_lines(source, table)) if done.failure}
+    failed = {
+        done.key: "no valid estimate: " + done.failure.partition(": ")[2].split(";")[0]
+        for done in runner.read(_lines(source, table))
+        if done.failure
+    }
     reasons = []
     for row in printed.itertuples():
         reason = cells.get((row.row, row.method)) or failed.get(f"{row.row}/{row.method}")
@@ -172,22 +176,24 @@ def scorecard() -> pd.DataFrame:
         parts.append(_judge(card, _not_attempted(source, table, printed), impossible))
     card = pd.concat(parts, ignore_index=True)
     is_summary = card.why == "a summary"
-    card.loc[is_summary, "why"] = [_why_no_summary(row, card) for row in card[is_summary].to_dict("records")]
+    tables = dict(tuple(card.groupby(["source", "table"])))
+    card.loc[is_summary, "why"] = [_why_no_summary(row, tables) for row in card[is_summary].to_dict("records")]
     return card
 
 
-def _why_no_summary(row: dict, card: pd.DataFrame) -> str:
+def _why_no_summary(row: dict, tables: dict[tuple[str, str], pd.DataFrame]) -> str:
     """A mean, rank or count over data sets needs all of them: over how many it goes, and how many are missing."""
-    kind, table, columns = "mean", row["table"], [row["metric"].removeprefix("mean_")]
-    same = card.method == row["method"]
-    if row["metric"].endswith("_avg_rank"):
-        kind, columns = "mean rank", [row["metric"].replace("avg_rank", "error_percent")]
-        same = card.method != ""
-    elif row["metric"].startswith("count_"):
-        kind, table = "count", str(int(table) - 1)
-        columns = [{"Training": "train_error_percent", "Test": "test_error_percent"}[row["row"]]]
-        same = card.method.isin(row["method"].split(" vs "))
-    cells = card[(card.source == row["source"]) & (card.table == table) & same & card.metric.isin(columns)]
+    source, table, metric, method = (row[name] for name in ("source", "table", "metric", "method"))
+    if metric.startswith("count_"):
+        cells, kind = tables[source, str(int(table) - 1)], "count"
+        metric = {"Training": "train_error_percent", "Test": "test_error_percent"}[row["row"]]
+        cells = cells[(cells.metric == metric) & cells.method.isin(method.split(" vs "))]
+    elif metric.endswith("_avg_rank"):
+        cells, kind = tables[source, table], "mean rank"
+        cells = cells[cells.metric == metric.replace("avg_rank", "error_percent")]
+    else:
+        cells, kind = tables[source, table], "mean"
+        cells = cells[(cells.metric == metric.removeprefix("mean_")) & (cells.method == method)]
     cells = cells[cells.value_printed != "-"]
     missing = cells.n_runs.isna().groupby(cells.row).any()
     return (
