@@ -66,7 +66,7 @@ def counts() -> dict[str, str]:
     numbers = {name: verdicts.get(verdict, 0) for verdict, name in NAMES.items()}
     numbers |= {"printed": len(card()), "tables": len(published.index())}
     numbers["compared"] = numbers["printed"] - numbers["not_attempted"] - numbers["impossible"]
-    return {name: f"{number:,}" for name, number in numbers.items()}
+    return {name: f"{number:,}" if number else "none" for name, number in numbers.items()}
 
 
 def add_counts(app: Sphinx, config) -> None:
