@@ -1,9 +1,10 @@
-"""What the text of rc2024 and rc2025 says of their tables, worked out from the printed cells alone.
+"""What the texts of rc2024, rc2025 and wanbia2014 say of their tables, worked out from the printed cells alone.
 
 ``data/published_claims.csv`` lists the claims: where each stands, in which words, the quantity that it states or
 implies as an expression in the printed columns, how that is summed up, and the value stated.
 """
 
+import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
@@ -20,6 +21,7 @@ SHORT = {
     "iterations": "_iter",
     "m_instances": "m",
     "n_variables": "n",
+    "p_value_sign_test": "_p",
 }
 
 
@@ -28,7 +30,7 @@ def _name(method: str, metric: str) -> str:
     metric = metric.removeprefix("mean_")
     if metric == "reach":
         return "reach"
-    return method.removeprefix("RC vs ") + SHORT.get(metric, metric.removeprefix("count").replace("count_", "_"))
+    return method.split(" vs ")[-1] + SHORT.get(metric, metric.removeprefix("count").replace("count_", "_"))
 
 
 def columns(tables: str) -> pd.DataFrame:
@@ -37,6 +39,7 @@ def columns(tables: str) -> pd.DataFrame:
     for part in tables.split():
         source, number, *rows = part.split(":")
         cells = published.table(source, number)
+        cells["row"] = cells.row.where(cells.dataset != "top_size_12", "largest " + cells.row)
         names = rows[0].split(",") if rows else cells.row[cells.row != "avg."].unique()
         cells = cells.assign(name=[_name(*pair) for pair in zip(cells.method, cells.metric, strict=True)])
         values = cells.pivot(index="row", columns="name", values="value")
@@ -50,9 +53,11 @@ def columns(tables: str) -> pd.DataFrame:
 def _found(tables: str, quantity: str, how: str) -> str:
     """The quantity as text; ``"0 to 9"`` if the printed digits leave it open."""
     frame = columns(tables)
-    if how == "significant":  # by a two-sided sign test at 5 %: a count of rows
-        pairs = frame[quantity.split(", ")].astype(int).itertuples(index=False, name=None)
-        return str(sum(binomtest(a, a + b).pvalue < 0.05 for a, b in pairs))
+    if how in ("significant", "p values"):  # rows with a two-sided sign test below 5 %, or as printed: cut, or "<0.001"
+        won, lost, *printed = quantity.split(", ")
+        p = np.array([binomtest(int(a), int(a + b)).pvalue for a, b in zip(frame[won], frame[lost], strict=True)])
+        as_printed = [np.maximum(np.floor(1000 * p), 1) / 1000 == frame[column] for column in printed]
+        return str(np.sum(as_printed[0] if printed else p < 0.05))
     if how == "values":
         return ", ".join(f"{value:g}" for part in quantity.split(", ") for value in frame.eval(part))
     value = frame.eval(quantity)
@@ -84,7 +89,7 @@ def _outcome(stated: str, found: str) -> str:
 
 
 def check_claims() -> pd.DataFrame:
-    """Each claim of the texts of rc2024 and rc2025 about their tables, beside what the tables say.
+    """Each claim of the texts of three sources about their tables, beside what the tables say.
 
     Returns
     -------
