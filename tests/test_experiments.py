@@ -157,7 +157,7 @@ def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     cells = protocols.cells("study", "rc2025-updates-on-all-rows")
     cell = next(c for c in cells if c.stream == "iris" and c.method == "RC" and c.setting_value == f"{table}|all")
     train, test, best = protocols._updates_on_all_rows(cell, 5)
-    X, y = protocols._rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
+    X, y = protocols.rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
     model = {"NB": rcpkg.CategoricalNB(), "QDA": rcpkg.QDA()}[cell.arguments["classifier"]]
     fitted = rcpkg.RiskCalibration(model, max_iter=63, stopping="best_soft_error").fit(X, y)
     n_test = int(np.ceil(0.25 * len(y)))

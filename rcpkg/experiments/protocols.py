@@ -6,12 +6,14 @@ for each number; the means, ranks, counts and "reach" that a table prints beside
 
 import importlib
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -27,10 +29,12 @@ from rcpkg.calibration import (
     mean_losses,
     row_losses,
 )
+from rcpkg.conditional import ProjectedGradientDescent, categorical_step, linear_step, quadratic_step
 from rcpkg.generative import (
     QDA,
     CategoricalNB,
     ClosedFormClassifier,
+    GaussianParameters,
     SharedVarianceGaussianNB,
     Statistics,
     one_hot,
@@ -45,8 +49,6 @@ STUDY_ROWS = 2_000  # beyond, a quarter of the rows has nearly the error of the 
 IMAGE_SETS = ("catsvsdogs", "cifar10", "fashion mnist", "mnist", "yearbook")
 
 NO_IMAGES = "the 512 network features of this image set were not published"
-NO_GRADIENT_DESCENT = "projected gradient descent is not in the package yet"
-NO_RANDOM_START = "how the random parameters were drawn is not stated, and RC from given statistics is not offered yet"
 NO_PROTOCOL = "no protocol yet"
 
 
@@ -85,7 +87,7 @@ class Cell:
         return "/".join(filter(None, (self.row, self.method, self.setting_value)))
 
 
-def _mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
+def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
     values = np.asarray(list(runs), dtype=float)
     return Record(method, metric, float(values.mean()), float(values.std(ddof=1)), len(values))
 
@@ -102,7 +104,7 @@ def _registered(source: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4)
-def _rc_data(name: str, variant: str, classifier: str) -> tuple[Array, NDArray]:
+def rc_data(name: str, variant: str, classifier: str) -> tuple[Array, NDArray]:
     """Discretised for naive Bayes (five k-means bins a feature), z-scored otherwise; both on all rows."""
     bunch = datasets.load(name, variant)
     if classifier == "NB":
@@ -123,7 +125,7 @@ def _five_bins(X: Array) -> Array:
     return codes
 
 
-def _rc_model(
+def rc_model(
     classifier: str, closed_form: str, X: Array, n_classes: int, prior: dict[str, float]
 ) -> ClosedFormClassifier:
     """The papers' model by maximum likelihood or with their prior; a class counts as one pseudo-row (m0 = r)."""
@@ -143,6 +145,24 @@ RC_PRIOR = {
     "LR": {"prior_strength": 10.0},
 }
 LEARNERS: dict[str, type[RiskCalibration]] = {"RC": RiskCalibration, "DFE": DiscriminativeFrequencyEstimate}
+DESCENTS = ("GD", "GD corrected")  # as the tables have it, and with the gradient of the mean log-loss
+
+
+def _learner(
+    method: str, model: ClosedFormClassifier, stopping: str, on_invalid: str, iterations: int = ITERATIONS
+) -> RiskCalibration:
+    """The papers' settings of a learner; any other method is the closed form, which RC without an update is.
+
+    The GD columns come out with the gradients of NB and QDA as they are printed, errors included. The rule printed
+    for LR has no posteriors in it; the column comes out with them.
+    """
+    settings = {"learning_rate": LEARNING_RATE, "stopping": stopping, "max_iter": iterations - 1}
+    if method in DESCENTS:
+        printed = method == "GD" and not isinstance(model, SharedVarianceGaussianNB)
+        return ProjectedGradientDescent(model, gradient="printed" if printed else "corrected", **settings)
+    if method not in LEARNERS:
+        settings["max_iter"] = 0
+    return LEARNERS.get(method, RiskCalibration)(model, on_invalid=on_invalid, **settings)
 
 
 def rc_size(cell: Cell, seed: int) -> list[Record]:
@@ -151,19 +171,14 @@ def rc_size(cell: Cell, seed: int) -> list[Record]:
     return [Record("", "m_instances", n), Record("", "n_variables", d)]
 
 
-def _all_rows_errors(cell: Cell, method: str) -> Array:
-    """Training error of iterations 1 (the closed form) to 64 on all rows (rc2024 §IV)."""
+def all_rows_history(cell: Cell, method: str, iterations: int = ITERATIONS) -> pd.DataFrame:
+    """Training losses of iterations 1 (the closed form) to 64 on all rows (rc2024 §IV)."""
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
-    learner = LEARNERS[method](
-        model,
-        learning_rate=LEARNING_RATE,
-        max_iter=0 if cell.method in ("ML", "MAP") else ITERATIONS - 1,
-        stopping="best_error",
-        on_invalid="freeze" if classifier == "NB" else "halt",
-    )
-    return learner.fit(X, y).history_.error.to_numpy()
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
+    on_invalid = "freeze" if classifier == "NB" else "halt"
+    learner = _learner(method, model, "best_error", on_invalid, iterations)
+    return learner.fit(X, y).history_
 
 
 def rc2024_all_rows(cell: Cell, seed: int) -> list[Record]:
@@ -172,34 +187,39 @@ def rc2024_all_rows(cell: Cell, seed: int) -> list[Record]:
     "Reach" is the first iteration at which RC is as good as the other learner at its best; it is printed in RC's
     columns and computed with the other learner.
     """
+    errors = all_rows_history(cell, cell.method).error.to_numpy()
+    records = [Record(cell.method, "empirical_error_fraction", float(errors.min()))]
     if cell.method in ("ML", "MAP"):
-        return [Record(cell.method, "empirical_error_fraction", float(_all_rows_errors(cell, "RC")[0]))]
-    errors = _all_rows_errors(cell, cell.method)
-    records = [
-        Record(cell.method, "empirical_error_fraction", float(errors.min())),
-        Record(cell.method, "iterations", int(errors.argmin()) + 1),
-    ]
+        return records
+    records.append(Record(cell.method, "iterations", int(errors.argmin()) + 1))
     if cell.method != "RC":
-        reached = np.flatnonzero(_all_rows_errors(cell, "RC") <= errors.min())
-        records.append(Record("RC", "reach", int(reached[0]) + 1 if reached.size else None))
+        records.append(Record("RC", "reach", first_reach(all_rows_history(cell, "RC").error.to_numpy(), errors)))
     return records
 
 
-def _split_run(cell: Cell, method: str, seed: int) -> tuple[float, float, int, Array]:
+def first_reach(ours: Array, others: Array) -> int | None:
+    """The first iteration, from 1, at which ``ours`` is as low as the least of ``others``; None if there is none."""
+    reached = np.flatnonzero(ours <= others.min())
+    return int(reached[0]) + 1 if reached.size else None
+
+
+def _split_run(cell: Cell, method: str, seed: int, n_iterations: int = ITERATIONS) -> tuple[float, float, int, Array]:
     """One random division: train and test error in per cent, best iteration, soft errors of all iterations."""
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
-    learner = LEARNERS.get(method, RiskCalibration)(
-        model,
-        learning_rate=LEARNING_RATE,
-        max_iter=ITERATIONS - 1 if method in LEARNERS else 0,
-        stopping="best_soft_error",
-        on_invalid="halt",
-    ).fit(X_train, y_train)
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
+    learner = _learner(method, model, "best_soft_error", "halt", n_iterations).fit(X_train, y_train)
     errors = (100 * float(np.mean(learner.predict(A) != b)) for A, b in ((X_train, y_train), (X_test, y_test)))
     return *errors, learner.best_iter_ + 1, learner.history_.soft_error.to_numpy()
+
+
+def _split_reach(cell: Cell, seed: int, others: Array) -> int | None:
+    """First iteration at which RC is as good as the best of ``others``; a few iterations are tried before all."""
+    for n_iterations in (8, ITERATIONS):
+        if reach := first_reach(_split_run(cell, "RC", seed, n_iterations)[3], others):
+            return reach
+    return None
 
 
 def rc2025_splits(cell: Cell, seed: int) -> list[Record]:
@@ -211,49 +231,73 @@ def rc2025_splits(cell: Cell, seed: int) -> list[Record]:
     runs = [_split_run(cell, cell.method, int(s)) for s in seeds]
     train, test, iterations, soft_errors = zip(*runs, strict=True)
     records = [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
     ]
-    if cell.method in LEARNERS:
-        records.append(_mean_record(cell.method, "iterations", iterations))
-    if cell.method == "DFE":
-        reach = [
-            np.flatnonzero(_split_run(cell, "RC", int(s))[3] <= other.min())
-            for s, other in zip(seeds, soft_errors, strict=True)
-        ]
-        if all(r.size for r in reach):
-            records.append(_mean_record("RC", "reach", [r[0] + 1 for r in reach]))
-        else:
+    if cell.method in (*LEARNERS, *DESCENTS):
+        records.append(mean_record(cell.method, "iterations", iterations))
+    if cell.method in ("DFE", "GD"):
+        reach = [_split_reach(cell, int(s), other) for s, other in zip(seeds, soft_errors, strict=True)]
+        if None in reach:
             records.append(Record("RC", "reach", None, None, len(reach)))
+        else:
+            records.append(mean_record("RC", "reach", reach))
     return records
 
 
+def calibrated(model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Callable) -> Iterator:
+    """Log posteriors of the iterates of s ← s + lr s(X, W) from given statistics, as far as these stay valid."""
+    for _ in range(ITERATIONS):
+        try:
+            parameters = model.parameters(statistics)
+        except InvalidStatistics:
+            return
+        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
+        yield log_P
+        statistics = statistics + LEARNING_RATE * model.statistics(X, rule(np.exp(log_P), Y))
+
+
+def _descended(model: ClosedFormClassifier, X: Any, Y: Array, parameters: Any) -> Iterator:
+    """Log posteriors of the iterates of the papers' gradient descent from given parameters."""
+    for _ in range(ITERATIONS):
+        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
+        yield log_P
+        change = (LEARNING_RATE / len(Y)) * model.statistics(X, calibration_weights(np.exp(log_P), Y))
+        try:
+            if isinstance(model, CategoricalNB):
+                parameters = categorical_step(model, parameters, change, printed=True)
+            elif isinstance(model, QDA):
+                parameters = quadratic_step(model, parameters, change, printed=True)
+            else:
+                parameters = linear_step(model, parameters, change)
+        except InvalidStatistics:
+            return
+
+
 def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
-    """One random division: errors in per cent of RC or DFE whose updates use the test rows too, and best iteration.
+    """One random division: errors in per cent of a learner whose updates use the test rows too, and best iteration.
 
     The start is the closed form of the training rows or of all rows; the iterate of least soft error on the rows of
     the start is taken, as far as the statistics stay valid.
     """
     classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
-    X, y = _rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
     begin = train if cell.arguments["start"] == "train" else np.arange(len(y))
-    model = _rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
-    codes = np.searchsorted(model.classes_, y)
-    Y, statistics = one_hot(codes, len(model.classes_)), model.statistics_
-    rule = frequency_weights if cell.method == "DFE" else calibration_weights
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
+    codes, X = np.searchsorted(model.classes_, y), model._encode(X)
+    Y = one_hot(codes, len(model.classes_))
+    if cell.method == "GD":
+        iterates = _descended(model, X, Y, model.parameters_)
+    else:
+        rule = frequency_weights if cell.method == "DFE" else calibration_weights
+        iterates = calibrated(model, X, Y, model.statistics_, rule)
     runs = []
-    for _ in range(ITERATIONS if cell.method in LEARNERS else 1):
-        try:
-            parameters = model.parameters(statistics)
-        except InvalidStatistics:
-            break
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
+    for log_P in iterates if cell.method in (*LEARNERS, "GD") else islice(iterates, 1):
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
         runs.append(
             (mean_losses(row_losses(log_P[begin], codes[begin])).soft_error, wrong[train].mean(), wrong[test].mean())
         )
-        statistics = statistics + LEARNING_RATE * model.statistics(X, rule(np.exp(log_P), Y))
     best = int(np.argmin([soft_error for soft_error, _, _ in runs]))
     return runs[best][1], runs[best][2], best + 1
 
@@ -263,10 +307,52 @@ def rc2025_updates_on_all_rows(cell: Cell, seed: int) -> list[Record]:
     seeds = np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"])
     train, test, iterations = zip(*(_updates_on_all_rows(cell, int(s)) for s in seeds), strict=True)
     return [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
-        _mean_record(cell.method, "iterations", iterations),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "iterations", iterations),
     ]
+
+
+def random_model(n_classes: int, n_features: int, rng: np.random.Generator) -> GaussianParameters:
+    """p(y) from the uniform distribution on the simplex, class means from N(0, 1), variances one."""
+    log_prior = np.log(rng.dirichlet(np.ones(n_classes)))
+    ones = np.ones(n_features)
+    return GaussianParameters(log_prior, rng.standard_normal((n_classes, n_features)), ones, ones)
+
+
+def rc2024_random(cell: Cell, seed: int) -> list[Record]:
+    """rc2024 Table VIII: RC and GD for LR from one random model of the z-scores, the same for both, many times over.
+
+    How the parameters were drawn is not stated; `random_model` is our choice. RC starts from the statistics that
+    this model expects of m rows. "Reach" is the mean over the runs in which RC gets there.
+    """
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "LR")
+    model = SharedVarianceGaussianNB().fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
+    Y = one_hot(codes, len(model.classes_))
+    runs, reach = [], []
+    for stream in np.random.SeedSequence(seed).spawn(cell.arguments["repetitions"]):
+        start = random_model(Y.shape[1], X.shape[1], np.random.default_rng(stream))
+        statistics = len(y) * model.mean_parameters(start)
+        ours = (_error(log_P, codes) for log_P in calibrated(model, X, Y, statistics, calibration_weights))
+        if cell.method == "Random":
+            runs.append(np.array([next(ours)]))
+        elif cell.method == "RC":
+            runs.append(np.array(list(ours)))
+        else:
+            runs.append(np.array([_error(log_P, codes) for log_P in _descended(model, X, Y, start)]))
+            reach.append(next((t for t, error in enumerate(ours, start=1) if error <= runs[-1].min()), None))
+    records = [mean_record(cell.method, "empirical_error_fraction", (run.min() for run in runs))]
+    if cell.method != "Random":
+        records.append(mean_record(cell.method, "iterations", (run.argmin() + 1 for run in runs)))
+    if cell.method == "GD":
+        reached = [t for t in reach if t is not None]
+        records.append(mean_record("RC", "reach", reached) if len(reached) > 1 else Record("RC", "reach", None))
+    return records
+
+
+def _error(log_P: Array, codes: NDArray) -> float:
+    return float(np.mean(log_P.argmax(axis=1) != codes))
 
 
 class ToyGaussians(ClosedFormClassifier):
@@ -309,14 +395,13 @@ def _rows(source: str, table: str):
     return cells[~cells.dataset.str.startswith("(all")].drop_duplicates(["row", "method", "setting_value"])
 
 
-def _rc_cells(source: str, table: str, protocol: Callable, variant: str, reasons: dict[str, str], **arguments: Any):
-    """Cells of an RC table; ``reasons`` says which methods cannot be run."""
+def _rc_cells(source: str, table: str, protocol: Callable, variant: str, **arguments: Any):
+    """Cells of an RC table."""
     names = _registered(source)
     for row in _rows(source, table).itertuples():
         cell = Cell(source, table, row.row, row.method, setting_value="")
-        reason = NO_IMAGES if row.dataset in IMAGE_SETS else reasons.get(row.method, "")
-        if reason:
-            yield replace(cell, reason=reason)
+        if row.dataset in IMAGE_SETS:
+            yield replace(cell, reason=NO_IMAGES)
         else:
             yield replace(
                 cell,
@@ -325,6 +410,12 @@ def _rc_cells(source: str, table: str, protocol: Callable, variant: str, reasons
                 stream=names[row.dataset],
                 quick=row.n_instances * row.n_features <= QUICK_SIZE,
             )
+
+
+def small_sets() -> set[str]:
+    """Rows of rc2025 Table 2 with at most `STUDY_ROWS` rows."""
+    sizes = published.table("rc2025", "2")
+    return set(sizes.row[(sizes.metric == "m_instances") & (sizes.value <= STUDY_ROWS)])
 
 
 def _toy_cells():
@@ -343,8 +434,7 @@ def _toy_cells():
 
 def _all_rows_study():
     """rc2025 Tables 3, 5, 7, 9 and 11 with updates on all rows, from either start, where the sets are small."""
-    sizes = published.table("rc2025", "2")
-    small = set(sizes.row[(sizes.metric == "m_instances") & (sizes.value <= STUDY_ROWS)])
+    small = small_sets()
     for table in RC2025_MODELS:
         for cell in TABLES["rc2025", table]():
             if cell.reason or cell.row not in small or (table == "11" and cell.method == "RC"):
@@ -370,31 +460,33 @@ def _summary_cells() -> Iterable[Cell]:
     return ()
 
 
-def _rc2024(table: str, classifier: str, closed_form: str, other: str) -> Callable[[], Iterable[Cell]]:
+def _rc2024(table: str) -> Callable[[], Iterable[Cell]]:
+    classifier, closed_form = RC2024_MODELS[table]
     variant = "rc2024-nb" if classifier == "NB" else "rc2024"
-    reasons = {"GD": NO_GRADIENT_DESCENT}
+    protocol, settings = rc2024_all_rows, {"classifier": classifier, "closed_form": closed_form}
     if closed_form == "Random":
-        reasons |= {"Random": NO_RANDOM_START, "RC": NO_RANDOM_START}
-    return lambda: _rc_cells(
-        "rc2024", table, rc2024_all_rows, variant, reasons, classifier=classifier, closed_form=closed_form
-    )
+        protocol, settings = rc2024_random, {"repetitions": REPETITIONS}
+    return lambda: _rc_cells("rc2024", table, protocol, variant, **settings)
 
 
-def _rc2025(table: str, classifier: str, closed_form: str) -> Callable[[], Iterable[Cell]]:
+def _rc2025(table: str) -> Callable[[], Iterable[Cell]]:
+    classifier, closed_form = RC2025_MODELS[table]
     # QDA needs the features that vary within every class, which are those of rc2024
     variant = "rc2024" if classifier == "QDA" else "rc2025"
-    return lambda: _rc_cells(
-        "rc2025",
-        table,
-        rc2025_splits,
-        variant,
-        {"GD": NO_GRADIENT_DESCENT},
-        classifier=classifier,
-        closed_form=closed_form,
-        repetitions=REPETITIONS,
-    )
+    settings = {"classifier": classifier, "closed_form": closed_form, "repetitions": REPETITIONS}
+    return lambda: _rc_cells("rc2025", table, rc2025_splits, variant, **settings)
 
 
+RC2024_MODELS = {
+    "II": ("NB", "ML"),
+    "III": ("NB", "MAP"),
+    "IV": ("QDA", "ML"),
+    "V": ("QDA", "MAP"),
+    "VI": ("LR", "ML"),
+    "VII": ("LR", "MAP"),
+    "VIII": ("LR", "Random"),
+    "IX": ("NB", "ML"),
+}
 RC2025_MODELS = {
     "3": ("NB", "ML"),
     "5": ("QDA", "ML"),
@@ -403,32 +495,30 @@ RC2025_MODELS = {
     "11": ("NB", "ML"),
 }
 TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
-    ("rc2024", "I"): lambda: _rc_cells("rc2024", "I", rc_size, "rc2024", {}),
-    ("rc2024", "II"): _rc2024("II", "NB", "ML", "GD"),
-    ("rc2024", "III"): _rc2024("III", "NB", "MAP", "GD"),
-    ("rc2024", "IV"): _rc2024("IV", "QDA", "ML", "GD"),
-    ("rc2024", "V"): _rc2024("V", "QDA", "MAP", "GD"),
-    ("rc2024", "VI"): _rc2024("VI", "LR", "ML", "GD"),
-    ("rc2024", "VII"): _rc2024("VII", "LR", "MAP", "GD"),
-    ("rc2024", "VIII"): _rc2024("VIII", "LR", "Random", "GD"),
-    ("rc2024", "IX"): _rc2024("IX", "NB", "ML", "DFE"),
+    ("rc2024", "I"): lambda: _rc_cells("rc2024", "I", rc_size, "rc2024"),
+    **{("rc2024", table): _rc2024(table) for table in RC2024_MODELS},
     ("rc2025", "1"): _toy_cells,
-    ("rc2025", "2"): lambda: _rc_cells("rc2025", "2", rc_size, "rc2025", {}),
-    ("rc2025", "3"): _rc2025("3", *RC2025_MODELS["3"]),
+    ("rc2025", "2"): lambda: _rc_cells("rc2025", "2", rc_size, "rc2025"),
+    ("rc2025", "3"): _rc2025("3"),
     ("rc2025", "4"): _summary_cells,
-    ("rc2025", "5"): _rc2025("5", *RC2025_MODELS["5"]),
+    ("rc2025", "5"): _rc2025("5"),
     ("rc2025", "6"): _summary_cells,
-    ("rc2025", "7"): _rc2025("7", *RC2025_MODELS["7"]),
+    ("rc2025", "7"): _rc2025("7"),
     ("rc2025", "8"): _summary_cells,
-    ("rc2025", "9"): _rc2025("9", *RC2025_MODELS["9"]),
+    ("rc2025", "9"): _rc2025("9"),
     ("rc2025", "10"): _summary_cells,
-    ("rc2025", "11"): _rc2025("11", *RC2025_MODELS["11"]),
+    ("rc2025", "11"): _rc2025("11"),
     ("rc2025", "12"): _summary_cells,
     **{("thesis2007", f"5.{k}"): _elsewhere("bayesian_tables", f"5.{k}") for k in range(1, 23)},
     ("thesis2007", "6.1"): _elsewhere("local_tables", "6.1"),
     ("thesis2007", "6.2"): _elsewhere("local_tables", "6.2"),
     ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
+    (STUDY, "training-histories"): _elsewhere("rc_studies", "training-histories"),
+    (STUDY, "gd-corrected"): _elsewhere("rc_studies", "gd-corrected"),
+    (STUDY, "digits-instead-of-images"): _elsewhere("rc_studies", "digits-instead-of-images"),
+    (STUDY, "digits-curves"): _elsewhere("rc_studies", "digits-curves"),
+    (STUDY, "best-iterate"): _elsewhere("rc_studies", "best-iterate"),
     (STUDY, "knn-costs"): _elsewhere("costs"),
 }
 
