@@ -85,7 +85,8 @@ class Cell:
         return "/".join(filter(None, (self.row, self.method, self.setting_value)))
 
 
-def _mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
+def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
+    """The mean of runs with their standard deviation."""
     values = np.asarray(list(runs), dtype=float)
     return Record(method, metric, float(values.mean()), float(values.std(ddof=1)), len(values))
 
@@ -211,18 +212,18 @@ def rc2025_splits(cell: Cell, seed: int) -> list[Record]:
     runs = [_split_run(cell, cell.method, int(s)) for s in seeds]
     train, test, iterations, soft_errors = zip(*runs, strict=True)
     records = [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
     ]
     if cell.method in LEARNERS:
-        records.append(_mean_record(cell.method, "iterations", iterations))
+        records.append(mean_record(cell.method, "iterations", iterations))
     if cell.method == "DFE":
         reach = [
             np.flatnonzero(_split_run(cell, "RC", int(s))[3] <= other.min())
             for s, other in zip(seeds, soft_errors, strict=True)
         ]
         if all(r.size for r in reach):
-            records.append(_mean_record("RC", "reach", [r[0] + 1 for r in reach]))
+            records.append(mean_record("RC", "reach", [r[0] + 1 for r in reach]))
         else:
             records.append(Record("RC", "reach", None, None, len(reach)))
     return records
@@ -263,9 +264,9 @@ def rc2025_updates_on_all_rows(cell: Cell, seed: int) -> list[Record]:
     seeds = np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"])
     train, test, iterations = zip(*(_updates_on_all_rows(cell, int(s)) for s in seeds), strict=True)
     return [
-        _mean_record(cell.method, "train_error_percent", train),
-        _mean_record(cell.method, "test_error_percent", test),
-        _mean_record(cell.method, "iterations", iterations),
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "iterations", iterations),
     ]
 
 
@@ -430,6 +431,7 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
     (STUDY, "knn-costs"): _elsewhere("costs"),
+    (STUDY, "honest"): _elsewhere("honest"),
 }
 
 
