@@ -179,9 +179,7 @@ def split(name: str, variant: str, seed: int) -> Split:
 # Learners ------------------------------------------------------------------------------------------
 
 
-def _model(
-    family: str, closed_form: str, X: Array, n_classes: int
-) -> CategoricalNB | QDA | SharedVarianceGaussianNB:
+def _model(family: str, closed_form: str, X: Array, n_classes: int) -> CategoricalNB | QDA | SharedVarianceGaussianNB:
     """By maximum likelihood, or with the prior of the published MAP columns."""
     strength = {}
     if closed_form == "MAP":
@@ -203,9 +201,7 @@ def _gradient_descent(gradient: str) -> Callable[[Any, int], Any]:
 
 def _penalised(target: str, weights: list[float]) -> Callable[[Any, int], Any]:
     def make(model: Any, seed: int) -> Tuned:
-        learner = RiskCalibration(
-            model, step="safe", stopping="none", max_iter=SAFE_ITERATIONS, target=target
-        )
+        learner = RiskCalibration(model, step="safe", stopping="none", max_iter=SAFE_ITERATIONS, target=target)
         return Tuned(learner, {"target_weight": weights}, seed)
 
     return make
@@ -244,13 +240,9 @@ OF_A_MODEL = {
     "GD as printed": Learner(_gradient_descent("printed")),
     "GD corrected": Learner(_gradient_descent("corrected")),
     # the generative target must lie in the interior, where a MAP model is; the weights are tuned
-    "RC safe, generative target": Learner(
-        _penalised("generative", [0.01, 0.1, 1.0]), ("MAP",), ("NB", "QDA")
-    ),
+    "RC safe, generative target": Learner(_penalised("generative", [0.01, 0.1, 1.0]), ("MAP",), ("NB", "QDA")),
     "RC safe, pooled target": Learner(_penalised("pooled", [0.3, 3.0, 30.0]), ("ML",), ("NB", "QDA")),
-    "conditional optimum": Learner(
-        lambda model, seed: ConditionalLikelihood(model, max_iter=200, tol=1e-5), ("ML",)
-    ),
+    "conditional optimum": Learner(lambda model, seed: ConditionalLikelihood(model, max_iter=200, tol=1e-5), ("ML",)),
 }
 LOGISTIC = "logistic regression, tuned"
 C_GRID = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0]
@@ -260,9 +252,7 @@ def _logistic(family: str, seed: int) -> Tuned:
     """Multinomial logistic regression on the features whose scores the family has, its penalty tuned."""
     first = {
         "NB": OneHotEncoder(handle_unknown="ignore"),
-        "QDA": make_pipeline(
-            PolynomialFeatures(2, include_bias=False), VarianceThreshold(), StandardScaler()
-        ),
+        "QDA": make_pipeline(PolynomialFeatures(2, include_bias=False), VarianceThreshold(), StandardScaler()),
         "LR": StandardScaler(),
     }[family]
     pipeline = make_pipeline(first, LogisticRegression(max_iter=200, tol=1e-3))
