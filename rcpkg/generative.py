@@ -76,6 +76,15 @@ class Statistics:
         """All entries as one vector."""
         return np.concatenate([part.ravel() for part in self])
 
+    def unravel(self, vector: Array) -> Statistics:
+        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
+        parts, start = {}, 0
+        for name, part in self.__dict__.items():
+            piece = vector[start : start + part.ravel().size]
+            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
+            start += len(piece)
+        return Statistics(**parts)
+
     def dot(self, natural: Statistics) -> float:
         """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
         s, eta = self.ravel(), natural.ravel()
