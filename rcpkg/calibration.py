@@ -278,7 +278,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier
         Model that the penalty draws to.
     target_weight : float
-        b ≥ 0; 0 is the sources' algorithm.
+        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with steps lr t^(−2/3).
     validation_fraction : float, optional
@@ -348,7 +348,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model._prepare(X)
         problem = self._problem(model, X, y, sample_weight, rng)
         chosen = self._run(problem, rng)
-        self.estimator_ = model._set(chosen.statistics, chosen.parameters)
+        self.estimator_ = model = problem.model._set(chosen.statistics, chosen.parameters)
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -448,6 +448,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             )
         problem.target, problem.target_size = size * model.mean_parameters(parameters), size
         problem.target_weight = self.target_weight
+        # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
+        problem.model = model.without_prior()
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""

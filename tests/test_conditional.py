@@ -266,6 +266,26 @@ def test_same_penalised_optimum_as_calibration(name, b):
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", [name for name in ML if "prior_strength" in ML[name].get_params()])
+def test_a_prior_shapes_the_target_and_nothing_else(name):
+    """With b > 0 the loop is that of maximum likelihood: its optimum is the one of L-BFGS with the same target."""
+    X, y = rows_for(name)
+    smoothed = clone(ML[name]).set_params(prior_strength=2.0)
+    settings = {"target": "generative", "target_weight": 0.2}
+    ours = ConditionalLikelihood(smoothed, **settings).fit(X, y)
+    options = {"step": "safe", "stopping": "none", "max_iter": 100}
+    calibrated = RiskCalibration(smoothed, **settings, **options).fit(X, y)
+    settings["target"] = clone(smoothed).fit(X, y)
+    by_model = RiskCalibration(ML[name], **settings, **options).fit(X, y)
+    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
+    assert np.allclose(by_model.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-12)
+    model = calibrated.estimator_
+    assert np.allclose(
+        model.natural_parameters(model.parameters(model.statistics_)).ravel(),
+        model.natural_parameters(model.parameters_).ravel(),
+    )
+
+
 def test_weights_are_repeated_rows():
     X, y = rows_for("QDA")
     weight = 1 + np.arange(len(y)) % 3
