@@ -236,7 +236,7 @@ def features(name, X):
 
 
 SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows in ((90, 3), (300, 2)) for seed in (0, 2, 3, 4)]
-SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1, 2, 3)]
+SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
 
 
 @pytest.mark.parametrize("name, rows, seed", SAME_OPTIMUM)
@@ -253,6 +253,17 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
     assert ours.converged_ and not ours.separable_
     assert log_loss(ours, X, y) == pytest.approx(reference, abs=1e-6)
     assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
+
+
+@pytest.mark.parametrize("name, seed", [("QDA", 1), ("QDA", 7), ("GaussianNB", 7)])
+def test_an_optimum_near_the_boundary_takes_longer(name, seed):
+    """Nearly separable rows: at the optimum covariances or class weights differ by orders of magnitude."""
+    X, y = gaussian_rows(n=90, d=3, seed=seed)
+    history = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y).history_
+    assert history.log_loss.is_monotonic_decreasing
+    assert history.log_loss.iloc[-1] == pytest.approx(
+        log_loss(ConditionalLikelihood(ML[name]).fit(X, y), X, y), abs=1e-3
+    )
 
 
 @pytest.mark.parametrize("b", [0.3, 3.0, 10.0])
