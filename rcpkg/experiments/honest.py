@@ -73,13 +73,13 @@ DEVELOPMENT = {
 }
 SET_ASIDE = {
     "abalone": "wanbia2014",
-    "page_blocks": "original",
-    "pendigits": "original",
+    "balance_scale": "original",
+    "car": "original",
+    "new_thyroid": "original",
     "segment": "original",
-    "spambase": "original",
+    "tic_tac_toe": "original",
     "vowel": "original",
     "waveform": "original",
-    "wine": "original",
 }
 
 
