@@ -32,6 +32,7 @@ LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
 SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
 PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of convergence
+RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
 
 
 def calibration_weights(P: Array, Y: Array) -> Array:
@@ -222,7 +223,7 @@ class _SafeSteps:
         curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
         scale = 1 / np.sqrt(curvature.diagonal())
         curvature *= scale[:, None] * scale
-        gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=1e-10)[0]
+        gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=RESOLVED)[0]
         pull = problem.target_weight * problem.target_size / _sample_size(current.statistics)
         return current.statistics.unravel(gamma @ ds + self.lr / (1 + self.lr * pull) * (g + gamma @ dg))
 
