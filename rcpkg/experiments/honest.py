@@ -9,7 +9,6 @@ training rows, and refitted on all of them.
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -118,7 +117,7 @@ class Tuned(ClassifierMixin, BaseEstimator):
         estimator: BaseEstimator,
         grid: Mapping[str, list],
         random_state: int,
-        trial: Mapping[str, Any] = MappingProxyType({}),
+        trial: Mapping[str, Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.grid = grid
@@ -133,7 +132,7 @@ class Tuned(ClassifierMixin, BaseEstimator):
         settings = list(ParameterGrid(self.grid))
         losses = []
         for setting in settings:
-            model = clone(self.estimator).set_params(**setting, **self.trial).fit(X[train], y[train])
+            model = clone(self.estimator).set_params(**setting, **(self.trial or {})).fit(X[train], y[train])
             losses.append(scores(model.predict_proba(X[held]), y[held])["log_loss"])
         self.setting_ = settings[int(np.argmin(losses))]
         self.estimator_ = clone(self.estimator).set_params(**self.setting_).fit(X, y)
