@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from rcpkg.experiments.honest import DEVELOPMENT, FAMILIES, SET_ASIDE, STUDY_NAME
+from rcpkg.experiments.honest import DEVELOPMENT, FAMILIES, LOGISTIC, SET_ASIDE, STUDY_NAME
 from rcpkg.experiments.protocols import STUDY
 from rcpkg.experiments.scorecard import results
 
@@ -66,7 +66,8 @@ def learners(family: str) -> list[str]:
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
     names = ["closed form", "RC as published", "RC safe, early stopping", "GD as printed", "GD corrected"]
-    found = [f"{name} ({family} MAP)" for name in names]
     if family != "LR":
-        found += [f"RC safe, generative target ({family} MAP)", f"RC safe, pooled target ({family} ML)"]
-    return [*found, f"conditional optimum ({family} ML)", f"logistic regression, tuned ({family})"]
+        names += ["RC safe, generative target", "RC safe, pooled target"]
+    starts = {name: "ML" if (name, family) == ("RC safe, pooled target", "QDA") else "MAP" for name in names}
+    found = [f"{name} ({family} {start})" for name, start in starts.items()]
+    return [*found, f"conditional optimum ({family} MAP)", f"{LOGISTIC} ({family})"]

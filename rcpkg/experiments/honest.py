@@ -42,6 +42,7 @@ BINS = 5
 CALIBRATION_BINS = 10
 EPS = np.finfo(float).eps  # probabilities are clipped here for the log-loss, as scikit-learn clips them
 FAMILIES = ("NB", "QDA", "LR")
+MAP = dict.fromkeys(FAMILIES, ("MAP",))
 # the tabular sets of rc2024 with at most 36 features and 10 classes; with the five others a run takes twice as long
 DEVELOPMENT = {
     name: "rc2024-nb"
@@ -216,11 +217,10 @@ def _penalised(target: str, weights: list[float]) -> Callable[[Any, int], Any]:
 
 
 class Learner(NamedTuple):
-    """Made of a model and a seed; the closed forms that it starts from, and the families that it is run with."""
+    """Made of a model and a seed; and for each family that it is run with, the closed forms that it starts from."""
 
     make: Callable[[Any, int], Any]
-    starts: tuple[str, ...] = ("ML", "MAP")
-    families: tuple[str, ...] = FAMILIES
+    starts: Mapping[str, tuple[str, ...]] = dict.fromkeys(FAMILIES, ("ML", "MAP"))
 
 
 OF_A_MODEL = {
@@ -244,14 +244,17 @@ OF_A_MODEL = {
             max_iter=EARLY_STOPPING_ITERATIONS,
             random_state=seed,
         ),
-        ("MAP",),  # by ML a held-out row is soon impossible under its class, and the validation loss infinite
+        MAP,  # by ML a held-out row is soon impossible under its class, and the validation loss infinite
     ),
     "GD as printed": Learner(_gradient_descent("printed")),
     "GD corrected": Learner(_gradient_descent("corrected")),
-    # the generative target must lie in the interior, where a MAP model is; the weights are tuned
-    "RC safe, generative target": Learner(_penalised("generative", [0.01, 0.1, 1.0]), ("MAP",), ("NB", "QDA")),
-    "RC safe, pooled target": Learner(_penalised("pooled", [0.3, 3.0, 30.0]), ("ML",), ("NB", "QDA")),
-    "conditional optimum": Learner(lambda model, seed: ConditionalLikelihood(model, max_iter=200, tol=1e-5), ("ML",)),
+    # the weights are tuned; a target lies in the interior, so that states unseen in some trial need the prior
+    "RC safe, generative target": Learner(
+        _penalised("generative", [0.01, 0.1, 1.0]), {"NB": ("MAP",), "QDA": ("MAP",)}
+    ),
+    "RC safe, pooled target": Learner(_penalised("pooled", [0.3, 3.0, 30.0]), {"NB": ("MAP",), "QDA": ("ML",)}),
+    # a prior only sets the start
+    "conditional optimum": Learner(lambda model, seed: ConditionalLikelihood(model, max_iter=200, tol=1e-5), MAP),
 }
 LOGISTIC = "logistic regression, tuned"
 C_GRID = [1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0]
@@ -336,7 +339,6 @@ def cells() -> Iterable[Cell]:
 def _combinations() -> Iterable[tuple[str, str, str]]:
     for family in FAMILIES:
         for method, learner in OF_A_MODEL.items():
-            if family in learner.families:
-                yield from ((family, start, method) for start in learner.starts)
+            yield from ((family, start, method) for start in learner.starts.get(family, ()))
         yield family, "", LOGISTIC
     yield from (("", "", method) for method in OF_Z_SCORES)
