@@ -43,7 +43,7 @@ CALIBRATION_BINS = 10
 EPS = np.finfo(float).eps  # probabilities are clipped here for the log-loss, as scikit-learn clips them
 FAMILIES = ("NB", "QDA", "LR")
 MAP = dict.fromkeys(FAMILIES, ("MAP",))
-# the tabular sets of rc2024 with at most 35 features, 10 classes and 20,000 rows; with the others a run takes much longer
+# the tabular sets of rc2024 with at most 35 features, 10 classes and 20,000 rows; the others take much longer
 DEVELOPMENT = {
     name: "rc2024-nb"
     for name in (
