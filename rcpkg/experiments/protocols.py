@@ -430,6 +430,8 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
     (STUDY, "knn-costs"): _elsewhere("costs"),
+    (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
+    (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
 }
 
 
