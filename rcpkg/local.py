@@ -32,7 +32,7 @@ GRID = (*range(1, 21), *range(30, 101, 10))
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
 
 _BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does not grow with their number
-_CACHE_BYTES = 2**21  # neighbours gathered at a time, to stay in the processor's cache
+_CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's cache
 _GRAM_FEATURES = 128  # from so many on, looking inner products up is cheaper than forming them
 _GRAM_ROUNDING = 1e-12  # largest error that is accepted for it, beside the eigenvalues of I + G, which are at least 1
 
@@ -107,7 +107,7 @@ class _SharedGram:
 
     def log_density(self, neighbors: Index, queries: Index) -> Array:
         """As `local_bda_log_density`, (m, K), for neighbours (m, K) of the queries (m,)."""
-        rows = np.pad(neighbors, ((0, 0), (0, 1)))  # the border, overwritten later
+        rows = np.hstack([neighbors, neighbors[:, :1]])  # room for the border
         cross = self.cross[queries[:, None], rows]
         bordered = self.gram.take(rows[:, :, None] * self.n + rows[:, None, :])
         bordered -= cross[:, :, None]

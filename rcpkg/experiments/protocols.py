@@ -432,6 +432,7 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     (STUDY, "knn-costs"): _elsewhere("costs"),
     (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
     (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
+    (STUDY, "local-2026"): _elsewhere("local_studies", "local-2026"),
 }
 
 
