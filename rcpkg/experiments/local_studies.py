@@ -8,6 +8,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
@@ -20,6 +21,7 @@ from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, d
 from rcpkg.experiments.local_tables import cells as table_cells
 from rcpkg.experiments.protocols import STUDY, Cell, Record
 from rcpkg.experiments.runner import cell_seed
+from rcpkg.experiments.scorecard import results
 from rcpkg.local import BregmanKNN, LocalBDA
 
 REFERENCES = ("training rows", "all rows", "none")
@@ -92,14 +94,17 @@ HALVES = 10
 
 
 def local_2026(cell: Cell, seed: int) -> list[Record]:
-    """Test errors over stratified halvings, features standardised on the training half, and their paired differences
-    from local BDA as in the source. What can be tuned is tuned on the training half."""
+    """Test errors over stratified halvings and their paired differences from local BDA as in the source.
+
+    Features are standardised on the training half, those constant there left out, and what can be tuned is tuned there.
+    """
     bunch = datasets.load(cell.row, "thesis2007")
     errors: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     division = StratifiedShuffleSplit(cell.arguments["repetitions"], test_size=0.5, random_state=seed % 2**32)
     for train, test in division.split(bunch.data, bunch.target):
         scaler = StandardScaler().fit(bunch.data[train])
-        A, T = scaler.transform(bunch.data[train]), scaler.transform(bunch.data[test])
+        varies = scaler.var_ > 0
+        A, T = (scaler.transform(bunch.data[rows])[:, varies] for rows in (train, test))
         for name, fitted in CONTENDERS.items():
             wrong = fitted(A, bunch.target[train]).predict(T) != bunch.target[test]
             errors[name].append(100 * float(np.mean(wrong)))
@@ -170,3 +175,65 @@ def _test_cells() -> list[Cell]:
         for reference in REFERENCES
         if reference == "training rows" or not (method in SLOW or row.endswith("(raw)"))
     ]
+
+
+# What the stored studies say ------------------------------------------------------------------------
+
+
+def curves() -> pd.DataFrame:
+    """The stored curves: dataset, method, k, error and excess over the least with their standard errors."""
+    study = results(STUDY, "local-curves")
+    study[["quantity", "k"]] = study["metric"].str.extract(r"(\w+)_percent\|k=(\d+)")
+    keys = ["dataset", "method", "k"]
+    wide = study.astype({"k": int}).pivot(index=keys, columns="quantity", values=["value", "value_se"])
+    wide.columns = [{"cv_error": "error"}.get(name, name) + "_se" * (kind == "value_se") for kind, name in wide.columns]
+    return wide.reset_index()
+
+
+def flatness() -> pd.DataFrame:
+    """How many sizes are within two paired standard errors of the least error, and whether the printed one is.
+
+    Columns: dataset, method, size (the best), printed_size, tried, near, excess of the printed size with excess_se
+    (missing where it was not tried), and printed_near.
+    """
+    sizes = printed_sizes()
+    rows = []
+    for (dataset, method), curve in curves().groupby(["dataset", "method"], sort=False):
+        curve = curve.set_index("k")
+        near = curve.excess <= 2 * curve.excess_se
+        printed = sizes[dataset, method]
+        at_printed = curve.reindex([printed]).iloc[0]
+        rows.append(
+            {
+                "dataset": dataset,
+                "method": method,
+                "size": int(curve.error.idxmin()),
+                "printed_size": printed,
+                "tried": len(curve),
+                "near": int(near.sum()),
+                "excess": at_printed.excess,
+                "excess_se": at_printed.excess_se,
+                "printed_near": bool(near.get(printed, False)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def shares() -> pd.DataFrame:
+    """Printed test errors beside those at the printed size: of all training rows, and of random shares of them.
+
+    Columns: dataset, reference (of the normalisation), method, printed, all_rows, and for each share its mean, sd and
+    z, the distance of the printed error from the mean in standard deviations of one further draw.
+    """
+    study = results(STUDY, "local-test-errors")
+    keys = ["dataset", "setting_value", "method"]
+    wide = study.pivot(index=keys, columns="metric", values=["value", "std", "n_runs"])
+    table = published.table("thesis2007", "6.2").set_index(["row", "method"])["value"]
+    found = wide.index.to_frame(index=False).rename(columns={"setting_value": "reference"})
+    found["printed"] = [table[row, method] for row, _, method in wide.index]
+    found["all_rows"] = wide["value", "share=1"].to_numpy()
+    for share in SHARES:
+        mean, sd, n = (wide[column, f"share={share}"].to_numpy() for column in ("value", "std", "n_runs"))
+        found[f"mean_{share}"], found[f"sd_{share}"] = mean, sd
+        found[f"z_{share}"] = (found["printed"] - mean) / (sd * np.sqrt(1 + 1 / n))
+    return found
