@@ -91,6 +91,6 @@ def test_sizes_are_explained_only_where_they_cannot_be_told_from_the_best():
 
 
 def test_test_errors_are_explained_only_where_nine_tenths_of_the_rows_give_them():
-    found = shares().query("reference == 'training rows'")
+    found = shares().query("reference == 'training rows' and abs(all_rows - printed) > 0.006")
     found = found[found["z_0.9"].abs() <= 2]
     assert explained("6.2") <= set(zip(found["dataset"], found["method"], strict=True))
