@@ -522,6 +522,9 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     (STUDY, "best-iterate"): _elsewhere("rc_studies", "best-iterate"),
     (STUDY, "knn-costs"): _elsewhere("costs"),
     (STUDY, "honest"): _elsewhere("honest"),
+    (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
+    (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
+    (STUDY, "local-2026"): _elsewhere("local_studies", "local-2026"),
 }
 
 
