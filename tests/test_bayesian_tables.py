@@ -20,6 +20,10 @@ def test_every_printed_number_has_a_cell(table):
         zip(printed.row, printed.method, printed.setting_value)
     )
     assert len({cell.key for cell in cells}) == len(cells)
+    stated = 10 if table == "5.11" else 100
+    repetitions = {c.method: c.arguments["repetitions"] for c in cells}
+    assert {repetitions[method] for method in ("NM", "LDA", "QDA")} == {stated}
+    assert max(repetitions.values()) == stated and min(repetitions.values()) >= 5
 
 
 def test_draw_rounds_up_within_classes():
