@@ -224,6 +224,36 @@ def test_edda_infeasible_models():
         EDDA(models=("EEE", "XXX")).fit(*IRIS)
 
 
+def test_edda_likelihood_without_bound():
+    """Classes of 2 rows and one of 5 in five dimensions: where C shrinks by epsilon in the three directions that the
+    small classes do not see, -2 log-likelihood of VEE falls by (27 - 25) log epsilon, so there is no maximum."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [5, 2, 2])
+    n, _, W = class_statistics(rng.standard_normal((9, 5)), y, 3)
+    unseen = np.linalg.svd(W[1] + W[2])[0][:, 2:]
+    criterion = []
+    for epsilon in (1e-6, 1e-8):
+        C = np.eye(5) - (1 - epsilon) * unseen @ unseen.T
+        volumes = np.trace(np.linalg.solve(C, W), axis1=1, axis2=2) / (5 * n)
+        criterion.append((5 * n * np.log(volumes)).sum() + n.sum() * np.linalg.slogdet(C)[1])
+    assert_allclose(np.diff(criterion) / np.log(1e-2), 27 - 25, rtol=1e-4)
+    for model in ("VEE", "VEV"):
+        batch = np.stack([W, 2 * W]), np.stack([n, n])
+        _, feasible = edda_covariances(batch[1], batch[0], model, max_iter=5_000)
+        assert not feasible.any()
+
+
+def test_a_problem_is_solved_alike_in_every_batch():
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], [12, 9, 15])
+    parts = [class_statistics(rng.standard_normal((36, 3)) * [1, 2, 5], y, 3) for _ in range(4)]
+    counts, scatters = np.stack([part.counts for part in parts]), np.stack([part.scatters for part in parts])
+    for model in EDDA_MODELS:
+        together = edda_covariances(counts, scatters, model)[0]
+        alone = [edda_covariances(part.counts, part.scatters, model)[0] for part in parts]
+        assert_allclose(together, alone, rtol=1e-10)
+
+
 @pytest.mark.parametrize("d", [2, 5, 6])
 def test_disjoint_pairs(d):
     rounds = _disjoint_pairs(d)
