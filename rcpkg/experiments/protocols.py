@@ -430,6 +430,7 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
     (STUDY, "knn-costs"): _elsewhere("costs"),
+    (STUDY, "figures-4.1-4.2"): _elsewhere("measures"),
     (STUDY, "bda7-2026"): _elsewhere("rivals"),
 }
 
