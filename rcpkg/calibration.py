@@ -30,6 +30,9 @@ TARGETS = ("pooled", "generative", "grand")
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
+SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
+PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of convergence
+RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
 
 
 def calibration_weights(P: Array, Y: Array) -> Array:
@@ -82,6 +85,7 @@ class _Iterate:
     gradient: Statistics
     losses: Losses
     objective: float
+    natural: Statistics | None = None
     validation_loss: float | None = None
 
 
@@ -135,13 +139,17 @@ class _Problem:
             iterate.validation_loss = losses(log_P, y, weight).log_loss
         return iterate
 
+    def natural(self, iterate: _Iterate) -> Statistics:
+        """η of an iterate, computed once."""
+        if iterate.natural is None:
+            iterate.natural = self.model.natural_parameters(iterate.parameters)
+        return iterate.natural
+
     def distance(self, a: _Iterate, b: _Iterate) -> float:
         """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no η."""
         if not hasattr(self.model, "natural_parameters"):
             return 0.0
-        (mu_a, eta_a), (mu_b, eta_b) = (
-            (self.model.mean_parameters(i.parameters), self.model.natural_parameters(i.parameters)) for i in (a, b)
-        )
+        (mu_a, eta_a), (mu_b, eta_b) = ((self.model.mean_parameters(i.parameters), self.natural(i)) for i in (a, b))
         divergence = mu_a.dot(eta_a) - mu_a.dot(eta_b) - mu_b.dot(eta_a) + mu_b.dot(eta_b)
         return _sample_size(a.statistics) * max(divergence, 0.0)
 
@@ -155,10 +163,80 @@ class _Problem:
             return moved
         return moved / (1 + lr * share * self.target_weight * self.target_size / _sample_size(statistics))
 
-    def safe_step(self, iterate: _Iterate, lr: float) -> Statistics:
-        """The same step, bent so that it stays valid whatever its length."""
-        moved = self.step(iterate.statistics, iterate.gradient, lr)
-        return self.model.safe_update(iterate.statistics, moved - iterate.statistics)
+    def ascent(self, iterate: _Iterate) -> Statistics:
+        """The direction s(X, W) + b (s̄ − (m̄/m) s) of a step, which has the length lr / (1 + lr b m̄/m)."""
+        pull = self.target_weight * self.target_size / _sample_size(iterate.statistics)
+        return iterate.gradient - pull * iterate.statistics
+
+
+class _SafeSteps:
+    """The safe steps of one run: plain ones, halved until they climb enough, and accelerated ones between.
+
+    An accelerated step takes the curvature of the objective F from the last updates, of which it keeps the changes
+    of statistics, of natural parameters and of the gradient g, (Δs_i, Δη_i, Δg_i). It moves by
+    Σ_i γ_i Δs_i + lr r, where what remains of the gradient, r = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
+    (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a quadratic model of F.
+    Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
+    """
+
+    def __init__(self, problem: _Problem, lr: float) -> None:
+        self.problem, self.lr, self.trial = problem, lr, lr
+        self.accelerates = hasattr(problem.model, "natural_parameters")
+        self.secants: list[tuple[Array, Array, Array]] = []
+
+    def update(self, t: int, current: _Iterate) -> _Iterate | None:
+        """Iterate t, or None where no step is left that climbs."""
+        following = None
+        if self.secants and t % PLAIN_EVERY:
+            following = self._accepted(current, self._accelerated(current))
+        if following is None:
+            following = self._plain(current)
+        if following is not None and self.accelerates:
+            self._remember(current, following)
+        return following
+
+    def _plain(self, current: _Iterate) -> _Iterate | None:
+        """The longest of the steps lr, lr/2, lr/4, … that climbs enough; doubled next time if it is the first."""
+        lr = self.trial
+        while lr > self.trial * SHORTEST_STEP:
+            moved = self.problem.step(current.statistics, current.gradient, lr)
+            following = self._accepted(current, moved - current.statistics)
+            if following is not None:
+                self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
+                return following
+            lr /= 2
+        return None
+
+    def _accepted(self, current: _Iterate, change: Statistics) -> _Iterate | None:
+        """The iterate that a bent change of the statistics leads to, if the objective gains enough for the way."""
+        try:
+            following = self.problem.evaluate(self.problem.model.safe_update(current.statistics, change))
+            gain = following.objective - current.objective
+            return following if gain >= SUFFICIENT_GAIN * self.problem.distance(current, following) else None
+        except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
+            return None
+
+    def _accelerated(self, current: _Iterate) -> Statistics:
+        """Σ_i γ_i Δs_i + lr r."""
+        problem, (ds, deta, dg) = self.problem, map(np.array, zip(*self.secants))
+        g = problem.ascent(current).ravel()
+        curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
+        scale = 1 / np.sqrt(curvature.diagonal())
+        curvature *= scale[:, None] * scale
+        gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=RESOLVED)[0]
+        pull = problem.target_weight * problem.target_size / _sample_size(current.statistics)
+        return current.statistics.unravel(gamma @ ds + self.lr / (1 + self.lr * pull) * (g + gamma @ dg))
+
+    def _remember(self, old: _Iterate, new: _Iterate) -> None:
+        """Keep what the update tells of the curvature, unless it is that of no maximum."""
+        problem = self.problem
+        ds = (new.statistics - old.statistics).ravel()
+        dg = (problem.ascent(new) - problem.ascent(old)).ravel()
+        before, after = problem.natural(old).ravel(), problem.natural(new).ravel()
+        finite = np.isfinite(before) & np.isfinite(after)  # an empty cell stays empty: it does not count
+        deta = np.subtract(after, before, out=np.zeros_like(before), where=finite)
+        if -(deta @ dg) > np.finfo(float).tiny:
+            self.secants = [*self.secants, (ds, deta, dg)][-SECANTS:]
 
 
 def _sample_size(statistics: Statistics) -> float:
@@ -193,15 +271,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
         the estimator a ``prior_strength``.
     step : {"fixed", "safe"}
-        "safe": a step that stays valid, halved until the (penalised) conditional log-likelihood rises enough, and
-        doubled after success.
+        "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
+        two of three are accelerated by the curvature that the last updates show.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier
         Model that the penalty draws to.
     target_weight : float
-        b ≥ 0; 0 is the sources' algorithm.
+        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with steps lr t^(−2/3).
     validation_fraction : float, optional
@@ -271,7 +349,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model._prepare(X)
         problem = self._problem(model, X, y, sample_weight, rng)
         chosen = self._run(problem, rng)
-        self.estimator_ = model._set(chosen.statistics, chosen.parameters)
+        self.estimator_ = model = problem.model._set(chosen.statistics, chosen.parameters)
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -371,6 +449,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             )
         problem.target, problem.target_size = size * model.mean_parameters(parameters), size
         problem.target_weight = self.target_weight
+        # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
+        problem.model = model.without_prior()
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""
@@ -398,10 +478,11 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     ) -> Iterator[tuple[int, tuple[_Iterate, float]]]:
         """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
         lr = self.learning_rate
+        safe = _SafeSteps(problem, lr)
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
                 if self.step == "safe":
-                    following, lr = self._safe_update(problem, current, min(2 * lr, LONGEST_STEP) if t > 1 else lr)
+                    following, lr = safe.update(t, current), safe.lr
                 elif self.batch_size is None:
                     following = self._fixed_update(problem, current, lr)
                 else:
@@ -430,20 +511,6 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                 raise
         new = model.frozen(old, new)
         return new, model.parameters(new)
-
-    def _safe_update(self, problem: _Problem, current: _Iterate, lr: float) -> tuple[_Iterate | None, float]:
-        """The longest of the steps lr, lr/2, lr/4, … that raises the objective enough for the way it goes."""
-        shortest = lr * SHORTEST_STEP
-        while lr > shortest:
-            try:
-                following = problem.evaluate(problem.safe_step(current, lr))
-                gain = following.objective - current.objective
-                if gain >= SUFFICIENT_GAIN * problem.distance(current, following):
-                    return following, lr
-            except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
-                pass
-            lr /= 2
-        return None, lr
 
     def _batch_updates(self, problem: _Problem, current: _Iterate, lr: float, rng: np.random.RandomState) -> _Iterate:
         """One pass of steps lr s(X_B, W_B) over shuffled batches B: each is |B|/n times an unbiased full step."""

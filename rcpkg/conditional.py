@@ -290,17 +290,6 @@ def _exp_diagonal(z: Array) -> Array:
     return L
 
 
-def _unravel(vector: Array, like: Statistics) -> Statistics:
-    """The inverse of ``Statistics.ravel``."""
-    parts, start = {}, 0
-    for name, part in vars(like).items():
-        size = part.ravel().size
-        piece = vector[start : start + size]
-        parts[name] = _unravel(piece, part) if isinstance(part, Statistics) else piece.reshape(part.shape)
-        start += size
-    return Statistics(**parts)
-
-
 class ConditionalLikelihood(RiskCalibration):
     r"""Maximum conditional likelihood of an exponential-family model by L-BFGS on its natural parameters.
 
@@ -369,7 +358,7 @@ class ConditionalLikelihood(RiskCalibration):
         records: list[dict[str, float]] = []
 
         def evaluate(z: Array) -> tuple[float, Array, Losses, bool]:
-            at = _unravel(z, first)
+            at = first.unravel(z)
             value, gradient, losses, separated = conditional_objective(problem, coordinates.natural(at))
             return -value / scale, -coordinates.gradient(at, gradient).ravel() / scale, losses, separated
 
@@ -398,7 +387,7 @@ class ConditionalLikelihood(RiskCalibration):
         self.n_iter_ = self.best_iter_ = len(records) - 1
         self.converged_ = records[-1]["step"] <= self.tol and not self.separable_
         self._report()
-        natural = coordinates.natural(_unravel(z, first))
+        natural = coordinates.natural(first.unravel(z))
         parameters = model.from_natural(natural)
         value, gradient, losses, _ = conditional_objective(problem, natural)
         return _Iterate(size * model.mean_parameters(parameters), parameters, gradient, losses, value)

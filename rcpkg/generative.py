@@ -9,6 +9,7 @@ exponential families also give natural parameters η, mean parameters μ = E[s(x
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -75,6 +76,15 @@ class Statistics:
     def ravel(self) -> Array:
         """All entries as one vector."""
         return np.concatenate([part.ravel() for part in self])
+
+    def unravel(self, vector: Array) -> Statistics:
+        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
+        parts, start = {}, 0
+        for name, part in self.__dict__.items():
+            piece = vector[start : start + part.ravel().size]
+            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
+            start += len(piece)
+        return Statistics(**parts)
 
     def dot(self, natural: Statistics) -> float:
         """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
@@ -276,6 +286,12 @@ class ConjugateClassifier(ClosedFormClassifier):
     def class_log_partition(self, natural: Statistics) -> Array:
         """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
         raise NotImplementedError
+
+    def without_prior(self) -> Self:
+        """This model with the parameters of maximum likelihood."""
+        model = copy(self)
+        model.prior_strength = model.class_prior_strength = 0.0
+        return model
 
     def _prepare(self, X: Array) -> None:
         check_number("prior_strength", self.prior_strength, 0)
@@ -1377,6 +1393,12 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
         return self._blockwise("safe_update", old, change)
+
+    def without_prior(self) -> Self:
+        """Of the classes and of each block."""
+        model = super().without_prior()
+        model.models_ = [part.without_prior() for part in self.models_]
+        return model
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""

@@ -27,7 +27,6 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration import _Problem, calibration_weights
 from rcpkg.conditional import (
     _Coordinates,
-    _unravel,
     conditional_objective,
     floor_eigenvalues,
     project_simplex,
@@ -101,7 +100,7 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
         at = coordinates.of(coordinates.natural(at))
 
     def value(z):
-        return conditional_objective(problem, coordinates.natural(_unravel(z, first)))[0]
+        return conditional_objective(problem, coordinates.natural(first.unravel(z)))[0]
 
     z = at.ravel()
     exact = coordinates.gradient(at, conditional_objective(problem, coordinates.natural(at))[1]).ravel()
@@ -236,13 +235,16 @@ def features(name, X):
     return np.hstack([np.eye(int(column.max()) + 1)[column.astype(int)][:, 1:] for column in X.T])
 
 
-@pytest.mark.parametrize("seed", [0])
-@pytest.mark.parametrize("name", [*GAUSSIAN, *COUNTS])
-def test_same_optimum_as_calibration_and_logistic_regression(name, seed):
+SAME_OPTIMUM = [(name, rows, seed) for name in GAUSSIAN for rows in ((90, 3), (300, 2)) for seed in (0, 2, 3, 4)]
+SAME_OPTIMUM += [(name, None, seed) for name in COUNTS for seed in (0, 1)]
+
+
+@pytest.mark.parametrize("name, rows, seed", SAME_OPTIMUM)
+def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
     """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
-    X, y = gaussian_rows(n=300, d=2, seed=seed) if name in GAUSSIAN else rows_for(name, seed)
+    X, y = gaussian_rows(*rows, seed=seed) if rows else rows_for(name, seed)
     ours = ConditionalLikelihood(ML[name]).fit(X, y)
-    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y)
+    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=200).fit(X, y)
     Z = features(name, X)
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
         (Z - Z.mean(axis=0)) / Z.std(axis=0), y
@@ -253,15 +255,46 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, seed):
     assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
 
 
-@pytest.mark.parametrize("b", [3.0])
+@pytest.mark.parametrize("name, seed", [("QDA", 1), ("QDA", 7), ("GaussianNB", 7)])
+def test_an_optimum_near_the_boundary_takes_longer(name, seed):
+    """Nearly separable rows: at the optimum covariances or class weights differ by orders of magnitude."""
+    X, y = gaussian_rows(n=90, d=3, seed=seed)
+    history = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y).history_
+    assert history.log_loss.is_monotonic_decreasing
+    assert history.log_loss.iloc[-1] == pytest.approx(
+        log_loss(ConditionalLikelihood(ML[name]).fit(X, y), X, y), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("b", [0.3, 3.0, 10.0])
 @pytest.mark.parametrize("name", ML)
 def test_same_penalised_optimum_as_calibration(name, b):
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
     X, y = rows_for(name)
     ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
-    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=200).fit(X, y)
+    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=100).fit(X, y)
     assert ours.converged_
-    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-4)
+    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in ML if "prior_strength" in ML[name].get_params()])
+def test_a_prior_shapes_the_target_and_nothing_else(name):
+    """With b > 0 the loop is that of maximum likelihood: its optimum is the one of L-BFGS with the same target."""
+    X, y = rows_for(name)
+    smoothed = clone(ML[name]).set_params(prior_strength=2.0)
+    settings = {"target": "generative", "target_weight": 0.2}
+    ours = ConditionalLikelihood(smoothed, **settings).fit(X, y)
+    options = {"step": "safe", "stopping": "none", "max_iter": 100}
+    calibrated = RiskCalibration(smoothed, **settings, **options).fit(X, y)
+    settings["target"] = clone(smoothed).fit(X, y)
+    by_model = RiskCalibration(ML[name], **settings, **options).fit(X, y)
+    assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
+    assert np.allclose(by_model.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-12)
+    model = calibrated.estimator_
+    assert np.allclose(
+        model.natural_parameters(model.parameters(model.statistics_)).ravel(),
+        model.natural_parameters(model.parameters_).ravel(),
+    )
 
 
 def test_weights_are_repeated_rows():
