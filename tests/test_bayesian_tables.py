@@ -10,7 +10,6 @@ import pytest
 from rcpkg import published
 from rcpkg.experiments import bayesian_tables as tables
 from rcpkg.experiments import regions
-from rcpkg.experiments.runner import results_folder
 
 needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
@@ -76,6 +75,6 @@ def test_the_decision_regions_of_figures_5_1_and_5_2_come_from_the_code(tmp_path
     regions.write(tmp_path)
     (written,) = tmp_path.iterdir()
     table = pd.read_csv(written)
-    pd.testing.assert_frame_equal(table, pd.read_csv(results_folder() / written.name))
+    pd.testing.assert_frame_equal(table, regions.stored())
     assert (table.n_rocks.sum(), table.n_mines.sum()) == (97, 111)
     assert all(set(table[method]) == {0, 1} for method in regions.METHODS)

@@ -11,9 +11,11 @@ import pandas as pd
 
 from rcpkg import datasets
 from rcpkg.experiments.bayesian_tables import classifier
+from rcpkg.experiments.runner import results_folder
 
 METHODS = ("BDA7", "QB", "RDA", "EDDA", "NM", "LDA", "QDA")
 FEATURES = (11, 21)  # counted from 1
+FILE = "thesis2007_figure_5_1.csv"
 
 
 def sonar_regions(n_cells: int = 50) -> pd.DataFrame:
@@ -37,8 +39,12 @@ def sonar_regions(n_cells: int = 50) -> pd.DataFrame:
 
 def write(directory: str | Path) -> None:
     """Write the table as a CSV file."""
-    path = Path(directory) / "thesis2007_figure_5_1.csv"
-    sonar_regions().to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+    sonar_regions().to_csv(Path(directory) / FILE, index=False, float_format="%.6g", lineterminator="\n")
+
+
+def stored() -> pd.DataFrame:
+    """The table as it is kept with the results."""
+    return pd.read_csv(results_folder() / FILE)
 
 
 if __name__ == "__main__":
