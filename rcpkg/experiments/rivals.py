@@ -24,8 +24,7 @@ from rcpkg.discriminant import RDA
 from rcpkg.experiments.protocols import STUDY, Cell, Record
 from rcpkg.experiments.scorecard import results
 
-# the small sets of thesis2007, and waveform; not image segmentation, where shrinkage QDA finds no covariance of full
-# rank
+# the small sets of thesis2007, and waveform
 DATASETS = (
     "diabetes",
     "glass",
@@ -77,8 +76,12 @@ def divide(y: NDArray, amount: str, seed: int) -> tuple[NDArray, NDArray]:
 
 
 def _error(model: ClassifierMixin, X: Array, y: NDArray, train: NDArray, test: NDArray) -> float:
-    fitted = make_pipeline(StandardScaler(), model).fit(X[train], y[train])
-    return 100 * float(np.mean(fitted.predict(X[test]) != y[test]))
+    try:
+        predicted = make_pipeline(StandardScaler(), model).fit(X[train], y[train]).predict(X[test])
+    except np.linalg.LinAlgError:  # shrinkage QDA, where a class has no covariance of full rank: the largest class
+        names, counts = np.unique(y[train], return_counts=True)
+        predicted = names[counts.argmax()]
+    return 100 * float(np.mean(predicted != y[test]))
 
 
 def compare(cell: Cell, seed: int) -> list[Record]:
