@@ -525,6 +525,8 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
     (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
     (STUDY, "local-2026"): _elsewhere("local_studies", "local-2026"),
+    (STUDY, "figures-4.1-4.2"): _elsewhere("measures"),
+    (STUDY, "bda7-2026"): _elsewhere("rivals"),
 }
 
 

@@ -26,7 +26,7 @@ ROUNDING = 1e-9  # of binary floating point, relative to numbers below 1e5
 
 @lru_cache
 def _rules(name: str) -> pd.DataFrame:
-    return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False)
+    return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False).fillna("")
 
 
 @lru_cache
@@ -138,9 +138,11 @@ def _lines(source: str, table: str) -> Path:
 
 
 def _explanation(row: dict) -> tuple[str, str]:
-    """Why a number differs, and the label of the section that shows it; empty if nothing is known."""
+    """Why a number differs, and the label of the section that shows it; empty if nothing is known. A rule with
+    ``setting_value`` holds for those settings only, separated by "|"."""
     for rule in _explanations():
-        if all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric")):
+        fits = all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric"))
+        if fits and (not rule["setting_value"] or row["setting_value"] in rule["setting_value"].split("|")):
             return rule["explanation"], rule["section"]
     return "", ""
 
