@@ -38,6 +38,14 @@ def test_table_numbers_are_strings():
         published.table("rc2023", "1")
 
 
+def test_one_metric_of_a_table_as_printed():
+    errors = published.wide("rc2024", "II", "empirical_error_fraction")
+    assert errors.columns.tolist() == ["ML", "RC", "GD"] and errors.index.tolist() == [str(i) for i in range(1, 31)]
+    assert errors.loc["26"].tolist() == [0.150, 0.000, 0.034]
+    with pytest.raises(ValueError, match="metric of rc2024:II must be one of empirical_error_fraction"):
+        published.wide("rc2024", "II", "error")
+
+
 # Summaries against the cells they summarise ---------------------------------------------------------
 
 

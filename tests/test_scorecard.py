@@ -36,3 +36,27 @@ def test_a_row_is_exact_if_all_its_numbers_are():
     found = experiments.exact_rows(("error", "iterations"), pd.DataFrame(rows, columns=columns))
     assert found.loc["s", "1", "RC"].to_dict() == {"compared": 2, "exact": 1}
     assert found.loc["s", "1", "ML"].to_dict() == {"compared": 1, "exact": 1}
+
+
+def test_summaries_say_over_how_many_sets_they_go_and_how_many_are_missing(card):
+    """The 126 means, ranks and counts of the RC papers; three of them counted again by hand."""
+    why = card.set_index(published.KEY).why
+    assert why.str.fullmatch(r"a (mean|mean rank|count) over \d+ data sets, \d+ of which .*").sum() == 126
+
+    def reason(**where):
+        found = card[(card[list(where)] == pd.Series(where)).all(axis=1)]
+        return found.why.item()
+
+    def missing(source, table, methods, metric):
+        cells = card[(card.source == source) & (card.table == table) & (card.metric == metric)]
+        cells = cells[cells.method.isin(methods) & (cells.value_printed != "-")]
+        return f"{cells.row.nunique()} data sets, {cells[cells.n_runs.isna()].row.nunique()} of which"
+
+    errors = missing("rc2024", "III", ["MAP"], "empirical_error_fraction")
+    assert errors in reason(source="rc2024", table="III", method="MAP", metric="mean_empirical_error_fraction")
+    reach = missing("rc2024", "III", ["RC"], "reach")
+    assert reach in reason(source="rc2024", table="III", method="RC", metric="mean_reach")
+    pair = missing("rc2025", "3", ["RC", "ML"], "test_error_percent")
+    assert pair in reason(source="rc2025", table="4", row="Test", method="RC vs ML", metric="count_equal")
+    ranks = missing("rc2025", "3", ["RC", "ML", "GD"], "train_error_percent")
+    assert ranks in reason(source="rc2025", table="3", method="GD", metric="train_avg_rank")
