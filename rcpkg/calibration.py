@@ -319,6 +319,12 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     history_ : DataFrame
         iteration, soft_error, error, log_loss and step, and validation_log_loss if rows are held out; row 0 is the
         start.
+
+    Notes
+    -----
+    The defaults are the source's. For data of one's own: ``step="safe"``, ``stopping="none"``, the pooled target and a
+    ``target_weight`` chosen by log-loss from 0.3, 3 and 30, which gave better probabilities on nearly every data set of
+    the book's honest comparison.
     """
 
     _rule: Rule = staticmethod(calibration_weights)
