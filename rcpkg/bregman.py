@@ -169,9 +169,7 @@ class BregmanDivergence:
         if event_ndim == 1 and x.ndim == 0:
             x = x[None]
         if x.ndim < event_ndim:
-            raise ValueError(
-                f"{self.name}: {argument} must have at least {event_ndim} axes; got shape {x.shape}"
-            )
+            raise ValueError(f"{self.name}: {argument} must have at least {event_ndim} axes; got shape {x.shape}")
         self.domain.check(x, f"{self.name}: {argument}", interior)
         return x
 
@@ -213,9 +211,7 @@ class BregmanDivergence:
 
     def _conjugate(self, needed_by: str) -> Generator:
         if self.conjugate is None:
-            raise ValueError(
-                f"{self.name}: {needed_by} needs the conjugate; construct the divergence with conjugate="
-            )
+            raise ValueError(f"{self.name}: {needed_by} needs the conjugate; construct the divergence with conjugate=")
         return self.conjugate
 
     def centroid(self, X: ArrayLike, weights: ArrayLike | None = None, side: str = "left") -> Array:
@@ -258,9 +254,7 @@ class BregmanDivergence:
         y = self._point(y, "y", interior=True)
         return self._inner(self.grad(y) - self.grad(z), self._point(x, "x") - y)
 
-    def project(
-        self, y: ArrayLike, A: ArrayLike, b: ArrayLike, *, tol: float = 1e-10, max_iter: int = 100
-    ) -> Array:
+    def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike, *, tol: float = 1e-10, max_iter: int = 100) -> Array:
         r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`.
 
         Newton's method on the convex dual
@@ -325,12 +319,7 @@ def _probabilities(weights: ArrayLike | None, n: int) -> Array:
     if weights is None:
         return np.full(n, 1.0 / n)
     weights = np.asarray(weights, dtype=float)
-    if (
-        weights.shape != (n,)
-        or not np.all(np.isfinite(weights))
-        or np.any(weights < 0)
-        or not weights.sum() > 0
-    ):
+    if weights.shape != (n,) or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights.sum() > 0:
         raise ValueError(f"weights must be {n} non-negative numbers, one a point, with a positive sum")
     return weights / weights.sum()
 
@@ -385,9 +374,7 @@ def _spectral_derivative(x: Array, v: Array, function: Callable, derivative: Cal
     rise = function(values)[:, None] - function(values)[None, :]
     run = values[:, None] - values[None, :]
     close = np.abs(run) < 1e-6 * (np.abs(values).max() + 1e-300)
-    quotient = np.where(
-        close, derivative((values[:, None] + values[None, :]) / 2), rise / np.where(close, 1.0, run)
-    )
+    quotient = np.where(close, derivative((values[:, None] + values[None, :]) / 2), rise / np.where(close, 1.0, run))
     return vectors @ (quotient * (vectors.T @ v @ vectors)) @ vectors.T
 
 
@@ -459,9 +446,7 @@ class _Mahalanobis(BregmanDivergence):
         super().__init__(
             name,
             Generator(norm, lambda x: 2 * apply(x), lambda x, v: 2 * apply(v)),
-            Generator(
-                lambda u: np.sum(u * solve(u), axis=-1) / 4, lambda u: solve(u) / 2, lambda u, v: solve(v) / 2
-            ),
+            Generator(lambda u: np.sum(u * solve(u), axis=-1) / 4, lambda u: solve(u) / 2, lambda u, v: solve(v) / 2),
             closed_form=lambda x, y: norm(x - y),
             open_second=False,
         )
@@ -483,9 +468,7 @@ def _von_neumann_form(x: Array, y: Array) -> Array:
     values_x, vectors_x = np.linalg.eigh(x)
     values_y, vectors_y = np.linalg.eigh(y)
     overlap = (vectors_x.mT @ vectors_y) ** 2
-    return np.sum(
-        overlap * _i_term(np.maximum(values_x, 0.0)[..., :, None], values_y[..., None, :]), axis=(-2, -1)
-    )
+    return np.sum(overlap * _i_term(np.maximum(values_x, 0.0)[..., :, None], values_y[..., None, :]), axis=(-2, -1))
 
 
 def _log_det(x: Array) -> Array:
@@ -558,9 +541,7 @@ divergences: dict[str, BregmanDivergence] = {
         ),
         BregmanDivergence(
             "kl",
-            Generator(
-                lambda x: np.sum(xlogy(x, x), axis=-1), lambda x: 1 + np.log(x), lambda x, v: v / x, Simplex()
-            ),
+            Generator(lambda x: np.sum(xlogy(x, x), axis=-1), lambda x: 1 + np.log(x), lambda x, v: v / x, Simplex()),
             Generator(partial(logsumexp, axis=-1), partial(softmax, axis=-1), _softmax_hessian, _REAL),
             closed_form=lambda x, y: np.sum(_i_term(x, y), axis=-1),
             open_second=False,
@@ -676,9 +657,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _divergence(self) -> BregmanDivergence:
         return _named(self.divergence) if isinstance(self.divergence, str) else self.divergence
 
-    def fit(
-        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
-    ) -> "BregmanClustering":
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> "BregmanClustering":
         """Cluster the rows of X, shape (n, d); a row counts ``sample_weight`` times."""
         X = validate_data(self, X, dtype=np.float64)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

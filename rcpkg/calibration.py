@@ -165,8 +165,16 @@ class _Problem:
 
     def ascent(self, iterate: _Iterate) -> Statistics:
         """The direction s(X, W) + b (s̄ − (m̄/m) s) of a step, which has the length lr / (1 + lr b m̄/m)."""
-        pull = self.target_weight * self.target_size / _sample_size(iterate.statistics)
-        return iterate.gradient - pull * iterate.statistics
+        return iterate.gradient - self.pull(iterate.statistics) * iterate.statistics
+
+    def pull(self, statistics: Statistics) -> float:
+        """b m̄/m."""
+        return self.target_weight * self.target_size / _sample_size(statistics)
+
+    def label_statistics(self) -> Statistics:
+        """s(X, Y), rows counting by their weights."""
+        labels = self.Y if self.sample_weight is None else self.Y * self.sample_weight[:, None]
+        return self.model.statistics(self.X, labels)
 
 
 class _SafeSteps:
@@ -174,13 +182,15 @@ class _SafeSteps:
 
     An accelerated step takes the curvature of the objective F from the last updates, of which it keeps the changes
     of statistics, of natural parameters and of the gradient g, (Δs_i, Δη_i, Δg_i). It moves by
-    Σ_i γ_i Δs_i + lr r, where what remains of the gradient, r = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
+    Σ_i γ_i Δs_i + lr g̃, where what remains of the gradient, g̃ = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
     (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a quadratic model of F.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
     """
 
     def __init__(self, problem: _Problem, lr: float) -> None:
         self.problem, self.lr, self.trial = problem, lr, lr
+        calibrates = problem.rule is calibration_weights
+        self.labels = problem.label_statistics() if calibrates else None
         self.accelerates = hasattr(problem.model, "natural_parameters")
         self.secants: list[tuple[Array, Array, Array]] = []
 
@@ -200,7 +210,7 @@ class _SafeSteps:
         lr = self.trial
         while lr > self.trial * SHORTEST_STEP:
             moved = self.problem.step(current.statistics, current.gradient, lr)
-            following = self._accepted(current, moved - current.statistics)
+            following = self._accepted(current, self._conditioned(current, moved - current.statistics))
             if following is not None:
                 self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
                 return following
@@ -217,15 +227,26 @@ class _SafeSteps:
             return None
 
     def _accelerated(self, current: _Iterate) -> Statistics:
-        """Σ_i γ_i Δs_i + lr r."""
+        """Σ_i γ_i Δs_i + lr g̃."""
         problem, (ds, deta, dg) = self.problem, map(np.array, zip(*self.secants))
         g = problem.ascent(current).ravel()
         curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
         scale = 1 / np.sqrt(curvature.diagonal())
         curvature *= scale[:, None] * scale
         gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=RESOLVED)[0]
-        pull = problem.target_weight * problem.target_size / _sample_size(current.statistics)
-        return current.statistics.unravel(gamma @ ds + self.lr / (1 + self.lr * pull) * (g + gamma @ dg))
+        remaining = self._conditioned(current, current.statistics.unravel(g + gamma @ dg))
+        length = self.lr / (1 + self.lr * problem.pull(current.statistics))
+        return current.statistics.unravel(gamma @ ds) + length * remaining
+
+    def _conditioned(self, current: _Iterate, change: Statistics) -> Statistics:
+        """A change of the statistics as the model conditions it by s(X, P) = s(X, Y) − s(X, Y − P)."""
+        if self.labels is None:
+            return change
+        problem = self.problem
+        calibration = (
+            current.gradient - problem.target_weight * problem.target if problem.target_weight else current.gradient
+        )
+        return problem.model.conditioned(current.statistics, self.labels - calibration, change)
 
     def _remember(self, old: _Iterate, new: _Iterate) -> None:
         """Keep what the update tells of the curvature, unless it is that of no maximum."""
@@ -298,6 +319,12 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     history_ : DataFrame
         iteration, soft_error, error, log_loss and step, and validation_log_loss if rows are held out; row 0 is the
         start.
+
+    Notes
+    -----
+    The defaults are the source's. For data of one's own: ``step="safe"``, ``stopping="none"``, the pooled target and a
+    ``target_weight`` chosen by log-loss from 0.3, 3 and 30, which gave better probabilities on nearly every data set of
+    the book's honest comparison.
     """
 
     _rule: Rule = staticmethod(calibration_weights)
@@ -452,15 +479,17 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
         problem.model = model.without_prior()
 
+    def _start(self, problem: _Problem) -> Statistics:
+        """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty."""
+        start = problem.label_statistics()
+        if not self.target_weight:
+            return start
+        self._set_target(problem, start)
+        return problem.step(start, self.target_weight * problem.target, 1.0)
+
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""
-        labels = problem.Y if problem.sample_weight is None else problem.Y * problem.sample_weight[:, None]
-        start = problem.model.statistics(problem.X, labels)
-        if self.target_weight:
-            self._set_target(problem, start)
-            # the closed form with the target as pseudo-data: no state that the target allows starts at zero
-            start = problem.step(start, self.target_weight * problem.target, 1.0)
-        current = chosen = problem.evaluate(start)
+        current = chosen = problem.evaluate(self._start(problem))
         records, self.n_iter_, self.best_iter_ = [self._record(0, current, 0.0)], 0, 0
         for t, (following, lr) in self._updates(problem, current, rng):
             self.n_iter_ = t
@@ -478,10 +507,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     ) -> Iterator[tuple[int, tuple[_Iterate, float]]]:
         """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
         lr = self.learning_rate
-        safe = _SafeSteps(problem, lr)
+        safe = _SafeSteps(problem, lr) if self.step == "safe" else None
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
-                if self.step == "safe":
+                if safe is not None:
                     following, lr = safe.update(t, current), safe.lr
                 elif self.batch_size is None:
                     following = self._fixed_update(problem, current, lr)

@@ -194,14 +194,8 @@ class ProjectedGradientDescent(RiskCalibration):
         elif isinstance(model, QDA):
             new = quadratic_step(model, old, change, printed)
         else:
-            new = linear_step(model, old, _label_statistics(problem) * (lr / size) if printed else change)
+            new = linear_step(model, old, problem.label_statistics() * (lr / size) if printed else change)
         return problem.evaluate(size * model.mean_parameters(new), new)
-
-
-def _label_statistics(problem: _Problem) -> Statistics:
-    """s(X, Y), rows counting by their weights."""
-    labels = problem.Y if problem.sample_weight is None else problem.Y * problem.sample_weight[:, None]
-    return problem.model.statistics(problem.X, labels)
 
 
 class _Coordinates:
@@ -346,11 +340,9 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """L-BFGS from the closed form; the iterate at its end."""
-        model, start = problem.model, _label_statistics(problem)
+        model = problem.model
         _check_lengths(model, problem.X)
-        if self.target_weight:
-            self._set_target(problem, start)
-            start = problem.step(start, self.target_weight * problem.target, 1.0)
+        start = self._start(problem)
         coordinates = _Coordinates(model, model.pooled_parameters(start)[0], bool(self.target_weight))
         first = coordinates.of(_finite(model.natural_parameters(model.parameters(start))))
         size = _weight(problem)

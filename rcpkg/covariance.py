@@ -6,7 +6,7 @@ classes.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,8 @@ EDDA_MODELS = (
     "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 )  # fmt: skip
 EDDA_ITERATIVE = frozenset({"VEI", "VEE", "EVE", "VVE", "VEV"})
+#: Under VEI, VEE and VEV the likelihood counts as unbounded once a class's volume falls below this share of another's
+VANISHING_VOLUME = 1e-10
 
 
 class ClassStatistics(NamedTuple):
@@ -109,11 +111,6 @@ def _geometric_mean(w: Array) -> Array:
     return np.exp(np.log(w).mean(axis=-1))
 
 
-def _warn_not_converged(max_iter: int) -> None:
-    message = f"an EDDA model has not converged after {max_iter} sweeps; its last iterate is used"
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-
 def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) -> Array:
     r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, given the scatters' diagonals w in a
     fixed basis.
@@ -133,37 +130,63 @@ def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) 
     if kind == "EV":
         volume = _geometric_mean(w)[..., None]
         return w / volume * volume.sum(axis=-2, keepdims=True) / total
-    scale = w.mean(axis=-1) / n
-    previous = np.inf
-    for _ in range(max_iter):
+
+    def sweep(n: Array, w: Array, shape: Array, scale: Array) -> tuple[tuple[Array, ...], Array]:
         shape = (w / scale[..., None]).sum(axis=-2)
-        shape /= _geometric_mean(shape)[..., None]
-        scale = (w / shape[..., None, :]).mean(axis=-1) / n
-        criterion = d * (n * np.log(scale)).sum(axis=-1) / n.sum(axis=-1)
-        if np.all(previous - criterion <= tol):
-            break
-        previous = criterion
-    else:
-        _warn_not_converged(max_iter)
+        shape = shape / _geometric_mean(shape)[..., None]
+        scale = _volumes((w / shape[..., None, :]).mean(axis=-1), n)
+        return (shape, scale), d * (n * np.log(scale)).sum(axis=-1) / n.sum(axis=-1)
+
+    shape, scale = _iterate(sweep, (n, w), (w[..., 0, :], w.mean(axis=-1) / n), tol, max_iter)
     return scale[..., None] * shape[..., None, :]
+
+
+def _volumes(spread: Array, n: Array) -> Array:
+    """Volumes spread / n (..., r) of the classes; NaN for a problem in which one vanishes beside another, where
+    the likelihood grows without bound."""
+    scale = spread / n
+    present = n > 0.5  # an absent class has a negligible weight
+    largest = np.where(present, scale, -np.inf).max(axis=-1, keepdims=True)
+    smallest = np.where(present, scale, np.inf).min(axis=-1, keepdims=True)
+    return np.where(smallest > VANISHING_VOLUME * largest, scale, np.nan)
+
+
+def _iterate(sweep: Callable, data: tuple[Array, ...], state: tuple[Array, ...], tol: float, max_iter: int) -> tuple:
+    """Apply ``sweep(*data, *state)``, which returns the next state and the criterion, to problems along the first
+    axis; each stops when its own criterion falls by at most tol, or is NaN."""
+    final = tuple(np.empty_like(part) for part in state)
+    active, previous = np.arange(len(state[0])), np.full(len(state[0]), np.inf)
+    for _ in range(max_iter):
+        state, criterion = sweep(*data, *state)
+        going = previous - criterion > tol
+        if not going.all():
+            for whole, part in zip(final, state):
+                whole[active[~going]] = part[~going]
+            active, criterion = active[going], criterion[going]
+            data, state = (tuple(part[going] for part in parts) for parts in (data, state))
+        if len(active) == 0:
+            return final
+        previous = criterion
+    for whole, part in zip(final, state):
+        whole[active] = part
+    message = f"an EDDA model has not converged after {max_iter} sweeps; its last iterate is used"
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    return final
 
 
 def _proportional(n: Array, W: Array, tol: float, max_iter: int) -> Array:
     r"""VEE: :math:`\Sigma_h=\lambda_hC`, :math:`|C|=1`: :math:`C\propto\sum_hW_h/\lambda_h` and
     :math:`\lambda_h= \operatorname{tr}(W_hC^{-1})/(dn_h)` in turn."""
     d = W.shape[-1]
-    scale = np.trace(W, axis1=-2, axis2=-1) / (d * n)
-    previous = np.inf
-    for _ in range(max_iter):
+
+    def sweep(n: Array, W: Array, C: Array, scale: Array) -> tuple[tuple[Array, ...], Array]:
         C = (W / scale[..., None, None]).sum(axis=-3)
-        C /= np.exp(np.linalg.slogdet(C)[1] / d)[..., None, None]
-        scale = np.trace(np.linalg.solve(C[..., None, :, :], W), axis1=-2, axis2=-1) / (d * n)
-        criterion = d * (n * np.log(scale)).sum(axis=-1) / n.sum(axis=-1)
-        if np.all(previous - criterion <= tol):
-            break
-        previous = criterion
-    else:
-        _warn_not_converged(max_iter)
+        C = C / np.exp(np.linalg.slogdet(C)[1] / d)[..., None, None]
+        scale = _volumes(np.trace(np.linalg.solve(C[..., None, :, :], W), axis1=-2, axis2=-1) / d, n)
+        return (C, scale), d * (n * np.log(scale)).sum(axis=-1) / n.sum(axis=-1)
+
+    start = np.trace(W, axis1=-2, axis2=-1) / (d * n)
+    C, scale = _iterate(sweep, (n, W), (W[..., 0, :, :], start), tol, max_iter)
     return scale[..., None, None] * C[..., None, :, :]
 
 
@@ -205,16 +228,16 @@ def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Ar
     in turn."""
     D = np.linalg.eigh(W.sum(axis=-3))[1]
     G = D.swapaxes(-2, -1)[..., None, :, :] @ W @ D[..., None, :, :]
-    previous = np.inf
-    for _ in range(max_iter):
-        eigenvalues = _volume_and_shape(kind, n, np.diagonal(G, axis1=-2, axis2=-1), tol, max_iter)
-        criterion = (n[..., None] * np.log(eigenvalues)).sum(axis=(-2, -1)) / n.sum(axis=-1)
-        if np.all(previous - criterion <= tol):
-            break
-        previous = criterion
+
+    def values(n: Array, G: Array) -> Array:
+        return _volume_and_shape(kind, n, np.diagonal(G, axis1=-2, axis2=-1), tol, max_iter)
+
+    def sweep(n: Array, D: Array, G: Array, eigenvalues: Array) -> tuple[tuple[Array, ...], Array]:
         _rotate(D, G, 1 / eigenvalues)
-    else:
-        _warn_not_converged(max_iter)
+        eigenvalues = values(n, G)
+        return (D, G, eigenvalues), (n[..., None] * np.log(eigenvalues)).sum(axis=(-2, -1)) / n.sum(axis=-1)
+
+    D, _, eigenvalues = _iterate(sweep, (n,), (D, G, values(n, G)), tol, max_iter)
     return (D[..., None, :, :] * eigenvalues[..., None, :]) @ D.swapaxes(-2, -1)[..., None, :, :]
 
 
@@ -226,7 +249,8 @@ def edda_covariances(
 
     Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. The models VEI, VEE, EVE,
     VVE and VEV iterate until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter``
-    sweeps. Where the likelihood has no maximum the problem is reported as not feasible.
+    sweeps. Where the likelihood has no maximum (for VEI, VEE and VEV also: see `VANISHING_VOLUME`) the problem
+    is reported as not feasible.
 
     Parameters
     ----------
@@ -258,7 +282,10 @@ def edda_covariances(
         # an absent class is given a spherical scatter of negligible weight: it moves no estimate
         n = np.where(present, counts, 1e-300)[feasible]
         W = np.where(present[..., None, None], scatters, 1e-300 * identity)[feasible]
-        covariances[feasible] = _estimate(model, n, W, tol, max_iter)
+        estimate = _estimate(model, n, W, tol, max_iter)
+        bounded = ~np.isnan(estimate).any(axis=(-3, -2, -1))
+        feasible[feasible] = bounded
+        covariances[feasible] = estimate[bounded]
     return covariances.reshape(*lead, r, d, d), feasible.reshape(lead)
 
 

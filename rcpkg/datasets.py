@@ -245,9 +245,7 @@ def _rows_to_raw(
 ) -> _Raw:
     width = int(item.fields) if item.fields else len(rows[0])
     kept = [row[:width] for row in rows if len(row) >= width]
-    columns = [
-        np.array([value.strip() for value in column], dtype=object) for column in zip(*kept, strict=True)
-    ]
+    columns = [np.array([value.strip() for value in column], dtype=object) for column in zip(*kept, strict=True)]
     return _Raw(columns, names or [f"x{j + 1}" for j in range(width)], nominal or [False] * width)
 
 
@@ -292,9 +290,7 @@ def _parse_idx(content: bytes, item: DataFile) -> _Raw:
     content = gzip.decompress(content)
     n_axes = content[3]
     shape = struct.unpack(f">{n_axes}I", content[4 : 4 + 4 * n_axes])
-    return _matrix_to_raw(
-        np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(shape[0], -1).astype(float)
-    )
+    return _matrix_to_raw(np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(shape[0], -1).astype(float))
 
 
 def _parse_rdata(content: bytes, item: DataFile) -> _Raw:
@@ -389,9 +385,7 @@ def _drop_constant(table: _Table) -> None:
 
 def _bin_class(table: _Table, *upper: str) -> None:
     table.target = (
-        np.digitize(table.target.astype(float), [float(u) for u in upper], right=True)
-        .astype(str)
-        .astype(object)
+        np.digitize(table.target.astype(float), [float(u) for u in upper], right=True).astype(str).astype(object)
     )
 
 
@@ -427,17 +421,13 @@ def _file_table(file: str, name: str) -> _Table:
     ignored = {at, *(int(j) - 1 for j in items[0].ignore.split())}
     if target.dtype != object:
         target = target.astype(int).astype(str).astype(object)
-    table = _Table(
-        raw.columns, raw.names, raw.nominal, target, np.full(len(target), items[0].part, dtype=object)
-    )
+    table = _Table(raw.columns, raw.names, raw.nominal, target, np.full(len(target), items[0].part, dtype=object))
     table.features(j for j in range(len(raw.columns)) if j not in ignored)
     return table
 
 
 def _files_of(name: str, files: str) -> list[DataFile]:
-    return [
-        item for item in registry() if item.file in {f"{name}/{file}" for file in re.split(r"[|+]", files)}
-    ]
+    return [item for item in registry() if item.file in {f"{name}/{file}" for file in re.split(r"[|+]", files)}]
 
 
 def _stack(tables: list[_Table]) -> _Table:
@@ -521,9 +511,7 @@ def load(name: str, variant: str = "original") -> Bunch:
 def _as_labels(target: NDArray) -> NDArray:
     """Integers where all labels are integers, else strings."""
     try:
-        return (
-            target.astype(float).astype(int) if np.all(target.astype(float) % 1 == 0) else target.astype(str)
-        )
+        return target.astype(float).astype(int) if np.all(target.astype(float) % 1 == 0) else target.astype(str)
     except ValueError:
         return target.astype(str)
 

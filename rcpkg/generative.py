@@ -140,6 +140,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         """``old`` + ``change`` to first order, and valid for any change."""
         raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
+        return change
+
     def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
         """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
         return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
@@ -393,6 +397,19 @@ class _CountModel(ConjugateClassifier):
             count=_safe_class_counts(old.count + of_class, change.count) - of_class,
             cells=self._safe_cells(old.cells + of_cell, change.cells) - of_cell,
         )
+
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """Δ log θ_v = (g_v − λ θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, λ such that Σ θ_v Δ log θ_v = 0.
+
+        Without the maximum this is ``change``. Where a row counts one state, the curvature of the conditional
+        likelihood along log θ_v is at most s(X, P)_v: so a near-empty cell to which the rows' posteriors give much
+        does not shorten the step of all others.
+        """
+        cells = old.cells + self._pseudo_rows(old.cells.shape[1])
+        theta, total = cells / self._totals(cells), self._totals(change.cells)
+        scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
+        excess = self._totals(theta * change.cells / scale) / self._totals(theta * theta / scale)
+        return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
 
     def _safe_cells(self, old: Array, change: Array) -> Array:
         return _safe_counts(old, change)
@@ -1393,6 +1410,10 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
         return self._blockwise("safe_update", old, change)
+
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("conditioned", old, expected, change)
 
     def without_prior(self) -> Self:
         """Of the classes and of each block."""

@@ -5,7 +5,9 @@ nearest neighbours smoothed for the least Bregman risk. Pure functions of arrays
 find the neighbours, call them, and choose k by leave-one-out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import combinations
 from numbers import Integral
 
 import numpy as np
@@ -30,7 +32,9 @@ GRID = (*range(1, 21), *range(30, 101, 10))
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
 
 _BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does not grow with their number
-_CACHE_BYTES = 2**21  # neighbours gathered at a time, to stay in the processor's cache
+_CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's cache
+_GRAM_FEATURES = 128  # from so many on, looking inner products up is cheaper than forming them
+_GRAM_ROUNDING = 1e-12  # largest error that is accepted for it, beside the eigenvalues of I + G, which are at least 1
 
 
 # --------------------------------------------------------------------------------------------- pure functions
@@ -63,12 +67,18 @@ def local_bda_log_density(Z: Array) -> Array:
         If B = I is lost in rounding beside the spread of the neighbours.
     """
     *batch, K, d = Z.shape
-    sizes = np.arange(1, K + 1)
-    # the border of ones makes the factor's last row w = L^{-1} 1; s_K <= K, so K + 1 keeps it definite
-    bordered = np.ones((*batch, K + 1, K + 1))
+    bordered = np.empty((*batch, K + 1, K + 1))
     np.matmul(Z, Z.swapaxes(-1, -2), out=bordered[..., :K, :K])
-    diagonal = np.arange(K)
+    return _log_density_of_gram(bordered, d)
+
+
+def _log_density_of_gram(bordered: Array, d: int) -> Array:
+    """`local_bda_log_density` with G in the leading blocks of ``bordered`` (..., K+1, K+1), which is overwritten."""
+    K = bordered.shape[-1] - 1
+    sizes, diagonal = np.arange(1, K + 1), np.arange(K)
     bordered[..., diagonal, diagonal] += 1.0
+    # the border of ones makes the factor's last row w = L^{-1} 1; s_K <= K, so K + 1 keeps it definite
+    bordered[..., :K, K] = 1.0
     bordered[..., K, K] = K + 1.0
     _factor_in_place(bordered.reshape(-1, K + 1, K + 1))
     log_det = 2.0 * np.cumsum(np.log(bordered[..., diagonal, diagonal]), axis=-1)
@@ -76,6 +86,33 @@ def local_bda_log_density(Z: Array) -> Array:
     power = (sizes + d + 4) / 2
     constant = gammaln(power) - gammaln((sizes + 4) / 2) - d / 2 * np.log(np.pi * (sizes + 1) / sizes)
     return constant - power * np.log(sizes / (sizes + 1) * (1 + 1 / s)) - 0.5 * (log_det + np.log(s / sizes))
+
+
+class _SharedGram:
+    """Local BDA at many queries from one Gram matrix of the class: z_i'z_j = x_i'x_j - x_i'x - x_j'x + x'x.
+
+    Looking inner products up costs K², forming them K²d. The expansion rounds like eps times squared distances;
+    rows and queries are centred to keep these small, and ``rounding`` bounds the error of the entries of G.
+    """
+
+    def __init__(self, X: Array, Q: Array):
+        origin = X.mean(axis=0)
+        X, Q = X - origin, Q - origin
+        self.n, self.d = X.shape
+        self.gram = X @ X.T
+        squares = np.einsum("nd,nd->n", Q, Q)
+        self.cross = Q @ X.T - 0.5 * squares[:, None]
+        reach = np.sqrt(self.gram.diagonal().max()) + np.sqrt(squares.max())
+        self.rounding = np.finfo(float).eps * reach**2
+
+    def log_density(self, neighbors: Index, queries: Index) -> Array:
+        """As `local_bda_log_density`, (m, K), for neighbours (m, K) of the queries (m,)."""
+        rows = np.hstack([neighbors, neighbors[:, :1]])  # room for the border
+        cross = self.cross[queries[:, None], rows]
+        bordered = self.gram.take(rows[:, :, None] * self.n + rows[:, None, :])
+        bordered -= cross[:, :, None]
+        bordered -= cross[:, None, :]
+        return _log_density_of_gram(bordered, self.d)
 
 
 def _factor_in_place(A: Array) -> None:
@@ -333,6 +370,7 @@ class _PerClass(_LocalClassifier):
                     (np.flatnonzero(~mine), None),
                     (np.flatnonzero(mine), self._positions[own[mine]]),
                 ]
+            scores = self._scorer(h, Q, max(sizes))
             for rows, without in groups:
                 available = len(search.X) - (without is not None)
                 if len(rows) == 0 or available == 0:
@@ -341,10 +379,13 @@ class _PerClass(_LocalClassifier):
                 _, neighbors = search.query(Q[rows], k, without)
                 columns = np.minimum(sizes, k) - 1
                 for part in _batches(len(rows), 8 * k * (k + Q.shape[1]), _CACHE_BYTES):
-                    Z = search.X[neighbors[part]]
-                    Z -= Q[rows[part], None, :]
-                    evidence[rows[part], h] = self._scores(Z)[:, columns]
+                    evidence[rows[part], h] = scores(neighbors[part], rows[part])[:, columns]
         return evidence + self.class_log_prior_[:, None]
+
+    def _scorer(self, h: int, Q: Array, k: int) -> Callable[[Index, Index], Array]:
+        """Function of neighbours (m, k) in class h and rows (m,) of Q: scores (m, k) for every size."""
+        X = self._searches[h].X
+        return lambda neighbors, rows: self._scores(X[neighbors] - Q[rows, None])
 
 
 class _Pooled(_LocalClassifier):
@@ -415,6 +456,7 @@ class LocalBDA(_PerClass, GenerativeClassifier):
         self._half_log_det = float(np.log(np.diag(root)).sum())
         self._root = None if np.array_equal(root, np.eye(len(root))) else root
         super()._index(X)
+        self._whitened = [self._whiten(search.X) for search in self._searches]
 
     def _seed_matrix(self, X: Array) -> Array:
         d = X.shape[1]
@@ -430,11 +472,18 @@ class LocalBDA(_PerClass, GenerativeClassifier):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed
 
-    def _scores(self, Z: Array) -> Array:
-        if self._root is not None:  # in coordinates in which the seed is I
-            flat = Z.reshape(-1, Z.shape[-1])
-            Z = solve_triangular(self._root, flat.T, lower=True).T.reshape(Z.shape)
-        return local_bda_log_density(Z) - self._half_log_det
+    def _whiten(self, X: Array) -> Array:
+        """Coordinates in which the seed is I."""
+        return X if self._root is None else solve_triangular(self._root, X.T, lower=True).T
+
+    def _scorer(self, h: int, Q: Array, k: int) -> Callable[[Index, Index], Array]:
+        X, Q = self._whitened[h], self._whiten(Q)
+        n, d = X.shape
+        if d >= _GRAM_FEATURES and n * n <= min(len(Q) * k * k, _BATCH_BYTES // 8):
+            shared = _SharedGram(X, Q)
+            if shared.rounding <= _GRAM_ROUNDING:
+                return lambda neighbors, rows: shared.log_density(neighbors, rows) - self._half_log_det
+        return lambda neighbors, rows: local_bda_log_density(X[neighbors] - Q[rows, None]) - self._half_log_det
 
 
 class LocalNearestMeans(_PerClass, GenerativeClassifier):
@@ -603,20 +652,29 @@ class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
 
     def _tournament(self, x: Array, rows: Index) -> int:
         present = list(np.unique(self._codes[rows]))
+        if len(present) == 1:
+            return int(present[0])
+        stays = self._pairs_at_once(x, rows, present) if self._cost is None else partial(self._weighted_pair, x, rows)
         while len(present) > 1:
-            present.remove(self._loser(x, rows, present[0], present[-1]))
+            present.remove(present[-1] if stays(present[0], present[-1]) else present[0])
         return int(present[0])
 
-    def _loser(self, x: Array, rows: Index, first: int, last: int) -> int:
-        """The loser of one pair at x; the first class survives a draw."""
-        if self._cost is None:
-            loss = np.ones(2)
-        else:  # of being taken for the other
-            loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
-            if loss.min() == 0:
-                return last if loss[1] == 0 else first
-            loss /= loss.mean()
+    def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
+        """Whether the first of two classes stays; libsvm trains all pairs in one call."""
+        machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo")
+        margins = np.ravel(machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None]))
+        if len(present) == 2:  # scikit-learn turns the sign of a single pair
+            margins = -margins
+        table = dict(zip(combinations(present, 2), margins, strict=True))
+        return lambda first, last: table[first, last] >= 0
+
+    def _weighted_pair(self, x: Array, rows: Index, first: int, last: int) -> bool:
+        """Whether the first class stays at x; it does in a draw."""
+        # of being taken for the other
+        loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
+        if loss.min() == 0:
+            return loss[1] == 0
+        loss /= loss.mean()
         rows = rows[np.isin(self._codes[rows], (first, last))]
         machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]})
-        margin = machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None])[0]
-        return first if margin > 0 else last
+        return machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None])[0] <= 0

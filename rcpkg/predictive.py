@@ -12,7 +12,7 @@ the predictive is a multivariate t with :math:`\nu=a-d+1` degrees of freedom, lo
 positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -402,34 +402,53 @@ def _spherical_loo(out: Array, left: _LeftOut, base: str, models: _Models, dofs:
     return refit
 
 
+class _DiagonalCase(NamedTuple):
+    """Rows left out that belong to class h (own), or to the others: their deviations V from its mean, what is left
+    of the class (count, a, kappa), and the seed reference / divisor before the rows are taken from it."""
+
+    h: int
+    own: bool
+    rows: Array
+    V: Array
+    count: int
+    a: Array
+    kappa: float
+    reference: Array
+    divisor: int
+
+
+def _diagonal_cases(left: _LeftOut, base: str, folds: Array, dofs: Array, measure: str) -> Iterator[_DiagonalCase]:
+    """The cases of a diagonal base for the left-out rows ``folds``, those without a density passed over."""
+    counts, means, scatters = left.statistics
+    n, d = left.X.shape
+    spread = np.einsum("hjj->hj", scatters)
+    for h in np.flatnonzero(counts):
+        reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
+        for own in (False, True):
+            rows, count = folds[(left.y[folds] == h) == own], counts[h] - own
+            if len(rows) == 0 or count == 0 or not (reference > 0).all():
+                continue
+            a = posterior_dof(count, d, dofs, measure)
+            kappa = counts[h] / count if own else 1.0
+            divisor = n - 1 if base == "diag_pooled" else count
+            yield _DiagonalCase(h, own, rows, left.X[rows] - means[h], count, a, kappa, reference, divisor)
+
+
 def _diagonal_loo(
     out: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str, folds: Array
 ) -> None:
     """Exact leave-one-out of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row and
     class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
-    counts, means, scatters = left.statistics
-    n, d = left.X.shape
-    spread = np.einsum("hjj->hj", scatters)
     dropped = left.kappa[:, None] * left.z**2
-    for h in np.flatnonzero(counts):
-        reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
-        if not (reference > 0).all():
-            continue
-        for lost in (0, 1):
-            rows = folds[(left.y[folds] == h) == bool(lost)]
-            count = counts[h] - lost
-            if len(rows) == 0 or count == 0:
-                continue
-            a = posterior_dof(count, d, dofs, measure)
-            V = left.X[rows] - means[h]
-            if base == "diag_class" and not lost:
-                log_det, quadratic = _eigen_forms(scatters[h], V, reference / count, models.multiples)
-            else:
-                diagonal = (reference - dropped[rows]) / (n - 1 if base == "diag_pooled" else count)
-                kappa = counts[h] / count if lost else 1.0
-                drop = np.sqrt(kappa) * V if lost else None
-                log_det, quadratic = _tridiagonal_forms(scatters[h], drop, diagonal, kappa * V, models.multiples)
-            _fill(out, models, rows, h, count, a, d, log_det, quadratic)
+    for case in _diagonal_cases(left, base, folds, dofs, measure):
+        scatter, rows = left.statistics.scatters[case.h], case.rows
+        if base == "diag_class" and not case.own:
+            log_det, quadratic = _eigen_forms(scatter, case.V, case.reference / case.divisor, models.multiples)
+        else:
+            diagonal = (case.reference - dropped[rows]) / case.divisor
+            drop = np.sqrt(case.kappa) * case.V if case.own else None
+            log_det, quadratic = _tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
+        _fill(out, models, rows, case.h, case.count, case.a, left.X.shape[1], log_det, quadratic)
 
 
 def grid_log_predictive_loo(
@@ -546,37 +565,22 @@ def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
 def _bounds(low: Array, high: Array, left: _LeftOut, base: str, models: _Models, dofs: Array, measure: str) -> None:
     """Write bounds on the leave-one-out log densities of the models of a diagonal base, but for the rows to
     be refitted."""
-    counts, means, scatters = left.statistics
-    n, d = left.X.shape
-    spread = np.einsum("hjj->hj", scatters)
     dropped = left.kappa[:, None] * left.z**2
-    for h in np.flatnonzero(counts):
-        reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
-        if not (reference > 0).all():
-            continue
-        for lost in (0, 1):
-            rows = np.flatnonzero(~left.refit & ((left.y == h) == bool(lost)))
-            count = counts[h] - lost
-            if len(rows) == 0 or count == 0:
-                continue
-            a = posterior_dof(count, d, dofs, measure)
-            V = left.X[rows] - means[h]
-            diagonal = reference / (n - 1 if base == "diag_pooled" else count)
-            if base == "diag_class" and not lost:
-                log_det, quadratic = _eigen_forms(scatters[h], V, diagonal, models.multiples)
-                _fill(low, models, rows, h, count, a, d, log_det, quadratic)
-                _fill(high, models, rows, h, count, a, d, log_det, quadratic)
-                continue
-            kappa = counts[h] / count if lost else None
-            ends = _expand(scatters[h], V, diagonal, dropped[rows] / reference, models.multiples)
-            for bound, (log_det, quadratic) in zip((high, low), ends):
-                if lost:
-                    downdate = 1 - kappa * quadratic
-                    possible = downdate > 0
-                    downdate = np.where(possible, downdate, 1.0)
-                    log_det = np.where(possible, log_det + np.log(downdate), np.inf)
-                    quadratic = kappa**2 * quadratic / downdate
-                _fill(bound, models, rows, h, count, a, d, log_det, quadratic)
+    for case in _diagonal_cases(left, base, np.flatnonzero(~left.refit), dofs, measure):
+        scatter, diagonal = left.statistics.scatters[case.h], case.reference / case.divisor
+        if base == "diag_class" and not case.own:
+            ends = (_eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
+        else:
+            share = dropped[case.rows] / case.reference
+            ends = _expand(scatter, case.V, diagonal, share, models.multiples)
+        for bound, (log_det, quadratic) in zip((high, low), ends):
+            if case.own:
+                downdate = 1 - case.kappa * quadratic
+                possible = downdate > 0
+                downdate = np.where(possible, downdate, 1.0)
+                log_det = np.where(possible, log_det + np.log(downdate), np.inf)
+                quadratic = case.kappa**2 * quadratic / downdate
+            _fill(bound, models, case.rows, case.h, case.count, case.a, left.X.shape[1], log_det, quadratic)
 
 
 def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):

@@ -16,6 +16,13 @@ def _index() -> pd.DataFrame:
     return pd.read_csv(data_folder() / "published" / "index.csv", dtype={"table": str})
 
 
+@lru_cache
+def _cells(file: str) -> pd.DataFrame:
+    cells = pd.read_csv(data_folder() / "published" / file, dtype=str, keep_default_na=False)
+    cells[NUMERIC] = cells[NUMERIC].apply(pd.to_numeric)
+    return cells
+
+
 def index() -> pd.DataFrame:
     """The 49 tables: source, table, caption, file, n_cells."""
     return _index().copy()
@@ -49,14 +56,29 @@ def table(source: str, table: str) -> pd.DataFrame:
             raise ValueError(f"source must be one of {', '.join(known.source.unique())}; got {source!r}")
         tables = ", ".join(known.table[known.source == source])
         raise ValueError(f"table of {source!r} must be one of {tables}; got {table!r}")
-    cells = pd.read_csv(data_folder() / "published" / found.file.item(), dtype=str, keep_default_na=False)
-    cells[NUMERIC] = cells[NUMERIC].apply(pd.to_numeric)
-    return cells
+    return _cells(found.file.item()).copy()
 
 
 def tables() -> pd.DataFrame:
     """All printed tables one below the other."""
     return pd.concat([table(row.source, row.table) for row in _index().itertuples()], ignore_index=True)
+
+
+def wide(source: str, number: str, metric: str) -> pd.DataFrame:
+    """One metric of a printed table as printed: a row for each data set, a column for each method; no summary rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such table, or it does not print this metric.
+    """
+    cells = table(source, number)
+    metrics = cells.metric.unique()
+    if metric not in metrics:
+        raise ValueError(f"metric of {source}:{number} must be one of {', '.join(metrics)}; got {metric!r}")
+    cells = cells[(cells.metric == metric) & ~cells.dataset.str.startswith("(all")]
+    values = cells.pivot(index="row", columns="method", values="value")
+    return values.loc[cells.row.unique(), cells.method.unique()]
 
 
 def half_unit(value_printed: pd.Series) -> pd.Series:
@@ -81,16 +103,15 @@ def _order(a: float, b: float) -> tuple[int, int]:
     return (-1, 1) if a == b else (int(a > b) - int(a < b),) * 2
 
 
-def _error_rows(cells: pd.DataFrame, split: str) -> pd.DataFrame:
-    rows = cells[(cells.metric == f"{split}_error_percent") & (cells.dataset != "(all)")]
-    return rows.pivot(index="row", columns="method", values="value")
+@lru_cache
+def _errors(source: str, number: str, split: str) -> pd.DataFrame:
+    return wide(source, number, f"{split}_error_percent")
 
 
 def _rank_bounds(errors: pd.DataFrame, method: str) -> tuple[float, float]:
     """Lowest and highest mean rank of a method (1 best, ties share) that the printed whole per cents allow."""
     signs = [
-        [_order(row[method], row[other]) for other in errors.columns if other != method]
-        for _, row in errors.iterrows()
+        [_order(row[method], row[other]) for other in errors.columns if other != method] for _, row in errors.iterrows()
     ]
     low, high = (np.mean([sum((1 + sign[end]) / 2 for sign in row) for row in signs]) for end in (0, 1))
     return 1 + low, 1 + high
@@ -126,9 +147,9 @@ def summaries() -> pd.DataFrame:
                 same = cells[(cells.metric == cell.metric.removeprefix("mean_")) & (cells.method == cell.method)]
                 bounds = _mean_bounds(same)
             elif cell.metric.endswith("_avg_rank"):
-                bounds = _rank_bounds(_error_rows(cells, cell.metric.split("_")[0]), cell.method)
+                bounds = _rank_bounds(_errors(source, number, cell.metric.split("_")[0]), cell.method)
             else:
-                errors = _error_rows(table(source, str(int(number) - 1)), cell.row.lower().replace("ing", ""))
+                errors = _errors(source, str(int(number) - 1), cell.row.lower().replace("ing", ""))
                 bounds = _count_bounds(errors, cell.method, cell.metric.removeprefix("count_"))
             slack = half_unit(pd.Series([cell.value_printed])).item() + 1e-9
             found.append(

@@ -143,9 +143,7 @@ def project(distribution: stats.distributions.rv_frozen) -> stats.distributions.
     while mixing_cdf(upper) < 0.5:
         upper *= 2
     lower = 0.0
-    return stats.uniform(
-        scale=optimize.bisect(lambda a: mixing_cdf(a) - 0.5, lower, upper, xtol=1e-14 * upper)
-    )
+    return stats.uniform(scale=optimize.bisect(lambda a: mixing_cdf(a) - 0.5, lower, upper, xtol=1e-14 * upper))
 
 
 # ---- squared errors ----------------------------------------------------------------------------------------

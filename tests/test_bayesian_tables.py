@@ -4,10 +4,12 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rcpkg import published
 from rcpkg.experiments import bayesian_tables as tables
+from rcpkg.experiments import regions
 
 needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
@@ -20,6 +22,10 @@ def test_every_printed_number_has_a_cell(table):
         zip(printed.row, printed.method, printed.setting_value)
     )
     assert len({cell.key for cell in cells}) == len(cells)
+    stated = 10 if table == "5.11" else 100
+    repetitions = {c.method: c.arguments["repetitions"] for c in cells}
+    assert {repetitions[method] for method in ("NM", "LDA", "QDA")} == {stated}
+    assert max(repetitions.values()) == stated and min(repetitions.values()) >= 5
 
 
 def test_draw_rounds_up_within_classes():
@@ -62,3 +68,13 @@ def test_singular_qda_errs_by_the_prior_alone():
     printed = published.table("thesis2007", "5.5")
     value = printed.value[(printed.method == "QDA") & (printed.setting_value == "5")].item()
     assert abs(record.value - value) < 0.5
+
+
+@needs_data
+def test_the_decision_regions_of_figures_5_1_and_5_2_come_from_the_code(tmp_path):
+    regions.write(tmp_path)
+    (written,) = tmp_path.iterdir()
+    table = pd.read_csv(written)
+    pd.testing.assert_frame_equal(table, regions.stored())
+    assert (table.n_rocks.sum(), table.n_mines.sum()) == (97, 111)
+    assert all(set(table[method]) == {0, 1} for method in regions.METHODS)

@@ -46,6 +46,30 @@ def test_statistics_4_5_4_6():
     assert class_statistics(X, y, 3).scatters[0][2, 2] == 0
 
 
+@pytest.mark.parametrize("model", [QDA(priors=[1 / 3] * 3), LDA(priors=[1 / 3] * 3)], ids=repr)
+def test_4_1_to_4_4_and_4_7(model):
+    """The Gaussian density (4.1), the rule (4.2) with the discriminant (4.3), its spectral form (4.7) and, with equal
+    covariances (4.4), linear boundaries."""
+    X, y = IRIS
+    _, means, scatters = class_statistics(X, y, 3)
+    linear = isinstance(model, LDA)
+    covariances = np.stack([scatters.sum(axis=0) / 150] * 3) if linear else scatters / 50
+    discriminant = np.empty((150, 3))
+    for h in range(3):
+        z = X - means[h]
+        discriminant[:, h] = np.einsum("nj,nj->n", z, np.linalg.solve(covariances[h], z.T).T)
+        discriminant[:, h] += np.linalg.slogdet(covariances[h])[1]
+        values, axes = np.linalg.eigh(covariances[h])
+        assert_allclose(discriminant[:, h], (np.square(z @ axes) / values).sum(axis=1) + np.log(values).sum())
+    fitted = model.fit(X, y)
+    assert_allclose(fitted.predict_joint_log_proba(X), -discriminant / 2 - 2 * np.log(2 * np.pi) - np.log(3), rtol=1e-8)
+    assert (fitted.predict(X) == discriminant.argmin(axis=1)).all()
+    line = X[0] + np.array([0.0, 1.0, 2.0])[:, None] * (X[100] - X[0])
+    scores = fitted.predict_joint_log_proba(line)
+    bend = np.diff(scores[:, 0] - scores[:, 1], 2)[0]
+    assert abs(bend) < 1e-9 if linear else abs(bend) > 1
+
+
 # ---------------------------------------------------------------- RDA
 
 
@@ -222,6 +246,36 @@ def test_edda_infeasible_models():
         edda_covariances(counts, W, "XXX")
     with pytest.raises(ValueError, match="models must be"):
         EDDA(models=("EEE", "XXX")).fit(*IRIS)
+
+
+def test_edda_likelihood_without_bound():
+    """Classes of 2 rows and one of 5 in five dimensions: where C shrinks by epsilon in the three directions that the
+    small classes do not see, -2 log-likelihood of VEE falls by (27 - 25) log epsilon, so there is no maximum."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [5, 2, 2])
+    n, _, W = class_statistics(rng.standard_normal((9, 5)), y, 3)
+    unseen = np.linalg.svd(W[1] + W[2])[0][:, 2:]
+    criterion = []
+    for epsilon in (1e-6, 1e-8):
+        C = np.eye(5) - (1 - epsilon) * unseen @ unseen.T
+        volumes = np.trace(np.linalg.solve(C, W), axis1=1, axis2=2) / (5 * n)
+        criterion.append((5 * n * np.log(volumes)).sum() + n.sum() * np.linalg.slogdet(C)[1])
+    assert_allclose(np.diff(criterion) / np.log(1e-2), 27 - 25, rtol=1e-4)
+    for model in ("VEE", "VEV"):
+        batch = np.stack([W, 2 * W]), np.stack([n, n])
+        _, feasible = edda_covariances(batch[1], batch[0], model, max_iter=5_000)
+        assert not feasible.any()
+
+
+def test_a_problem_is_solved_alike_in_every_batch():
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1, 2], [12, 9, 15])
+    parts = [class_statistics(rng.standard_normal((36, 3)) * [1, 2, 5], y, 3) for _ in range(4)]
+    counts, scatters = np.stack([part.counts for part in parts]), np.stack([part.scatters for part in parts])
+    for model in EDDA_MODELS:
+        together = edda_covariances(counts, scatters, model)[0]
+        alone = [edda_covariances(part.counts, part.scatters, model)[0] for part in parts]
+        assert_allclose(together, alone, rtol=1e-10)
 
 
 @pytest.mark.parametrize("d", [2, 5, 6])

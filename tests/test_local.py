@@ -22,8 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans, local
 from rcpkg.local import (
+    _Neighbors,
     least_cost,
     linear_weights,
     local_bda_log_density,
@@ -118,6 +119,35 @@ def test_6_1_integrates_to_one_for_a_fixed_neighbourhood():
 def test_a_vanished_seed_is_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="raise the seed"):
         local_bda_log_density(1e12 * np.random.default_rng(0).standard_normal((5, 2)))
+
+
+@pytest.mark.parametrize("seed", [1.0, "trace", "diag"])
+def test_inner_products_looked_up_or_formed_give_the_same(monkeypatch, seed):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 150)) + 3.0, np.arange(120) % 3
+    X[7], Q = X[10], np.vstack([X[:40], rng.standard_normal((80, 150)) + 3.0])
+    model = LocalBDA(n_neighbors=30, seed=seed).fit(X, y)
+    looked_up = []
+    lookup = local._SharedGram.log_density
+    monkeypatch.setattr(local._SharedGram, "log_density", lambda *arguments: looked_up.append(1) or lookup(*arguments))
+    ours = model._evidence(Q, range(1, 31), None)
+    assert looked_up
+    monkeypatch.setattr(local, "_GRAM_FEATURES", 151)
+    looked_up.clear()
+    assert_allclose(model._evidence(Q, range(1, 31), None), ours, rtol=1e-10, atol=1e-10)
+    assert not looked_up
+
+
+def test_inner_products_are_formed_where_looking_up_would_round():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 150)), np.arange(120) % 2
+    model = LocalBDA(n_neighbors=30).fit(X, y)
+    near = rng.standard_normal((100, 150))
+    far = np.vstack([near, np.full((1, 150), 1e4)])
+    assert local._SharedGram(X, near).rounding < local._GRAM_ROUNDING < local._SharedGram(X, far).rounding
+    x = far[-1]
+    expected = [direct_6_1(x, nearest(X[y == h], x, 30)) - np.log(2) for h in (0, 1)]
+    assert_allclose(model.predict_joint_log_proba(far)[-1], expected, rtol=1e-9)
 
 
 def test_local_mean_squared_distance():
@@ -420,6 +450,29 @@ def test_euclidean_ties_are_broken_by_index(algorithm):
         assert_allclose(p, (y[near].sum() + 1) / 11)
 
 
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
+@pytest.mark.parametrize("estimator", PER_CLASS)
+def test_more_rows_than_k_at_one_distance_come_by_index(estimator, algorithm):
+    """Twelve rows of each class on one circle about the query, and four copies of each: the first k are taken."""
+    angles = np.random.default_rng(2).permutation(np.repeat(np.arange(12), 4)) * np.pi / 6
+    X = np.column_stack([np.cos(angles), np.sin(angles)]).round(3)
+    distance = np.sqrt((X**2).sum(axis=1))
+    assert len(np.unique(distance)) <= 4  # rounding leaves a few
+    y = np.arange(len(X)) % 2
+    query = np.zeros((1, 2))
+    model = estimator(n_neighbors=3, algorithm=algorithm).fit(X, y)
+    first = [X[y == h][np.argsort(distance[y == h], kind="stable")[:3]] for h in (0, 1)]
+    apart = estimator(n_neighbors=3).fit(np.vstack(first), np.repeat([0, 1], 3))
+    assert_allclose(model.predict_joint_log_proba(query), apart.predict_joint_log_proba(query), rtol=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
+def test_of_many_equal_distances_the_first_rows_are_taken_when_one_is_left_out(algorithm):
+    X = np.zeros((50, 3))
+    rows = _Neighbors(X, algorithm).query(X[:5], 4, without=np.array([0, 1, 2, 3, 49]))[1]
+    assert rows.tolist() == [[1, 2, 3, 4], [0, 2, 3, 4], [0, 1, 3, 4], [0, 1, 2, 4], [0, 1, 2, 3]]
+
+
 def test_any_metric():
     X, y = blobs()
     Q = blobs(random_state=1)[0]
@@ -436,16 +489,24 @@ def test_any_metric():
     assert_array_equal(model.predict(np.exp(Q)), y[divergence.argmin(axis=1)])
 
 
-def test_memory_is_bounded():
+@pytest.mark.parametrize("d", [30, 150])
+@pytest.mark.parametrize("estimator", [LocalBDA, LocalNearestMeans, LocalLinear, BregmanKNN])
+def test_memory_does_not_grow_with_the_queries(estimator, d):
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((600, 30)), np.arange(600) % 3
-    Q = rng.standard_normal((20_000, 30))
-    model = LocalBDA(n_neighbors=60).fit(X, y)
-    tracemalloc.start()
-    model.predict_joint_log_proba(Q)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 200 * 2**20  # all neighbours of all queries at once would take 860 MB
+    X, y = rng.standard_normal((600, d)), np.arange(600) % 3
+    model = estimator(n_neighbors=60).fit(X, y)
+
+    def peak(n):
+        Q = rng.standard_normal((n, d))
+        tracemalloc.start()
+        model.predict(Q)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found - 6 * Q.nbytes  # copies of the queries, probabilities, labels
+
+    assert peak(1_500) < 250 * 2**20
+    if estimator is not LocalLinear:  # whose singular values take a second
+        assert peak(12_000) < 250 * 2**20  # all neighbours of all queries would take 1.3 and 6.5 GB
 
 
 # --------------------------------------------------------------------------------------- the scikit-learn side

@@ -135,7 +135,8 @@ def test_4_16_fisher_measure():
     assert_allclose(constants, constants[0], rtol=1e-4)
 
 
-def test_A_3_A_4_and_A_6():
+def test_A_3_to_A_6():
+    """(A.5) numbers an empty line below (A.4)."""
     n, v, xbar = 5, 1.7, 0.3
     value = integrate.quad(lambda mu: np.exp(-n / 2 * (mu - xbar) ** 2 / v), -np.inf, np.inf)[0]
     assert_allclose(value, (2 * np.pi / n) ** 0.5 * v**0.5, rtol=1e-9)  # (A.3)
@@ -158,7 +159,7 @@ def test_A_3_A_4_and_A_6():
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_A_7_A_9_chain_rule(measure):
+def test_A_7_to_A_10_chain_rule(measure):
     """alpha with x over alpha without x is the predictive at x (A.7 and, at B = 0, A.9 give A.8 and A.10)."""
     for d, n, q, B in ((3, 9, 8.0, np.diag([1.0, 2, 3])), (3, 9, 4.0, np.zeros((3, 3)))):
         X, count, mean, scatter = one_class(n, d)
@@ -169,6 +170,23 @@ def test_A_7_A_9_chain_rule(measure):
         )
         ours = log_predictive(x, count, mean, scatter, seed=B, dof=q, measure=measure)[0]
         assert_allclose(ours, ratio, rtol=1e-10)
+
+
+def test_4_21_4_25_are_4_20_without_a_seed():
+    """At B = 0, q = d + 1 the prior (4.20) is |Sigma|^(-(d+1)/2), (4.21), (4.25); with Lebesgue measure its density is
+    unchanged by Sigma -> G Sigma G', with the Fisher measure only a constant prior is."""
+    d, rng = 3, np.random.default_rng(0)
+    A, G = rng.normal(size=(d, 5)), rng.normal(size=(d, d))
+    Sigma, jacobian = A @ A.T, (d + 1) * np.linalg.slogdet(G)[1]  # log |dSigma'/dSigma|
+
+    def log_prior(Sigma, q):
+        return -0.5 * np.trace(np.linalg.solve(Sigma, np.zeros((d, d)))) - q / 2 * np.linalg.slogdet(Sigma)[1]
+
+    assert_allclose(np.exp(log_prior(Sigma, d + 1)), np.linalg.det(Sigma) ** (-(d + 1) / 2))
+    moved = G @ Sigma @ G.T
+    assert_allclose(log_prior(moved, d + 1) + jacobian, log_prior(Sigma, d + 1))
+    fisher = [log_prior(S, 0) - (d + 1) / 2 * np.linalg.slogdet(S)[1] for S in (Sigma, moved)]  # Sigma's part of (4.16)
+    assert_allclose(fisher[1] + jacobian, fisher[0])
 
 
 def printed(n, d, q, S, B, x, mean, gamma_top, gamma_bottom, power):

@@ -1,10 +1,16 @@
 """rcpkg.published: the printed tables, and what they say about themselves."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from rcpkg import published
+from rcpkg.experiments import check_claims
+from rcpkg.experiments.claims import OUTCOMES, _outcome
+
+ROOT = Path(__file__).resolve().parent.parent
 
 ALL = published.tables()
 
@@ -32,6 +38,14 @@ def test_table_numbers_are_strings():
         published.table("rc2023", "1")
 
 
+def test_one_metric_of_a_table_as_printed():
+    errors = published.wide("rc2024", "II", "empirical_error_fraction")
+    assert errors.columns.tolist() == ["ML", "RC", "GD"] and errors.index.tolist() == [str(i) for i in range(1, 31)]
+    assert errors.loc["26"].tolist() == [0.150, 0.000, 0.034]
+    with pytest.raises(ValueError, match="metric of rc2024:II must be one of empirical_error_fraction"):
+        published.wide("rc2024", "II", "error")
+
+
 # Summaries against the cells they summarise ---------------------------------------------------------
 
 
@@ -51,46 +65,50 @@ def test_printed_means_ranks_and_counts_are_possible():
     assert summaries.possible.all()
 
 
-def wide(source, table, metric):
-    cells = published.table(source, table)
-    cells = cells[(cells.metric == metric) & ~cells.dataset.str.startswith("(all")]
-    return cells.assign(row=cells.row.astype(int)).pivot(index="row", columns="method", values="value")
-
-
 @pytest.mark.parametrize("table, initial, other", [
     ("II", "ML", "GD"), ("III", "MAP", "GD"), ("IV", "ML", "GD"), ("V", "MAP", "GD"), ("VI", "ML", "GD"),
     ("VII", "MAP", "GD"), ("VIII", "Random", "GD"), ("IX", "ML", "DFE"),
 ])  # fmt: skip
 def test_columns_of_rc2024_fit_together(table, initial, other):
     """Iteration 1 is the initial model, no best error is above it, and reach is printed where RC gets there."""
-    error, iteration = wide("rc2024", table, "empirical_error_fraction"), wide("rc2024", table, "iterations")
-    reach = wide("rc2024", table, "reach").RC
+    error, iteration = (
+        published.wide("rc2024", table, "empirical_error_fraction"),
+        published.wide("rc2024", table, "iterations"),
+    )
+    reach = published.wide("rc2024", table, "reach").RC
     assert (error[["RC", other]].le(error[initial], axis=0)).all(axis=None)
     assert (error.RC[iteration.RC == 1] == error[initial][iteration.RC == 1]).all()
     assert (iteration.RC[error[initial] == error.RC] == 1).all()
     assert (reach[reach.notna()] <= iteration.RC[reach.notna()]).all()
-    assert (error[other] < error.RC)[reach.isna()].all() or (table == "VII" and reach[reach.isna()].index[-1] == 24)
+    assert (error[other] < error.RC)[reach.isna()].all() or (table == "VII" and reach[reach.isna()].index[-1] == "24")
     assert (error[other] >= error.RC)[reach.notna()].all()
 
 
 def test_claim_of_rc2024_on_table_vii():
     """The text says RC is better than GD in 25 of 29 sets; in the table it is better in 24, and equal in 5."""
-    error = wide("rc2024", "VII", "empirical_error_fraction")
+    error = published.wide("rc2024", "VII", "empirical_error_fraction")
     assert (error.RC < error.MAP).sum() == 29
     assert (error.RC < error.GD).sum() == 24
     assert (error.RC == error.GD).sum() == 5
 
 
-def test_other_claims_of_rc2024():
-    for table, improved, better in [("II", 27, 27), ("III", 21, 18), ("IV", 29, 28), ("V", 29, 26), ("VI", 29, 24)]:
-        error = wide("rc2024", table, "empirical_error_fraction")
-        initial = "ML" if "ML" in error else "MAP"
-        assert (error[initial] > error.RC).sum() == improved
-        assert ((error[initial] > error.RC) & (error.RC < error.GD)).sum() == better
-    error = wide("rc2024", "VIII", "empirical_error_fraction")
-    assert ((error.RC < error.GD).sum(), (error.RC == error.GD).sum()) == (27, 2)
-    error = wide("rc2024", "IX", "empirical_error_fraction")
-    assert ((error.RC < error.DFE).sum(), (error.RC == error.DFE).sum()) == (25, 5)
+def test_rows_of_rc2024_on_which_gradient_descent_is_better():
+    better = {}
+    for table in ("II", "III", "IV", "V", "VI", "VII", "VIII"):
+        error = published.wide("rc2024", table, "empirical_error_fraction")
+        better[table] = int((error.GD < error.RC).sum())
+    assert better == {"II": 0, "III": 7, "IV": 0, "V": 1, "VI": 2, "VII": 1, "VIII": 1}
+
+
+def test_errors_of_rc2024_are_whole_numbers_of_mistakes():
+    """Each of the 720 printed errors is some k / n to three decimals, which fixes the number of rows n."""
+    cells = ALL[(ALL.source == "rc2024") & (ALL.metric == "empirical_error_fraction")]
+    mistakes = np.round(cells.value * cells.n_instances)
+    assert len(cells) == 720
+    assert (np.abs(mistakes / cells.n_instances - cells.value) <= 0.0005 + 1e-9).all()
+    # with one row more it would not be so
+    wrong = np.round(cells.value * (cells.n_instances + 1)) / (cells.n_instances + 1)
+    assert (np.abs(wrong - cells.value) > 0.0005 + 1e-9).sum() > 20
 
 
 @pytest.mark.parametrize("table, n_first, equal_train, equal_test", [("3", 4, 2, 3), ("7", 5, 5, 4), ("9", 7, 4, 6)])
@@ -99,15 +117,84 @@ def test_iteration_one_of_rc2025_cannot_be_the_initial_model(table, n_first, equ
     cells = published.table("rc2025", str(int(table) + 1))
     equal = cells[cells.method.isin(["RC vs ML", "RC vs MAP"]) & (cells.metric == "count_equal")].set_index("row").value
     assert equal.to_dict() == {"Training": equal_train, "Test": equal_test}
-    assert (wide("rc2025", table, "iterations").RC == 1).sum() == n_first
+    assert (published.wide("rc2025", table, "iterations").RC == 1).sum() == n_first
     assert n_first > min(equal)
 
 
-def test_claims_of_rc2025_on_reach():
-    for table, reached in [("3", 15), ("5", 19)]:
-        assert wide("rc2025", table, "reach").RC.notna().sum() == reached
+def test_tables_3_and_11_of_rc2025_share_their_columns():
     shared = published.table("rc2025", "3").merge(
         published.table("rc2025", "11"), on=["row", "method", "metric"], suffixes=("", "_11")
     )
     shared = shared[shared.metric != "reach"]
     assert len(shared) == 60 and (shared.value_printed == shared.value_printed_11).all()
+
+
+@pytest.mark.parametrize("table", ["3", "5", "7", "9"])
+def test_mean_ranks_and_counts_of_rc2025_agree(table):
+    """RC's mean rank is 1 + (worse + equal / 2) / 20, summed over both opponents; the three ranks sum to 6."""
+    cells, counts = published.table("rc2025", table), published.table("rc2025", str(int(table) + 1))
+    for split in ("train", "test"):
+        rank = cells[cells.metric == f"{split}_avg_rank"].set_index("method").value
+        total = counts[counts.row.str.lower().str.startswith(split)].groupby("metric").value.sum()
+        assert total.sum() == 40
+        from_counts = 1 + (total.count_worse + total.count_equal / 2) / 20
+        assert rank["RC"] == pytest.approx(from_counts, abs=0.0051)
+        assert rank.sum() == pytest.approx(6, abs=0.0151)
+
+
+def test_caption_of_table_12_names_a_comparison_that_it_lacks():
+    assert published.table("rc2025", "12").method.unique().tolist() == ["RC vs DFE"]
+
+
+# Claims of the texts --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checked():
+    return check_claims()
+
+
+def test_every_claim_that_fails_has_its_erratum(checked):
+    errata = (ROOT / "book" / "errata.md").read_text(encoding="utf-8")
+    assert set(checked.outcome) <= set(OUTCOMES)
+    assert ((checked.outcome == "does not hold") == (checked.erratum != "")).all()
+    assert all(f"({label})=" in errata for label in checked.erratum if label)
+    assert not checked.duplicated(["source", "claim"]).any()
+
+
+def test_claims_agree_with_counting_by_hand(checked):
+    """What the expressions give, counted again: Table II, VII and VIII of rc2024, Tables 3 and 5 of rc2025."""
+    found = checked.set_index("claim").found
+    for table, claim in [
+        ("II", "Table II: RC improves the ML initialization in 27 out of 30 data sets"),
+        ("VI", "Table VI: RC reduces the initial error in 29 data sets"),
+    ]:
+        error = published.wide("rc2024", table, "empirical_error_fraction")
+        assert found[claim] == str((error.RC < error.ML).sum())
+    error = published.wide("rc2024", "VII", "empirical_error_fraction")
+    assert found["Table VII: better than GD in 25 out of 29 cases"] == str((error.RC < error.GD).sum())
+    reach, iterations = published.wide("rc2025", "3", "reach").RC, published.wide("rc2025", "3", "iterations")
+    assert found["Table 3: while requiring fewer iterations in all these 15 cases"] == str(
+        (reach < iterations.GD).sum()
+    )
+    train, test = (published.wide("rc2025", "5", f"{split}_error_percent") for split in ("train", "test"))
+    assert found["Table 5: only in 10 is GD better in both training and test errors"] == ", ".join(
+        row for row in train.index if train.GD[row] < train.RC[row] and test.GD[row] < test.RC[row]
+    )
+
+
+@pytest.mark.parametrize(
+    "stated, found, outcome",
+    [
+        ("5", "5", "holds"),
+        ("5", "4", "does not hold"),
+        ("7", "0 to 9", "possible"),
+        ("12", "0 to 9", "does not hold"),
+        ("≤ 2", "2", "holds"),
+        ("≤ 2", "4", "does not hold"),
+        ("4 to 512", "4 to 512", "holds"),
+        ("", "", "not checkable"),
+    ],
+)
+def test_outcome_of_a_claim(stated, found, outcome):
+    assert _outcome(stated, found) == outcome

@@ -12,7 +12,7 @@ def eigenvalues(d):
 
 
 @pytest.mark.parametrize("d", [4, 11])
-def test_section_4_5(d):
+def test_section_4_5_and_4_29(d):
     problems = [chapter4_problem(case, d) for case in CHAPTER4_CASES]
     e = eigenvalues(d)  # (4.29)
     assert e.max() / e.min() == pytest.approx(100)
@@ -29,7 +29,7 @@ def test_section_4_5(d):
 
 
 @pytest.mark.parametrize("d", [6, 10])
-def test_section_5_6(d):
+def test_section_5_6_and_5_14(d):
     e, i = eigenvalues(d), np.arange(1, d + 1)  # (5.14)
     flip = np.where(i % 2 == 1, -1, 1)
     for case, last, scales in ((1, 3, (1, 1, 1)), (2, 4, (1, 2, 3))):

@@ -3,6 +3,7 @@
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from table_nodes import table
 
 from rcpkg import datasets
 
@@ -12,9 +13,9 @@ SOURCES = ("rc2024", "rc2025", "thesis2007", "wanbia2014")
 
 def rows() -> list[list[str]]:
     """One row a data set: its size, the sources that use it (with their size where it differs), whom to cite."""
-    table = datasets.table()
+    registry = datasets.table()
     found = []
-    for name, variants in table.groupby("name"):
+    for name, variants in registry.groupby("name"):
         by_source = variants.set_index("variant")
         original = by_source.loc["original"]
         size = (original.n_rows, original.n_features)
@@ -32,14 +33,7 @@ class DatasetTable(SphinxDirective):
     """``{dataset-table}``: no argument, no content."""
 
     def run(self) -> list[nodes.Node]:
-        group = nodes.tgroup("", *(nodes.colspec() for _ in HEADINGS), cols=len(HEADINGS))
-        group += nodes.thead("", _row(HEADINGS))
-        group += nodes.tbody("", *map(_row, rows()))
-        return [nodes.table("", group, classes=["dataset-table"])]
-
-
-def _row(texts: list[str] | tuple[str, ...]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph(text=text)) for text in texts))
+        return [table(HEADINGS, rows(), "dataset-table")]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -88,6 +88,7 @@ class Cell:
 
 
 def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
+    """The mean of runs with their standard deviation."""
     values = np.asarray(list(runs), dtype=float)
     return Record(method, metric, float(values.mean()), float(values.std(ddof=1)), len(values))
 
@@ -520,6 +521,12 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     (STUDY, "digits-curves"): _elsewhere("rc_studies", "digits-curves"),
     (STUDY, "best-iterate"): _elsewhere("rc_studies", "best-iterate"),
     (STUDY, "knn-costs"): _elsewhere("costs"),
+    (STUDY, "honest"): _elsewhere("honest"),
+    (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
+    (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
+    (STUDY, "local-2026"): _elsewhere("local_studies", "local-2026"),
+    (STUDY, "figures-4.1-4.2"): _elsewhere("measures"),
+    (STUDY, "bda7-2026"): _elsewhere("rivals"),
 }
 
 

@@ -26,7 +26,12 @@ ROUNDING = 1e-9  # of binary floating point, relative to numbers below 1e5
 
 @lru_cache
 def _rules(name: str) -> pd.DataFrame:
-    return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False)
+    return pd.read_csv(data_folder() / name, dtype=str, keep_default_na=False).fillna("")
+
+
+@lru_cache
+def _explanations() -> list[dict[str, str]]:
+    return _rules("explanations.csv").to_dict("records")
 
 
 @cache
@@ -111,7 +116,11 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     if (source, table) not in protocols.TABLES:
         return pd.Series(protocols.NO_PROTOCOL, index=printed.index)
     cells = {(cell.row, cell.method): cell.reason for cell in protocols.cells(source, table)}
-    failed = {done.key: done.failure for done in runner.read(_lines(source, table)) if done.failure}
+    failed = {
+        done.key: "no valid estimate: " + done.failure.partition(": ")[2].split(";")[0]
+        for done in runner.read(_lines(source, table))
+        if done.failure
+    }
     reasons = []
     for row in printed.itertuples():
         reason = cells.get((row.row, row.method)) or failed.get(f"{row.row}/{row.method}")
@@ -119,9 +128,7 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
             other = [key for key in cells if key[0] == row.row and key[1] in ("GD", "DFE")]
             reason = next((cells[key] for key in other if cells[key]), None)
         if row.dataset.startswith("(all"):
-            reason = "a summary over data sets that are not all available"
-        if row.value_printed == "-" and row.dataset.startswith("(all"):
-            reason = "no number is printed"
+            reason = "no number is printed" if row.value_printed == "-" else "a summary"
         reasons.append(reason or "not run yet")
     return pd.Series(reasons, index=printed.index)
 
@@ -131,10 +138,12 @@ def _lines(source: str, table: str) -> Path:
 
 
 def _explanation(row: dict) -> tuple[str, str]:
-    """Why a number differs, and the label of the section that shows it; empty if nothing is known."""
-    for _, rule in _rules("explanations.csv").iterrows():
-        if all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric")):
-            return rule.explanation, rule.section
+    """Why a number differs, and the label of the section that shows it; empty if nothing is known. A rule with
+    ``setting_value`` holds for those settings only, separated by "|"."""
+    for rule in _explanations():
+        fits = all(fnmatchcase(row[column], rule[column]) for column in ("source", "table", "row", "method", "metric"))
+        if fits and (not rule["setting_value"] or row["setting_value"] in rule["setting_value"].split("|")):
+            return rule["explanation"], rule["section"]
     return "", ""
 
 
@@ -148,8 +157,8 @@ def scorecard() -> pd.DataFrame:
         ``rule``, ``verdict`` (one of `VERDICTS`), ``why`` and ``section`` (label of the section that explains it).
     """
     parts = []
-    impossible = published.summaries()
-    impossible = set(impossible[~impossible.possible][KEY].itertuples(index=False, name=None))
+    summaries = published.summaries()
+    impossible = set(summaries[~summaries.possible][KEY].itertuples(index=False, name=None))
     for source, table in published.index()[["source", "table"]].itertuples(index=False):
         printed = published.table(source, table)
         printed = printed.assign(half_unit=published.half_unit(printed.value_printed)).rename(
@@ -167,7 +176,32 @@ def scorecard() -> pd.DataFrame:
         numbers = ["value", "std", "value_se", "n_runs"]
         card[numbers] = card[numbers].apply(pd.to_numeric)
         parts.append(_judge(card, _not_attempted(source, table, printed), impossible))
-    return pd.concat(parts, ignore_index=True)
+    card = pd.concat(parts, ignore_index=True)
+    is_summary = card.why == "a summary"
+    tables = dict(tuple(card.groupby(["source", "table"])))
+    card.loc[is_summary, "why"] = [_why_no_summary(row, tables) for row in card[is_summary].to_dict("records")]
+    return card
+
+
+def _why_no_summary(row: dict, tables: dict[tuple[str, str], pd.DataFrame]) -> str:
+    """A mean, rank or count over data sets needs all of them: over how many it goes, and how many are missing."""
+    source, table, metric, method = (row[name] for name in ("source", "table", "metric", "method"))
+    if metric.startswith("count_"):
+        cells, kind = tables[source, str(int(table) - 1)], "count"
+        metric = {"Training": "train_error_percent", "Test": "test_error_percent"}[row["row"]]
+        cells = cells[(cells.metric == metric) & cells.method.isin(method.split(" vs "))]
+    elif metric.endswith("_avg_rank"):
+        cells, kind = tables[source, table], "mean rank"
+        cells = cells[cells.metric == metric.replace("avg_rank", "error_percent")]
+    else:
+        cells, kind = tables[source, table], "mean"
+        cells = cells[(cells.metric == metric.removeprefix("mean_")) & (cells.method == method)]
+    cells = cells[cells.value_printed != "-"]
+    missing = cells.n_runs.isna().groupby(cells.row).any()
+    return (
+        f"a {kind} over {len(missing)} data sets, {missing.sum()} of which have no counterpart here; "
+        "the printed numbers that it sums up allow it"
+    )
 
 
 def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd.DataFrame:
@@ -186,6 +220,47 @@ def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd
     card[["rule", "verdict", "why", "section"]] = verdicts
     shown = ["value_printed", "value", "value_se", "n_runs", "rule", "verdict", "why", "section"]
     return card[[*KEY, *shown]]
+
+
+def matches(card: pd.DataFrame | None = None) -> pd.DataFrame:
+    """How many printed numbers of each table and column have which verdict.
+
+    Parameters
+    ----------
+    card : DataFrame, optional
+        Rows of the `scorecard`; all of them by default.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``source, table, method, metric`` in printed order: ``printed``, ``compared`` (a number of ours
+        stands against them) and one column for each of `VERDICTS`. "Reproduced" is to the last printed digit.
+    """
+    card = scorecard() if card is None else card
+    column = ["source", "table", "method", "metric"]
+    counts = pd.crosstab([card[name] for name in column], card.verdict).reindex(columns=VERDICTS, fill_value=0)
+    counts = counts.reindex(card[column].drop_duplicates().itertuples(index=False, name=None))
+    counts.insert(0, "printed", counts.sum(axis=1))
+    counts.insert(1, "compared", counts.printed - counts[["not attempted", "printed value impossible"]].sum(axis=1))
+    return counts.rename_axis(index=column, columns=None)
+
+
+def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd.DataFrame:
+    """How many rows of each table and method come out to the last printed digit in all the given metrics.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``source, table, method``: ``compared``, the rows in which all printed numbers of these metrics
+        have a counterpart, and ``exact``, those among them in which all are reproduced.
+    """
+    card = scorecard() if card is None else card
+    card = card[card.metric.isin(metrics)]
+    by = ["source", "table", "method"]
+    row = card.assign(
+        compared=~card.verdict.isin(["not attempted", "printed value impossible"]), exact=card.verdict == "reproduced"
+    ).groupby([*by, "row"], sort=False)[["compared", "exact"]]
+    return row.all().groupby(by, sort=False).sum()
 
 
 def status(folder: Path | None = None) -> pd.DataFrame:

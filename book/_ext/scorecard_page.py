@@ -1,0 +1,192 @@
+"""The scorecard in the book, made from the results at each build.
+
+``{{ reproduced }}`` and the like, in any page, are the numbers of verdicts. ``{scorecard-tables}`` counts the
+verdicts of each table, ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}``
+what the texts say of their tables; ``{scorecard-cells}`` is the list of all numbers with its filters. That list is
+filled by ``_static/scorecard.js`` from a script of data written here, since pages opened from a folder may not fetch
+files.
+"""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+from table_nodes import table
+
+from rcpkg import published
+from rcpkg.experiments import check_claims, scorecard
+from rcpkg.experiments.scorecard import VERDICTS
+
+# in the order of VERDICTS
+NAMES = {
+    "reproduced": "reproduced",
+    "statistically consistent": "consistent",
+    "differs: explained": "explained",
+    "differs: unexplained": "unexplained",
+    "printed value impossible": "impossible",
+    "not attempted": "not_attempted",
+}
+# what a row of the list holds, in this order; texts are numbered, since most occur often
+COLUMNS = ("source", "table", "row", "dataset", "method", "setting", "metric", "printed", "ours", "verdict", "why")
+LIST = """
+<form class="scorecard-filter" hidden>
+  <label>Source <select name="source"></select></label>
+  <label>Table <select name="table"></select></label>
+  <label>Verdict <select name="verdict"></select></label>
+  <label>Words <input name="words" type="text" autocomplete="off" placeholder="sonar iterations"></label>
+</form>
+<p class="scorecard-status" role="status"></p>
+<div class="scorecard-rows" role="region" aria-label="Printed numbers" tabindex="0" hidden>
+<table class="table"><thead><tr><th scope="col">table</th><th scope="col">row</th><th scope="col">method</th>
+<th scope="col">quantity</th><th scope="col">printed</th><th scope="col">ours</th><th scope="col">verdict, and why</th>
+</tr></thead><tbody></tbody></table></div>
+<p class="scorecard-pages" hidden><button type="button" name="earlier">Earlier rows</button>
+<button type="button" name="later">Later rows</button></p>
+<p><a href="{root}_static/scorecard.csv" download>All rows as a file of comma-separated values</a></p>
+<noscript><p>The list and its filters need JavaScript; the file has the same rows.</p></noscript>
+<script defer src="{root}_static/scorecard_data.js"></script>
+<script defer src="{root}_static/scorecard.js"></script>
+"""
+
+
+@lru_cache(maxsize=1)
+def card() -> pd.DataFrame:
+    return scorecard()
+
+
+def counts() -> dict[str, str]:
+    """Words for the text: how many numbers are printed, in how many tables, and have which verdict."""
+    verdicts = card().verdict.value_counts()
+    numbers = {name: verdicts.get(verdict, 0) for verdict, name in NAMES.items()}
+    numbers |= {"printed": len(card()), "tables": len(published.index())}
+    numbers["compared"] = numbers["printed"] - numbers["not_attempted"] - numbers["impossible"]
+    return {name: f"{number:,}" if number else "none" for name, number in numbers.items()}
+
+
+def add_counts(app: Sphinx, config) -> None:
+    config.myst_substitutions = {**config.myst_substitutions, **counts()}
+
+
+def link(label: str, text: str) -> pending_xref:
+    """A reference to a label, resolved like the role ``ref``; a missing label is a warning."""
+    options = {"refdomain": "std", "reftype": "ref", "reftarget": label, "refexplicit": True, "refwarn": True}
+    return pending_xref("", nodes.inline("", text, classes=["std", "std-ref"]), **options)
+
+
+class TableCounts(SphinxDirective):
+    """``{scorecard-tables}``: for each table what it holds and how many of its numbers have which verdict."""
+
+    def run(self) -> list[nodes.Node]:
+        index = published.index()
+        verdicts = pd.crosstab([card().source, card().table], card().verdict).reindex(columns=VERDICTS, fill_value=0)
+        rows = []
+        for entry in index.itertuples():
+            found = verdicts.loc[(entry.source, entry.table)]
+            numbers = [str(number) if number else "–" for number in found]
+            rows.append([f"{entry.source} {entry.table}", entry.caption, *numbers])
+        headings = [name.replace("_", " ") for name in NAMES.values()]
+        return [table(("table", "what it holds", *headings), rows, "scorecard-tables")]
+
+
+class Reasons(SphinxDirective):
+    """``{scorecard-reasons} VERDICT``: its reasons, how many numbers of which tables, where the evidence is."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        cells = card()[card().verdict == self.arguments[0]]
+        rows = []
+        for (source, why, section), part in cells.groupby(["source", "why", "section"], sort=False):
+            tables = f"{source} {', '.join(part.table.unique())}"
+            rows.append([tables, str(len(part)), why, link(section, "shown here") if section else "–"])
+        if not rows:
+            return [nodes.paragraph(text="None.")]
+        return [table(("tables", "numbers", "why", "evidence"), rows, "scorecard-reasons")]
+
+
+class Claims(SphinxDirective):
+    """``{scorecard-claims}``: what the texts say of their tables, what the tables give, and whether it holds."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = []
+        for claim in check_claims().itertuples():
+            outcome = link(claim.erratum, claim.outcome) if claim.erratum else claim.outcome
+            rows.append([claim.source, claim.place, claim.claim, claim.stated, claim.found, outcome])
+        headings = ("source", "place", "claim", "stated", "in the tables", "outcome")
+        return [table(headings, rows, "scorecard-claims")]
+
+
+class CellList(SphinxDirective):
+    """``{scorecard-cells}``: all printed numbers, with filters; without JavaScript, a file to download."""
+
+    def run(self) -> list[nodes.Node]:
+        root = "../" * self.env.docname.count("/")
+        return [nodes.raw("", LIST.format(root=root), format="html")]
+
+
+def shown_rows() -> pd.DataFrame:
+    """The scorecard as the list shows it: texts only."""
+    frame = card()
+    ours = frame.value.map("{:.4g}".format).where(frame.value.notna(), "")
+    error = frame.value_se.map(" ± {:.2g}".format).where(frame.value_se.notna(), "")
+    dash = frame.n_runs.notna() & frame.value.isna()
+    settings = frame.groupby(["source", "table"]).setting_value.transform("nunique")
+    return pd.DataFrame(
+        {
+            **{name: frame[name] for name in ("source", "table", "row", "method")},
+            "dataset": frame.dataset.str.replace("_", " "),
+            "setting": frame.setting_value.str.replace("|", ", ").where(settings > 1, ""),
+            "metric": frame.metric.str.replace("_", " "),
+            "printed": frame.value_printed,
+            "ours": (ours + error).where(~dash, "-"),
+            "verdict": frame.verdict,
+            "why": frame.why,
+        },
+        columns=COLUMNS,
+    )
+
+
+def write_data(app: Sphinx, exception: Exception | None) -> None:
+    """Write the rows for the list as a script, and as a file to download."""
+    if exception is not None or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    card().to_csv(static / "scorecard.csv", index=False)
+    rows = shown_rows()
+    texts = pd.unique(rows.to_numpy().ravel()).tolist()
+    number = {text: i for i, text in enumerate(texts)}
+    sections = {why: address(app, label) for why, label in zip(card().why, card().section, strict=True) if label}
+    data = {
+        "columns": COLUMNS,
+        "texts": texts,
+        "sections": sections,
+        "rows": [[number[text] for text in row] for row in rows.itertuples(index=False)],
+    }
+    script = "window.scorecard = " + json.dumps(data, ensure_ascii=False, separators=(",", ":")) + ";\n"
+    (static / "scorecard_data.js").write_text(script, encoding="utf-8")
+
+
+def address(app: Sphinx, label: str) -> str:
+    """Where a label is, from the root of the book."""
+    labels = app.env.get_domain("std").anonlabels
+    if label not in labels:
+        raise ExtensionError(f"data/explanations.csv names the label {label}, which is nowhere in the book")
+    document, anchor = labels[label][:2]
+    return f"{app.builder.get_target_uri(document)}#{anchor}"
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("scorecard-tables", TableCounts)
+    app.add_directive("scorecard-reasons", Reasons)
+    app.add_directive("scorecard-claims", Claims)
+    app.add_directive("scorecard-cells", CellList)
+    app.connect("config-inited", add_counts)
+    app.connect("build-finished", write_data)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

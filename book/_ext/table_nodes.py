@@ -1,0 +1,24 @@
+"""A table of the document tree from rows of texts and nodes."""
+
+from collections.abc import Iterable
+
+from docutils import nodes
+
+Cell = str | nodes.Node
+
+
+def table(headings: Iterable[str], rows: Iterable[Iterable[Cell]], name: str) -> nodes.table:
+    """A table of class ``name``; a text becomes a paragraph."""
+    headings = list(headings)
+    group = nodes.tgroup("", *(nodes.colspec() for _ in headings), cols=len(headings))
+    group += nodes.thead("", _row(headings))
+    group += nodes.tbody("", *map(_row, rows))
+    return nodes.table("", group, classes=[name])
+
+
+def _row(cells: Iterable[Cell]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", _paragraph(cell)) for cell in cells))
+
+
+def _paragraph(cell: Cell) -> nodes.paragraph:
+    return nodes.paragraph(text=cell) if isinstance(cell, str) else nodes.paragraph("", "", cell)

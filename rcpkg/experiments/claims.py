@@ -1,0 +1,107 @@
+"""What the texts of rc2024, rc2025 and wanbia2014 say of their tables, worked out from the printed cells alone.
+
+``data/published_claims.csv`` lists the claims: where each stands, in which words, the quantity that it states or
+implies as an expression in the printed columns, how that is summed up, and the value stated.
+"""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from rcpkg import published
+from rcpkg._files import data_folder
+
+OUTCOMES = ("holds", "possible", "does not hold", "not checkable")
+SHORT = {
+    "empirical_error_fraction": "",
+    "train_error_percent": "_train",
+    "test_error_percent": "_test",
+    "train_avg_rank": "_train",
+    "test_avg_rank": "_test",
+    "iterations": "_iter",
+    "m_instances": "m",
+    "n_variables": "n",
+    "p_value_sign_test": "_p",
+}
+
+
+def _name(method: str, metric: str) -> str:
+    """``RC_iter``, ``GD_train``, ``reach``, ``m``; ``ML_better`` counts sets on which RC is better than ML."""
+    metric = metric.removeprefix("mean_")
+    if metric == "reach":
+        return "reach"
+    return method.split(" vs ")[-1] + SHORT.get(metric, metric.removeprefix("count").replace("count_", "_"))
+
+
+def columns(tables: str) -> pd.DataFrame:
+    """The printed numbers of ``"rc2024:II rc2024:III:20"``, one row for each row named (by default each data set)."""
+    frames = {}
+    for part in tables.split():
+        source, number, *rows = part.split(":")
+        cells = published.table(source, number)
+        cells["row"] = cells.row.where(cells.dataset != "top_size_12", "largest " + cells.row)
+        names = rows[0].split(",") if rows else cells.row[cells.row != "avg."].unique()
+        cells = cells.assign(name=[_name(*pair) for pair in zip(cells.method, cells.metric, strict=True)])
+        values = cells.pivot(index="row", columns="name", values="value")
+        spread = cells[cells["std"].notna()].pivot(index="row", columns="name", values="std").add_suffix("_std")
+        frames[number] = values.join(spread).loc[names]
+    if len(frames) == 1:
+        return frames.popitem()[1]
+    return pd.concat([frame.set_axis(number + ":" + frame.index) for number, frame in frames.items()])
+
+
+def _found(tables: str, quantity: str, how: str) -> str:
+    """The quantity as text; ``"0 to 9"`` if the printed digits leave it open."""
+    frame = columns(tables)
+    if how in ("significant", "p values"):  # rows with a two-sided sign test below 5 %, or as printed: cut, or "<0.001"
+        won, lost, *printed = quantity.split(", ")
+        p = np.array([binomtest(int(a), int(a + b)).pvalue for a, b in zip(frame[won], frame[lost], strict=True)])
+        as_printed = [np.maximum(np.floor(1000 * p), 1) / 1000 == frame[column] for column in printed]
+        return str(np.sum(as_printed[0] if printed else p < 0.05))
+    if how == "values":
+        return ", ".join(f"{value:g}" for part in quantity.split(", ") for value in frame.eval(part))
+    value = frame.eval(quantity)
+    match how:
+        case "count":
+            return str(int(value.sum()))
+        case "at most":
+            return f"0 to {int(value.sum())}"
+        case "rows":
+            return ", ".join(value.index[value])
+        case "largest":
+            return value.idxmax()
+        case "range":
+            return f"{value.min():g} to {value.max():g}"
+        case "mean":
+            return f"{value.mean():.0f}"
+    raise ValueError(f"how must be a way to sum up a column of data/published_claims.csv; got {how!r}")
+
+
+def _outcome(stated: str, found: str) -> str:
+    if not found:
+        return "not checkable"
+    low, _, high = found.partition(" to ")
+    if high and " to " not in stated:
+        return "possible" if float(low) <= float(stated) <= float(high) else "does not hold"
+    if stated.startswith("≤ "):
+        return "holds" if float(found) <= float(stated[2:]) else "does not hold"
+    return "holds" if found == stated else "does not hold"
+
+
+def check_claims() -> pd.DataFrame:
+    """Each claim of the texts of three sources about their tables, beside what the tables say.
+
+    Returns
+    -------
+    DataFrame
+        ``source, place, claim, stated, found, outcome, erratum``; the outcome is "holds", "possible" (the printed
+        digits leave it open), "does not hold" (then ``erratum`` is the label of the entry) or "not checkable".
+    """
+    claims = pd.read_csv(data_folder() / "published_claims.csv", dtype=str, keep_default_na=False)
+    checked = [
+        _found(tables, quantity, how) if how else ""
+        for tables, quantity, how in claims[["tables", "quantity", "how"]].itertuples(index=False, name=None)
+    ]
+    claims["found"] = checked
+    claims["outcome"] = [_outcome(*pair) for pair in zip(claims.stated, claims.found, strict=True)]
+    return claims[["source", "place", "claim", "stated", "found", "outcome", "erratum"]]

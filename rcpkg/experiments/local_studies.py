@@ -1,0 +1,252 @@
+"""What lies behind thesis2007 Tables 6.2 and 6.3 (chapter 9; ours).
+
+"local-curves": the whole cross-validation curve whose minimum Table 6.3 prints, on the same divisions.
+"local-test-errors": the test errors of Table 6.2 at the printed sizes, with one thing changed at a time.
+"local-2026": local BDA with several seed matrices beside methods of today, on halves of nine small data sets.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from rcpkg import datasets, published
+from rcpkg.base import Array
+from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, data, path, repetitions
+from rcpkg.experiments.local_tables import cells as table_cells
+from rcpkg.experiments.protocols import STUDY, Cell, Record
+from rcpkg.experiments.runner import cell_seed
+from rcpkg.experiments.scorecard import results
+from rcpkg.local import BregmanKNN, LocalBDA
+
+REFERENCES = ("training rows", "all rows", "none")
+SHARES = (0.8, 0.9)
+SUBSAMPLES = 20  # at most: as many as the tables have divisions
+
+
+def local_curves(cell: Cell, seed: int) -> list[Record]:
+    """Cross-validation error at every size, and its excess over the least one, paired by division.
+
+    ``seed`` is not used: the divisions are those of the tables, whose seed is an argument.
+    """
+    sizes, errors = cross_validated(
+        cell.arguments["row"], cell.method, cell.arguments["repetitions"], cell.arguments["divisions"]
+    )
+    excess = errors - errors[:, [errors.mean(axis=0).argmin()]]
+    return [
+        Record(cell.method, f"{name}|k={k}", float(runs.mean()), float(runs.std(ddof=1)), len(runs))
+        for name, table in (("cv_error_percent", errors), ("excess_percent", excess))
+        for k, runs in zip(sizes, table.T, strict=True)
+    ]
+
+
+def local_test_errors(cell: Cell, seed: int) -> list[Record]:
+    """Test error at the printed size k: of all training rows, and of random shares of them.
+
+    Metrics are ``share=1``, ``share=0.9`` and ``share=0.8``; the shares of one run are nested, and those of all methods
+    are the same.
+    """
+    X, y, T, t = data(cell.arguments["row"], cell.setting_value)
+    size = cell.arguments["size"]
+
+    def error(rows: np.ndarray) -> float:
+        return 100 * float(np.mean(path(cell.method, X[rows], y[rows], T, [size], seed)[:, 0] != t))
+
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(y)) for _ in range(cell.arguments["repetitions"])]
+    records = [Record(cell.method, "share=1", error(np.arange(len(y))))]
+    for share in cell.arguments["shares"]:
+        errors = [error(order[: round(share * len(y))]) for order in orders]
+        records.append(
+            Record(cell.method, f"share={share}", float(np.mean(errors)), float(np.std(errors, ddof=1)), len(errors))
+        )
+    return records
+
+
+def _seed_chosen(A: Array, a: NDArray) -> LocalBDA:
+    """The trace seed times one of four factors, chosen with k by leave-one-out."""
+    trace = LocalBDA(n_neighbors=1, seed="trace").fit(A, a).seed_[0, 0]
+    tried = [LocalBDA(n_neighbors="cv", seed=factor * trace).fit(A, a) for factor in (0.01, 0.1, 1.0, 10.0)]
+    return min(tried, key=lambda model: model.cv_costs_.min())
+
+
+SVC_GRID = {"C": [1, 10, 100], "gamma": ["scale", 0.01, 0.1]}
+REFERENCE = "local BDA"
+CONTENDERS: dict[str, Callable] = {
+    REFERENCE: lambda A, a: LocalBDA(n_neighbors="cv").fit(A, a),
+    "seed trace": lambda A, a: LocalBDA(n_neighbors="cv", seed="trace").fit(A, a),
+    "seed diag": lambda A, a: LocalBDA(n_neighbors="cv", seed="diag").fit(A, a),
+    "seed chosen": _seed_chosen,
+    # B = I on features times u is B = I / u^2 on the features themselves
+    "features times 0.1": lambda A, a: LocalBDA(n_neighbors="cv", seed=100.0).fit(A, a),
+    "features times 10": lambda A, a: LocalBDA(n_neighbors="cv", seed=0.01).fit(A, a),
+    "k-NN": lambda A, a: BregmanKNN(n_neighbors="cv", smoothing=0.0).fit(A, a),
+    "RBF SVC": lambda A, a: GridSearchCV(SVC(), SVC_GRID, cv=3).fit(A, a),
+    "gradient boosting": lambda A, a: HistGradientBoostingClassifier(random_state=0).fit(A, a),
+}
+SMALL = ("glass", "heart", "ionosphere", "iris", "new_thyroid", "segment", "sonar", "vowel", "wine")
+HALVES = 10
+
+
+def local_2026(cell: Cell, seed: int) -> list[Record]:
+    """Test errors over stratified halvings and their paired differences from local BDA as in the source.
+
+    Features are standardised on the training half, those constant there left out, and what can be tuned is tuned there.
+    """
+    bunch = datasets.load(cell.row, "thesis2007")
+    errors: dict[str, list[float]] = {name: [] for name in CONTENDERS}
+    division = StratifiedShuffleSplit(cell.arguments["repetitions"], test_size=0.5, random_state=seed % 2**32)
+    for train, test in division.split(bunch.data, bunch.target):
+        scaler = StandardScaler().fit(bunch.data[train])
+        varies = scaler.var_ > 0
+        A, T = (scaler.transform(bunch.data[rows])[:, varies] for rows in (train, test))
+        for name, fitted in CONTENDERS.items():
+            wrong = fitted(A, bunch.target[train]).predict(T) != bunch.target[test]
+            errors[name].append(100 * float(np.mean(wrong)))
+    difference = {name: np.subtract(runs, errors[REFERENCE]) for name, runs in errors.items()}
+    return [
+        Record(name, metric, float(np.mean(table[name])), float(np.std(table[name], ddof=1)), len(table[name]))
+        for metric, table in (("test_error_percent", errors), ("minus_local_bda", difference))
+        for name in CONTENDERS
+    ]
+
+
+def cells(table: str) -> list[Cell]:
+    """The cells of one of the studies."""
+    return {"local-curves": _curve_cells, "local-test-errors": _test_cells, "local-2026": _cells_2026}[table]()
+
+
+def _cells_2026() -> list[Cell]:
+    protocol, runs = f"{__name__}:local_2026", {"repetitions": HALVES}
+    return [
+        Cell(STUDY, "local-2026", name, "", protocol, runs, stream=name, quick=name in ("iris", "wine"))
+        for name in SMALL
+    ]
+
+
+def _curve_cells() -> list[Cell]:
+    return [
+        Cell(
+            STUDY,
+            "local-curves",
+            cell.arguments["row"],
+            cell.method,
+            f"{__name__}:local_curves",
+            {**cell.arguments, "divisions": cell_seed(cell)},
+            stream=cell.arguments["row"],
+            quick=cell.quick,
+        )
+        for cell in table_cells("6.3")
+    ]
+
+
+def printed_sizes() -> dict[tuple[str, str], int]:
+    """Table 6.3 by the row names of Tables 6.1 and 6.2, and method."""
+    table = published.table("thesis2007", "6.3")
+    names = table.row.str.replace(r" \(\d+ classes\)", "", regex=True).replace(CHOSEN_ROWS)
+    return dict(zip(zip(names, table.method), table.value.astype(int), strict=True))
+
+
+def _test_cells() -> list[Cell]:
+    """Slow methods without the smaller share and with the stated normalisation only."""
+    sizes = printed_sizes()
+    return [
+        Cell(
+            STUDY,
+            "local-test-errors",
+            row,
+            method,
+            f"{__name__}:local_test_errors",
+            {
+                "row": row,
+                "size": sizes[row, method],
+                "shares": list(SHARES[1:] if method in SLOW else SHARES),
+                "repetitions": min(SUBSAMPLES, repetitions(row, method)),
+            },
+            setting_value=reference,
+            stream=row,
+        )
+        for row, method in published.table("thesis2007", "6.2")[["row", "method"]].itertuples(index=False)
+        for reference in REFERENCES
+        if reference == "training rows" or not (method in SLOW or row.endswith("(raw)"))
+    ]
+
+
+# What the stored studies say ------------------------------------------------------------------------
+
+
+def curves() -> pd.DataFrame:
+    """The stored curves: dataset, method, k, error and excess over the least with their standard errors."""
+    study = results(STUDY, "local-curves")
+    study[["quantity", "k"]] = study["metric"].str.extract(r"(\w+)_percent\|k=(\d+)")
+    keys = ["dataset", "method", "k"]
+    wide = study.astype({"k": int}).pivot(index=keys, columns="quantity", values=["value", "value_se"])
+    wide.columns = [{"cv_error": "error"}.get(name, name) + "_se" * (kind == "value_se") for kind, name in wide.columns]
+    return wide.reset_index()
+
+
+def flatness() -> pd.DataFrame:
+    """How many sizes are within two paired standard errors of the least error, and whether the printed one is.
+
+    Columns: dataset, method, size (the best), printed_size, tried, near, excess of the printed size with excess_se
+    (missing where it was not tried), and printed_near.
+    """
+    sizes = printed_sizes()
+    rows = []
+    for (dataset, method), curve in curves().groupby(["dataset", "method"], sort=False):
+        curve = curve.set_index("k")
+        near = curve.excess <= 2 * curve.excess_se
+        printed = sizes[dataset, method]
+        at_printed = curve.reindex([printed]).iloc[0]
+        rows.append(
+            {
+                "dataset": dataset,
+                "method": method,
+                "size": int(curve.excess_se.idxmin()),  # zero at the best size, whatever ties with it
+                "printed_size": printed,
+                "tried": len(curve),
+                "near": int(near.sum()),
+                "excess": at_printed.excess,
+                "excess_se": at_printed.excess_se,
+                "printed_near": bool(near.get(printed, False)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def at_printed_sizes() -> pd.DataFrame:
+    """Table 6.1 beside our cross-validation error (error, error_se) at the printed size.
+
+    z is their distance in standard errors of the difference, both being means over a hundred divisions.
+    """
+    keys = ["dataset", "method"]
+    table = published.table("thesis2007", "6.1").drop(columns="dataset")
+    table = table.rename(columns={"row": "dataset", "value": "printed"})[[*keys, "printed"]]
+    found = table.merge(flatness()[[*keys, "size", "printed_size"]])
+    found = found.merge(curves(), left_on=[*keys, "printed_size"], right_on=[*keys, "k"])
+    return found.assign(z=(found.printed - found.error) / (np.sqrt(2) * found.error_se))
+
+
+def shares() -> pd.DataFrame:
+    """Printed test errors beside those at the printed size: of all training rows, and of random shares of them.
+
+    Columns: dataset, reference (of the normalisation), method, printed, all_rows, and for each share its mean, sd and
+    z, the distance of the printed error from the mean in standard deviations of one further draw.
+    """
+    study = results(STUDY, "local-test-errors")
+    keys = ["dataset", "setting_value", "method"]
+    wide = study.pivot(index=keys, columns="metric", values=["value", "std", "n_runs"])
+    table = published.table("thesis2007", "6.2").set_index(["row", "method"])["value"]
+    found = wide.index.to_frame(index=False).rename(columns={"setting_value": "reference"})
+    found["printed"] = [table[row, method] for row, _, method in wide.index]
+    found["all_rows"] = wide["value", "share=1"].to_numpy()
+    for share in SHARES:
+        mean, sd, n = (wide[column, f"share={share}"].to_numpy() for column in ("value", "std", "n_runs"))
+        found[f"mean_{share}"], found[f"sd_{share}"] = mean, sd
+        found[f"z_{share}"] = (found["printed"] - mean) / (sd * np.sqrt(1 + 1 / n))
+    return found

@@ -1,0 +1,176 @@
+"""How many iterations, how much time and memory the learners of conditional likelihood need: writes a table.
+
+An iteration is an update; a rejected trial of the safe step or of a line search costs a pass over the data more, which
+the time shows. "Within" means a training log-loss at most 1e-3 above the infimum, which L-BFGS or safe RC reaches if
+given thousands of iterations; it is 0 where the classes are separable. scikit-learn's logistic regression without
+penalty gets the quadratic features (QDA) or the indicators (naive Bayes) that make it the same model, and the least
+``max_iter`` that is within; making the features counts for its time and memory. Time is that of the processor, on one
+thread; memory is the peak of what a fit allocates. To regenerate (needs the data sets, `RCPKG_DATA`):
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_iterations.py \
+        data/results/benchmark_iterations.csv
+"""
+
+import os
+import sys
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFeatures, StandardScaler
+
+from rcpkg import QDA, TM, CategoricalNB, ConditionalLikelihood, ProjectedGradientDescent, RiskCalibration, datasets
+from rcpkg.experiments.runner import commit, environment
+
+WITHIN = 1e-3
+NAMES = ("simulated", "diabetes", "magic", "satellite", "letter")
+LARGEST_HESSIAN = 3000  # coefficients of newton-cholesky, whose square it keeps
+
+
+def simulated() -> tuple[np.ndarray, np.ndarray]:
+    """Three Gaussian classes, so that QDA is well specified."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(1000) % 3)
+    scale = np.array([1.0, 1.6, 0.7])[y, None]
+    return scale * rng.standard_normal((1000, 5)) + 0.7 * np.eye(3, 5)[y], y
+
+
+def problem(name: str, kind: str) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Model, rows and classes: standardised features, or five states a feature."""
+    if name == "simulated":
+        X, y = simulated()
+    else:
+        bunch = datasets.load(name)
+        X, y = np.asarray(bunch.data, float), np.unique(np.asarray(bunch.target), return_inverse=True)[1]
+    X = StandardScaler().fit_transform(X)
+    if kind == "QDA":
+        return QDA(), X, y
+    bins = KBinsDiscretizer(5, encode="ordinal", strategy="kmeans", random_state=0, subsample=None)
+    return CategoricalNB(prior_strength=1.0), bins.fit_transform(X), y
+
+
+def learners(model: Any, large: bool) -> dict[str, tuple[Callable[[int], Any], int]]:
+    """Makers of the learners of this package, from a number of iterations, and the most they get."""
+    most = 100 if large else 300
+    return {
+        "RC, lr = 0.1": (lambda k: RiskCalibration(model, max_iter=k, stopping="none"), 2 * most),
+        "safe RC": (
+            lambda k: RiskCalibration(model, max_iter=k, stopping="none", step="safe", learning_rate=1.0),
+            most,
+        ),
+        "TM": (lambda k: TM(model, max_iter=k), most),
+        "gradient descent, lr = 0.1": (lambda k: ProjectedGradientDescent(model, max_iter=k), most),
+        "L-BFGS": (lambda k: ConditionalLikelihood(model, max_iter=k, tol=1e-6), most),
+    }
+
+
+def references(model: Any, r: int, d: int, large: bool) -> dict[str, tuple[Callable[[int], Any], int]]:
+    """The same for scikit-learn."""
+    if isinstance(model, QDA):
+        features = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(copy=False))
+        width = d * (d + 3) // 2
+    else:
+        features, width = OneHotEncoder(drop="first"), 4 * d
+
+    def maker(solver: str) -> Callable[[int], Any]:
+        return lambda k: make_pipeline(features, LogisticRegression(C=np.inf, solver=solver, max_iter=k, tol=1e-12))
+
+    found = {"scikit-learn lbfgs": (maker("lbfgs"), 150 if large else 500)}
+    if r * width <= LARGEST_HESSIAN:
+        found["scikit-learn newton-cholesky"] = (maker("newton-cholesky"), 50)
+    return found
+
+
+def log_loss(fit: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Mean of −log p(y_i | x_i)."""
+    return float(-np.mean(fit.predict_log_proba(X)[np.arange(len(y)), y]))
+
+
+def least(within: Callable[[int], bool], most: int) -> int | None:
+    """The least k ≤ ``most`` that is within, by doubling and halving; None if ``most`` is not."""
+    high = 1
+    while not within(high):
+        if high == most:
+            return None
+        high = min(2 * high, most)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if within(middle) else (middle, high)
+    return high
+
+
+def cost(learner: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Seconds of processor time (the least of three fits, one if it takes long) and peak memory in megabytes."""
+    seconds: list[float] = []
+    while not seconds or (len(seconds) < 3 and sum(seconds) < 10):
+        start = time.process_time()
+        learner.fit(X, y)
+        seconds.append(time.process_time() - start)
+    tracemalloc.start()
+    learner.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return min(seconds), peak
+
+
+def compare(name: str, kind: str) -> pd.DataFrame:
+    """One row a learner: iterations, seconds and megabytes to be within 1e-3 of the infimum of the log-loss."""
+    model, X, y = problem(name, kind)
+    (n, d), r = X.shape, int(y.max()) + 1
+    large = n * r * d > 5 * 10**6
+    best = ConditionalLikelihood(model, max_iter=300 if large else 1500, tol=1e-6).fit(X, y)
+    safe = RiskCalibration(model, max_iter=150 if large else 600, stopping="none", step="safe").fit(X, y)
+    infimum = 0.0 if best.separable_ else min(best.history_.log_loss.min(), safe.history_.log_loss.min())
+    rows = []
+
+    def add(title: str, maker: Callable[[int], Any], most: int, needed: int | None, final: float) -> None:
+        seconds, megabytes = cost(maker(needed or min(most, 20)), X, y)
+        if needed is None:
+            seconds = np.nan
+        rows.append(
+            {"dataset": name, "model": kind, "n": n, "d": d, "r": r, "separable": best.separable_, "infimum": infimum}
+            | {"learner": title, "iterations": needed, "most": most, "gap": final - infimum}
+            | {"seconds": seconds, "megabytes": megabytes}
+        )
+
+    for title, (maker, most) in learners(model, large).items():
+        losses = maker(most).fit(X, y).history_.log_loss.to_numpy()
+        reached = losses - infimum <= WITHIN
+        needed = int(np.argmax(reached)) if reached.any() else None
+        add(title, maker, most, needed, losses[needed] if needed is not None else losses.min())
+    for title, (maker, most) in references(model, r, d, large).items():
+        needed = least(lambda k: log_loss(maker(k).fit(X, y), X, y) - infimum <= WITHIN, most)  # noqa: B023 (called at once)
+        add(title, maker, most, needed, log_loss(maker(needed or most).fit(X, y), X, y))
+    return pd.DataFrame(rows).astype({"iterations": "Int64"})
+
+
+def main(path: str, names: tuple[str, ...]) -> None:
+    """Append what ``path`` does not hold yet."""
+    done = pd.read_csv(path) if os.path.exists(path) else pd.DataFrame(columns=["dataset", "model"])
+    software, code = environment(), commit()
+    where = {
+        "commit": code["commit"] + ("+" if code["modified"] else ""),
+        "versions": ", ".join(f"{name} {number}" for name, number in software["packages"].items()),
+        "hardware": ", ".join(str(part) for part in software["hardware"].values()),
+    }
+    for name in names:
+        for kind in ("QDA", "NB"):
+            if ((done.dataset == name) & (done.model == kind)).any():
+                continue
+            table = compare(name, kind).assign(**where)
+            print(table.drop(columns=list(where)).to_string(), flush=True)
+            table.to_csv(path, mode="a", header=not Path(path).exists(), index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    main(sys.argv[1], tuple(sys.argv[2:]) or NAMES)

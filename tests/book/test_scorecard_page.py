@@ -1,0 +1,124 @@
+"""The scorecard in the book: counts, links, the list of all numbers with its filters, and what works without them."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from rcpkg.experiments import check_claims, scorecard
+
+CHAPTER = "chapters/11_scorecard.html"
+
+
+@pytest.fixture(scope="module")
+def card():
+    return scorecard()
+
+
+@pytest.fixture(scope="module")
+def list_of_numbers(browser, html):
+    page = browser.new_page()
+    page.goto((html / CHAPTER).as_uri())
+    page.wait_for_selector(".scorecard-filter:not([hidden])")
+    yield page
+    page.close()
+
+
+def soup(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def total(page) -> int:
+    return int(re.match(r"[\d,]+", page.locator(".scorecard-status").inner_text())[0].replace(",", ""))
+
+
+def test_first_page_gives_the_count_in_words(html, card):
+    text = " ".join(soup(html / "book" / "intro.html").find("article").get_text().split())
+    for verdict, words in [
+        ("reproduced", "of these come out as printed"),
+        ("statistically consistent", "differ by no more than"),
+        ("differs: unexplained", "for no reason that we know"),
+        ("not attempted", "have not been recomputed"),
+    ]:
+        number = (card.verdict == verdict).sum()
+        assert f"{number:,} {words}" in text or (number == 0 and f"none {words}" in text)
+    assert f"Of the {len(card):,} numbers" in text
+
+
+def test_each_reason_and_each_failing_claim_has_its_row_and_link(html, card):
+    page = soup(html / CHAPTER)
+    reasons = " ".join(table.get_text(" ") for table in page.select("table.scorecard-reasons"))
+    explained = card[card.verdict == "differs: explained"]
+    links = page.select("table.scorecard-reasons a.reference")
+    assert len(links) == len(explained.groupby(["source", "why", "section"]))
+    assert all(why.split("`")[0][:40] in reasons for why in explained.why)
+    assert len(page.select("table.scorecard-claims a.reference")) == (check_claims().erratum != "").sum()
+
+
+def test_file_to_download_has_every_number(html, card):
+    with open(html / "_static" / "scorecard.csv", encoding="utf-8", newline="") as file:
+        assert sum(1 for _ in csv.DictReader(file)) == len(card)
+
+
+def test_list_is_filtered_by_source_table_verdict_and_words(list_of_numbers, card):
+    page = list_of_numbers
+    assert total(page) == len(card)
+    assert page.locator(".scorecard-rows tbody tr").count() == 50
+    page.select_option("select[name=source]", "rc2024")
+    page.select_option("select[name=table]", "II")
+    part = card[(card.source == "rc2024") & (card.table == "II")]
+    assert total(page) == len(part)
+    page.select_option("select[name=verdict]", "reproduced")
+    part = part[part.verdict == "reproduced"]
+    assert total(page) == len(part)
+    page.fill("input[name=words]", "Sonar iterations")
+    part = part[(part.dataset == "sonar") & (part.metric == "iterations")]
+    assert total(page) == len(part) == page.locator(".scorecard-rows tbody tr").count()
+    # another source forgets the table
+    page.fill("input[name=words]", "")
+    page.select_option("select[name=verdict]", "all")
+    page.select_option("select[name=source]", "rc2025")
+    assert total(page) == (card.source == "rc2025").sum()
+    page.select_option("select[name=source]", "all")
+    assert total(page) == len(card)
+
+
+def test_list_is_turned_by_keyboard(list_of_numbers):
+    page = list_of_numbers
+    first = page.locator(".scorecard-rows tbody tr").first.inner_text()
+    assert page.locator("button[name=earlier]").is_disabled()
+    page.focus("button[name=later]")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.className") == "scorecard-rows"
+    assert page.locator(".scorecard-rows tbody tr").first.inner_text() != first
+    page.focus("button[name=earlier]")
+    page.keyboard.press("Enter")
+    assert page.locator(".scorecard-rows tbody tr").first.inner_text() == first
+
+
+def test_reasons_in_the_list_link_to_their_sections(list_of_numbers, card, html):
+    page = list_of_numbers
+    page.select_option("select[name=verdict]", "differs: explained")
+    assert total(page) == (card.verdict == "differs: explained").sum()
+    for address in page.locator(".scorecard-rows tbody a").evaluate_all("links => links.map(link => link.href)"):
+        path, anchor = address.removeprefix("file://").split("#")
+        assert f'id="{anchor}"' in Path(path).read_text(encoding="utf-8")
+    page.select_option("select[name=verdict]", "all")
+
+
+def test_without_javascript_the_file_is_offered(browser, html):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((html / CHAPTER).as_uri())
+    assert not page.locator(".scorecard-filter").is_visible() and not page.locator(".scorecard-rows").is_visible()
+    assert page.locator("noscript p").is_visible()
+    assert page.locator("a[href$='scorecard.csv']").is_visible()
+    assert page.locator("table.scorecard-reasons").first.is_visible()
+    context.close()
+
+
+def test_bibliography_is_labelled_as_the_text_cites(html):
+    labels = [label.get_text() for label in soup(html / "book" / "bibliography.html").select(".citation .label")]
+    assert len(labels) > 30 and all(re.fullmatch(r"\[.+, \d{4}[a-z]?\]", label) for label in labels)
