@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from rcpkg import datasets, published
 from rcpkg.base import Array
-from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, data, path, repetitions
+from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, data, least, path, repetitions
 from rcpkg.experiments.local_tables import cells as table_cells
 from rcpkg.experiments.protocols import STUDY, Cell, Record
 from rcpkg.experiments.runner import cell_seed
@@ -37,7 +37,7 @@ def local_curves(cell: Cell, seed: int) -> list[Record]:
     sizes, errors = cross_validated(
         cell.arguments["row"], cell.method, cell.arguments["repetitions"], cell.arguments["divisions"]
     )
-    excess = errors - errors[:, [errors.mean(axis=0).argmin()]]
+    excess = errors - errors[:, [least(errors)]]
     return [
         Record(cell.method, f"{name}|k={k}", float(runs.mean()), float(runs.std(ddof=1)), len(runs))
         for name, table in (("cv_error_percent", errors), ("excess_percent", excess))

@@ -128,11 +128,17 @@ def cross_validated(row: str, method: str, runs: int, seed: int) -> tuple[list[i
     return sizes, np.array(errors)
 
 
+def least(errors: Array) -> int:
+    """Column of the least mean, the first where means are equal but for rounding: ties go to the smallest size."""
+    mean = errors.mean(axis=0)
+    return int(np.flatnonzero(np.isclose(mean, mean.min(), rtol=1e-12))[0])
+
+
 def local_table(cell: Cell, seed: int) -> list[Record]:
     """Tables 6.1 (least cross-validation error), 6.2 (test error at the size it chose) and 6.3 (that size)."""
     row, runs = cell.arguments["row"], cell.arguments["repetitions"]
     sizes, errors = cross_validated(row, cell.method, runs, seed)
-    best = int(errors.mean(axis=0).argmin())
+    best = least(errors)
     if cell.table == "6.1":
         at_best = errors[:, best]
         return [Record(cell.method, "cv_error_percent", float(at_best.mean()), float(at_best.std(ddof=1)), runs)]
