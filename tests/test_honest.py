@@ -14,6 +14,8 @@ from statsmodels.stats.multitest import multipletests
 from rcpkg import datasets
 from rcpkg.experiments import comparison, honest, protocols, runner
 
+SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
+
 needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
 
@@ -93,9 +95,9 @@ def test_splits_are_stratified_apart_and_prepared_on_training_rows(name, variant
 
 
 def test_the_sets_are_apart():
-    assert len(honest.DEVELOPMENT) + len(honest.SET_ASIDE) >= 25
+    assert len(honest.DEVELOPMENT | honest.LARGE) == 25  # the tabular sets of rc2024
     assert len(honest.SET_ASIDE) == 8
-    assert not honest.DEVELOPMENT.keys() & honest.SET_ASIDE.keys()
+    assert len(honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE) == 18 + 7 + 8
 
 
 def test_contest_counts_and_adjusts():
@@ -125,6 +127,10 @@ def test_the_stored_study_is_complete():
 
 
 @pytest.mark.parametrize("family", honest.FAMILIES)
-def test_the_compared_learners_exist_on_all_sets(family):
-    scores = comparison.means("log_loss")[comparison.learners(family)]
-    assert np.isfinite(scores.to_numpy()).mean() > 0.9
+def test_the_compared_learners_exist_on_all_sets_but_where_a_class_is_degenerate(family):
+    scores = comparison.means("log_loss", list(SETS))[comparison.learners(family)]
+    assert np.isfinite(scores.drop(columns="RC safe, pooled target (QDA ML)", errors="ignore")).all(axis=None)
+    done = {d.key: d for d in runner.read(runner.table_path("study", "honest"))}
+    missing = scores.index[scores.isna().any(axis=1)]
+    assert all("not positive definite" in done[f"{name}/RC safe, pooled target/QDA ML"].failure for name in missing)
+    assert len(missing) <= len(SETS) / 5

@@ -18,7 +18,7 @@ from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.bayesian_qda import BDA7, QuadraticBayes
 from rcpkg.covariance import EDDA_MODELS
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
-from rcpkg.experiments.protocols import Cell, Record
+from rcpkg.experiments.protocols import Cell, Record, mean_record
 from rcpkg.generative import LDA, QDA
 from rcpkg.simulation import chapter5_problem
 
@@ -100,11 +100,6 @@ def _error_percent(model: GenerativeClassifier, X: Array, y: NDArray, X_test: Ar
         return 100 * float(np.mean(model.fit(X, y).predict(X_test) != y_test))
 
 
-def _summary(method: str, errors: list[float]) -> list[Record]:
-    values = np.array(errors)
-    return [Record(method, "test_error_percent", float(values.mean()), float(values.std(ddof=1)), len(values))]
-
-
 def benchmark(cell: Cell, seed: int) -> list[Record]:
     """Mean test error with a percentage of each class for training and the test part, or the rest, for testing."""
     name, percent = cell.arguments["data"], cell.arguments["percent"]
@@ -119,7 +114,7 @@ def benchmark(cell: Cell, seed: int) -> list[Record]:
             errors.append(_error_percent(model, X[train], y[train], X[rest], y[rest]))
         else:
             errors.append(_error_percent(model, X[train], y[train], X_test, y_test))
-    return _summary(cell.method, errors)
+    return [mean_record(cell.method, "test_error_percent", errors)]
 
 
 def simulation(cell: Cell, seed: int) -> list[Record]:
@@ -132,7 +127,7 @@ def simulation(cell: Cell, seed: int) -> list[Record]:
         X_test, y_test = problem.sample(TEST_ROWS, rng)
         model = classifier(cell.method, len(np.unique(y)), run, False)
         errors.append(_error_percent(model, X, y, X_test, y_test))
-    return _summary(cell.method, errors)
+    return [mean_record(cell.method, "test_error_percent", errors)]
 
 
 def cells(table: str) -> Iterable[Cell]:

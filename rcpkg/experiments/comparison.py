@@ -11,7 +11,7 @@ from rcpkg.experiments.protocols import STUDY
 from rcpkg.experiments.scorecard import results
 
 METRICS = ("error_percent", "log_loss", "brier", "calibration_error")
-# differences that matter to nobody: the region of practical equivalence, fixed before the study was run
+# differences that matter to nobody: the region of practical equivalence, fixed before its results were looked at
 ROPE = {"error_percent": 1.0, "log_loss": 0.01, "brier": 0.01, "calibration_error": 0.01}
 
 
@@ -62,7 +62,11 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
 
 
 def learners(family: str) -> list[str]:
-    """The learners of a family that exist on every data set: from the MAP model wherever the start is free."""
+    """The learners of a family, from the MAP model wherever the start is free.
+
+    All exist on every data set but one, ``RC safe, pooled target (QDA ML)``: its target is the covariance of all rows
+    and of each class, which some sets have singular.
+    """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
     names = ["closed form", "RC as published", "RC safe, early stopping", "GD as printed", "GD corrected"]

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rcpkg import datasets
 from rcpkg.base import Array
-from rcpkg.experiments.protocols import STUDY, Cell, Record
+from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
 from rcpkg.local import BregmanKNN, least_cost, smoothed_probabilities
 
@@ -56,10 +56,7 @@ def knn_costs(cell: Cell, seed: int) -> list[Record]:
             for ratio in RATIOS:
                 for method, value in _costs(votes, rare[test], ratio).items():
                     costs.setdefault((method, f"k={k}|ratio={ratio}"), []).append(value)
-    return [
-        Record(method, metric, float(np.mean(v)), float(np.std(v, ddof=1)), len(v))
-        for (method, metric), v in costs.items()
-    ]
+    return [mean_record(method, metric, v) for (method, metric), v in costs.items()]
 
 
 def _costs(votes: Array, truth: np.ndarray, ratio: float) -> dict[str, float]:

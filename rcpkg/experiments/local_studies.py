@@ -19,7 +19,7 @@ from rcpkg import datasets, published
 from rcpkg.base import Array
 from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, data, least, path, repetitions
 from rcpkg.experiments.local_tables import cells as table_cells
-from rcpkg.experiments.protocols import STUDY, Cell, Record
+from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.runner import cell_seed
 from rcpkg.experiments.scorecard import results
 from rcpkg.local import BregmanKNN, LocalBDA
@@ -39,7 +39,7 @@ def local_curves(cell: Cell, seed: int) -> list[Record]:
     )
     excess = errors - errors[:, [least(errors)]]
     return [
-        Record(cell.method, f"{name}|k={k}", float(runs.mean()), float(runs.std(ddof=1)), len(runs))
+        mean_record(cell.method, f"{name}|k={k}", runs)
         for name, table in (("cv_error_percent", errors), ("excess_percent", excess))
         for k, runs in zip(sizes, table.T, strict=True)
     ]
@@ -62,9 +62,7 @@ def local_test_errors(cell: Cell, seed: int) -> list[Record]:
     records = [Record(cell.method, "share=1", error(np.arange(len(y))))]
     for share in cell.arguments["shares"]:
         errors = [error(order[: round(share * len(y))]) for order in orders]
-        records.append(
-            Record(cell.method, f"share={share}", float(np.mean(errors)), float(np.std(errors, ddof=1)), len(errors))
-        )
+        records.append(mean_record(cell.method, f"share={share}", errors))
     return records
 
 
@@ -110,7 +108,7 @@ def local_2026(cell: Cell, seed: int) -> list[Record]:
             errors[name].append(100 * float(np.mean(wrong)))
     difference = {name: np.subtract(runs, errors[REFERENCE]) for name, runs in errors.items()}
     return [
-        Record(name, metric, float(np.mean(table[name])), float(np.std(table[name], ddof=1)), len(table[name]))
+        mean_record(name, metric, table[name])
         for metric, table in (("test_error_percent", errors), ("minus_local_bda", difference))
         for name in CONTENDERS
     ]

@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from rcpkg import datasets, published
 from rcpkg.base import Array
-from rcpkg.experiments.protocols import Cell, Record
+from rcpkg.experiments.protocols import Cell, Record, mean_record
 from rcpkg.local import GRID, SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
 # 100 runs are stated. One run of the four large data sets together was measured, on one core: 17 s for the nearest
@@ -140,8 +140,7 @@ def local_table(cell: Cell, seed: int) -> list[Record]:
     sizes, errors = cross_validated(row, cell.method, runs, seed)
     best = least(errors)
     if cell.table == "6.1":
-        at_best = errors[:, best]
-        return [Record(cell.method, "cv_error_percent", float(at_best.mean()), float(at_best.std(ddof=1)), runs)]
+        return [mean_record(cell.method, "cv_error_percent", errors[:, best])]
     if cell.table == "6.3":
         return [Record(cell.method, "chosen_components" if cell.method == "GMM" else "chosen_k", sizes[best])]
     X, y, T, t = data(row)

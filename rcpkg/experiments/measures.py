@@ -11,7 +11,7 @@ from rcpkg.base import GenerativeClassifier
 from rcpkg.bayesian_qda import BayesianQDA
 from rcpkg.discriminant import NearestMeans, PriorIfSingular
 from rcpkg.experiments.bayesian_tables import TEST_ROWS, TRAINING_ROWS
-from rcpkg.experiments.protocols import STUDY, Cell, Record
+from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
 from rcpkg.generative import QDA
 from rcpkg.predictive import PredictiveNotDefined
@@ -65,7 +65,7 @@ def simulate(cell: Cell, seed: int) -> list[Record]:
     return [
         Record(name, "test_error_percent", None, None, len(column))
         if column.isna().any()
-        else Record(name, "test_error_percent", float(column.mean()), float(column.std()), len(column))
+        else mean_record(name, "test_error_percent", column)
         for name, column in table.items()
     ]
 

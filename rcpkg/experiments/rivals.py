@@ -21,7 +21,7 @@ from rcpkg import datasets
 from rcpkg.base import Array
 from rcpkg.bayesian_qda import BDA7
 from rcpkg.discriminant import RDA
-from rcpkg.experiments.protocols import STUDY, Cell, Record
+from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
 
 # the small sets of thesis2007, and waveform
@@ -96,10 +96,10 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     records = []
     for name, values in errors.items():
         for metric, v in (
-            ("test_error_percent", np.array(values)),
-            ("excess_over_BDA7", np.array(values) - np.array(errors["BDA7"])),
+            ("test_error_percent", values),
+            ("excess_over_BDA7", np.subtract(values, errors["BDA7"])),
         ):
-            records.append(Record(name, metric, float(v.mean()), float(v.std(ddof=1)), len(v)))
+            records.append(mean_record(name, metric, v))
     return records
 
 
