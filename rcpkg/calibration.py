@@ -323,8 +323,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     Notes
     -----
     The defaults are the source's. For data of one's own: ``step="safe"``, ``stopping="none"``, the pooled target and a
-    ``target_weight`` chosen by log-loss from 0.3, 3 and 30, which gave better probabilities on nearly every data set of
-    the book's honest comparison.
+    ``target_weight`` chosen by log-loss from 0.3, 3 and 30, which gave better probabilities than the defaults on most
+    data sets of the book's honest comparison.
     """
 
     _rule: Rule = staticmethod(calibration_weights)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from rcpkg.experiments.honest import DEVELOPMENT, FAMILIES, LOGISTIC, SET_ASIDE, STUDY_NAME
+from rcpkg.experiments.honest import DEVELOPMENT, FAMILIES, LARGE, LOGISTIC, SET_ASIDE, STUDY_NAME
 from rcpkg.experiments.protocols import STUDY
 from rcpkg.experiments.scorecard import results
 
@@ -15,7 +15,7 @@ METRICS = ("error_percent", "log_loss", "brier", "calibration_error")
 ROPE = {"error_percent": 1.0, "log_loss": 0.01, "brier": 0.01, "calibration_error": 0.01}
 
 
-def means(metric: str, sets: Iterable[str] = (*DEVELOPMENT, *SET_ASIDE)) -> pd.DataFrame:
+def means(metric: str, sets: Iterable[str] = (*DEVELOPMENT, *SET_ASIDE, *LARGE)) -> pd.DataFrame:
     """Mean test score over the splits: a row for each data set, a column for each learner, less is better.
 
     Columns are named ``method (family start)``. A learner that could not be fitted to some split has no value.
