@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +33,7 @@ INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size
 LEAST_PRECISION = 0.1  # what it is raised to if it does not
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
+PASS_BLOCK = 16 * BLOCK  # rows of one call of `weigh`
 LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
 FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
@@ -1010,6 +1013,16 @@ class _FullGaussian(_Gaussian):
                 Z = Z.reshape(-1, r, d)
                 joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
         return joint + constant
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks, which keeps nothing of a row."""
+        blocks = (
+            self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
+            for rows in _blocks(len(X), PASS_BLOCK)
+        )
+        return reduce(add, blocks)
 
     def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
         """η = (log p(y) − ½ μᵀΣ⁻¹μ − ½ log|2πΣ|, Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""

@@ -603,6 +603,22 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     assert_same(s_fused, s_plain, rtol=1e-10, atol=1e-10 * n)
 
 
+@pytest.mark.parametrize("model", [QDA(), LDA()])
+def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
+    X, y = gaussian_rows(n=2 * generative.PASS_BLOCK + 7, d=8, r=2)
+    model.fit(X, y)
+    sizes = []
+
+    def weigh(joint, rows):
+        sizes.append(len(joint))
+        return np.exp(joint[:, ::-1])
+
+    s = model.weighted_statistics(X, model.parameters_, weigh)
+    assert sizes == [generative.PASS_BLOCK] * 2 + [7]
+    whole = np.exp(model.predict_joint_log_proba(X)[:, ::-1])
+    assert_same(s, model.statistics(X, whole), rtol=1e-10, atol=1e-12)
+
+
 def test_near_singular_classes_are_passed_class_by_class():
     """The polynomial of a class with almost collinear features would cancel; the fused pass steps back."""
     X, y = gaussian_rows(n=400, d=3, r=4)

@@ -5,7 +5,8 @@ the time shows. "Within" means a training log-loss at most 1e-3 above the infimu
 given thousands of iterations; it is 0 where the classes are separable. scikit-learn's logistic regression without
 penalty gets the quadratic features (QDA) or the indicators (naive Bayes) that make it the same model, and the least
 ``max_iter`` that is within; making the features counts for its time and memory. Time is that of the processor, on one
-thread; memory is the peak of what a fit allocates. To regenerate (needs the data sets, `RCPKG_DATA`):
+thread; memory is the peak of what a fit allocates. Where the time goes: ``passes`` over the data of a fit of ours, and
+``features_seconds`` for making the features of scikit-learn's. To regenerate (needs the data sets, `RCPKG_DATA`):
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_iterations.py \
         data/results/benchmark_iterations.csv
@@ -122,6 +123,30 @@ def cost(learner: Any, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return min(seconds), peak
 
 
+def passes(learner: Any, X: np.ndarray, y: np.ndarray) -> int:
+    """Passes over the data of one fit: rejected trials are passes too."""
+
+    class Counted(type(learner.estimator)):
+        counted = 0
+
+        def weighted_statistics(self, *arguments: Any) -> Any:
+            Counted.counted += 1
+            return super().weighted_statistics(*arguments)
+
+    learner.set_params(estimator=Counted(**learner.estimator.get_params())).fit(X, y)
+    return Counted.counted
+
+
+def features_seconds(learner: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Seconds of processor time for all steps but the last, the least of three."""
+    seconds = []
+    for _ in range(3):
+        start = time.process_time()
+        learner[:-1].fit_transform(X, y)
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
 def compare(name: str, kind: str) -> pd.DataFrame:
     """One row a learner: iterations, seconds and megabytes to be within 1e-3 of the infimum of the log-loss."""
     model, X, y = problem(name, kind)
@@ -133,13 +158,18 @@ def compare(name: str, kind: str) -> pd.DataFrame:
     rows = []
 
     def add(title: str, maker: Callable[[int], Any], most: int, needed: int | None, final: float) -> None:
-        seconds, megabytes = cost(maker(needed or min(most, 20)), X, y)
+        learner = maker(needed or min(most, 20))
+        seconds, megabytes = cost(learner, X, y)
+        where = {"passes": passes(learner, X, y)} if title == "safe RC" and needed else {}
+        if title.startswith("scikit-learn"):
+            where = {"features_seconds": features_seconds(learner, X, y)}
         if needed is None:
             seconds = np.nan
         rows.append(
             {"dataset": name, "model": kind, "n": n, "d": d, "r": r, "separable": best.separable_, "infimum": infimum}
             | {"learner": title, "iterations": needed, "most": most, "gap": final - infimum}
-            | {"seconds": seconds, "megabytes": megabytes}
+            | {"seconds": seconds, "megabytes": megabytes, "passes": None, "features_seconds": None}
+            | where
         )
 
     for title, (maker, most) in learners(model, large).items():
@@ -150,7 +180,7 @@ def compare(name: str, kind: str) -> pd.DataFrame:
     for title, (maker, most) in references(model, r, d, large).items():
         needed = least(lambda k: log_loss(maker(k).fit(X, y), X, y) - infimum <= WITHIN, most)  # noqa: B023 (called at once)
         add(title, maker, most, needed, log_loss(maker(needed or most).fit(X, y), X, y))
-    return pd.DataFrame(rows).astype({"iterations": "Int64"})
+    return pd.DataFrame(rows).astype({"iterations": "Int64", "passes": "Int64"})
 
 
 def main(path: str, names: tuple[str, ...]) -> None:
