@@ -46,34 +46,55 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
     """Refuse what is not a finite number >= ``low`` (> ``low`` if ``above``), or not an integer if one is needed."""
     kind = Integral if integer else Real
-    if not isinstance(value, kind) or not low <= value < np.inf or (above and value == low):
+    if not isinstance(value, kind) or not np.isfinite(value) or value < low or (above and value == low):
         what = "an integer" if integer else "a finite number"
-        raise ValueError(f"{name} must be {what} {'>' if above else '>='} {low}; got {value!r}")
+        bound = "" if low == -np.inf else f" {'>' if above else '>='} {low}"
+        raise ValueError(f"{name} must be {what}{bound}; got {value!r}")
+
+
+def check_numbers(name: str, values: ArrayLike) -> Array:
+    """Refuse what is no array of finite numbers."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold numbers; got {values!r}") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers; got {values!r}")
+    return array
+
+
+def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False) -> Array:
+    """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
+    array = check_numbers(name, values)
+    if array.ndim != 1 or len(array) == 0 or array.max() > high or array.min() < low or (above and array.min() == low):
+        bounds = f"{'>' if above else '>='} {low}" + (f" and <= {high}" if high < np.inf else "")
+        raise ValueError(f"{name} must be a sequence of one or more numbers {bounds}; got {values!r}")
+    return array
 
 
 def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
     """Validate a cost matrix: ``cost[g, h]`` is the cost of predicting class g when the truth is class h."""
     if cost is None:
         return None
-    cost = np.asarray(cost, dtype=float)
+    cost = check_numbers("cost", cost)
     if cost.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}"
         )
-    if not np.all(np.isfinite(cost)) or np.any(cost < 0):
-        raise ValueError("cost must hold finite non-negative numbers")
+    if np.any(cost < 0):
+        raise ValueError("cost must hold non-negative numbers")
     return cost
 
 
-def check_priors(priors: ArrayLike | None, n_classes: int) -> Array | None:
+def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors") -> Array | None:
     """Validate class probabilities given by the user: r non-negative numbers that sum to one."""
     if priors is None:
         return None
-    priors = np.asarray(priors, dtype=float)
+    priors = check_numbers(name, priors)
     if priors.shape != (n_classes,):
-        raise ValueError(f"priors must hold {n_classes} numbers, one a class; got shape {priors.shape}")
+        raise ValueError(f"{name} must hold {n_classes} numbers, one a class; got shape {priors.shape}")
     if not np.all(priors >= 0) or not np.isclose(priors.sum(), 1.0):
-        raise ValueError("priors must be non-negative and sum to one; divide them by their sum")
+        raise ValueError(f"{name} must be non-negative and sum to one; divide by the sum")
     return priors
 
 
@@ -106,6 +127,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = encoder.classes_
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
+        check_cost(getattr(self, "cost", None), len(self.classes_))
         return X, encoder.transform(y)
 
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, check_number, check_numbers, check_sequence
 from rcpkg.covariance import ClassStatistics, class_statistics
 from rcpkg.predictive import (
     BDA7_SEEDS,
@@ -94,18 +94,22 @@ class BayesianQDA(GenerativeClassifier):
             return float(d + 1), np.zeros((n_classes, d, d))
         if self.prior != "inverse_wishart":
             raise ValueError(f'prior must be "inverse_wishart" or "noninformative"; got {self.prior!r}')
-        dof = float(d + 3 if self.dof is None else self.dof)
+        dof = float(d + 3)
+        if self.dof is not None:
+            check_number("dof", self.dof, -np.inf)
+            dof = float(self.dof)
         if isinstance(self.seed, str):
             if self.seed not in _NAMED_SEEDS:
                 raise ValueError(f"seed must be one of {', '.join(_NAMED_SEEDS)} or an array; got {self.seed!r}")
             rule = _NAMED_SEEDS[self.seed]
             return dof, np.stack([seed_matrix(rule, dof, statistics, h) for h in range(n_classes)])
-        seed = np.asarray(self.seed, dtype=float)
+        seed = check_numbers("seed", self.seed)
         if seed.shape not in ((d, d), (n_classes, d, d)):
             raise ValueError(f"seed must have shape ({d}, {d}) or ({n_classes}, {d}, {d}); got {seed.shape}")
         if not np.allclose(seed, seed.swapaxes(-2, -1)):
             raise ValueError("seed must be symmetric")
-        if np.linalg.eigvalsh(seed).min() < 0:
+        values = np.linalg.eigvalsh(seed)
+        if (values[..., 0] < -1e-10 * np.abs(values).max(axis=-1)).any():
             raise ValueError("seed must be positive semi-definite")
         return dof, np.broadcast_to(seed, (n_classes, d, d)).copy()
 
@@ -134,10 +138,7 @@ class _PredictiveGrid(GridClassifier):
         raise NotImplementedError
 
     def _dofs(self, d: int) -> NDArray:
-        multiples = np.asarray(self.dof_multiples, dtype=float)
-        if multiples.ndim != 1 or len(multiples) == 0 or not (multiples > 0).all():
-            raise ValueError(f"dof_multiples must be positive numbers; got {self.dof_multiples!r}")
-        return multiples * d
+        return d * check_sequence("dof_multiples", self.dof_multiples, 0, above=True)
 
     def _grid(self, X: Array, y: Array, X_new: Array) -> Array:
         statistics = class_statistics(X, y, len(self.classes_))
@@ -269,7 +270,4 @@ class QuadraticBayes(_PredictiveGrid):
         self.random_state = random_state
 
     def _seeds(self) -> Sequence[Seed]:
-        scales = np.asarray(self.scales, dtype=float)
-        if scales.ndim != 1 or len(scales) == 0 or not (scales > 0).all():
-            raise ValueError(f"scales must be positive numbers; got {self.scales!r}")
-        return [Seed("identity", 0, float(k)) for k in scales]
+        return [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]

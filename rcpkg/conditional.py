@@ -398,13 +398,14 @@ class ConditionalLikelihood(RiskCalibration):
 
 
 def conditional_objective(problem: _Problem, natural: Statistics) -> tuple[float, Statistics, Losses, bool]:
-    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)], its gradient in η, the losses, and whether each row's class has the largest score."""
+    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)], its gradient in η, the losses, and whether each row that counts is classified right."""
     model = problem.model
     scores = model.scores(problem.X, natural)
     log_P = log_posterior(scores, np.zeros(scores.shape[1]))
     by_row = row_losses(log_P, problem.y)
     others = np.where(problem.Y > 0, -np.inf, scores).max(axis=1)
-    separated = bool(np.all(scores[np.arange(len(scores)), problem.y] > others))
+    ahead = scores[np.arange(len(scores)), problem.y] > others
+    separated = bool(np.all(ahead if problem.sample_weight is None else ahead[problem.sample_weight > 0]))
     losses = mean_losses(by_row, problem.sample_weight)
     value = -_weight(problem) * losses.log_loss
     gradient = model.statistics(problem.X, problem.weights(log_P, slice(None)))

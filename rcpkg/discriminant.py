@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence
 from rcpkg.covariance import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -70,9 +70,7 @@ class RDA(GridClassifier):
         """Choose lambda and gamma, and compute the covariances of all rows."""
         X, y = self._check_Xy(X, y)
         for name in ("lambdas", "gammas"):
-            values = np.asarray(getattr(self, name), dtype=float)
-            if values.ndim != 1 or len(values) == 0 or not ((values >= 0) & (values <= 1)).all():
-                raise ValueError(f"{name} must hold numbers between 0 and 1; got {getattr(self, name)!r}")
+            check_sequence(name, getattr(self, name), 0, 1)
         row, column = self._select(X, y)
         self.lambda_, self.gamma_ = float(self.lambdas[row]), float(self.gammas[column])
         self.statistics_ = class_statistics(X, y, len(self.classes_))
@@ -157,6 +155,7 @@ class EDDA(GridClassifier):
         X, y = self._check_Xy(X, y)
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
+        check_number("tol", self.tol, 0, above=True)
         self.model_ = self.models[self._select(X, y)[0]]
         self.statistics_ = class_statistics(X, y, len(self.classes_))
         counts, _, scatters = self.statistics_

@@ -140,7 +140,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         raise NotImplementedError(f"{type(self).__name__} does not say which of its statistics to freeze")
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """``old`` + ``change`` to first order, and valid for any change."""
+        """``old`` + ``change`` to first order, and valid for any change that leaves a positive total weight."""
         raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
@@ -396,10 +396,9 @@ class _CountModel(ConjugateClassifier):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts, those of the prior included, increase by addition and decrease by a factor."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        return Statistics(
-            count=_safe_class_counts(old.count + of_class, change.count) - of_class,
-            cells=self._safe_cells(old.cells + of_cell, change.cells) - of_cell,
-        )
+        count = _safe_class_counts(old.count + of_class, change.count) - of_class
+        cells = self._safe_cells(old.cells + of_cell, change.cells, count - old.count) - of_cell
+        return Statistics(count=count, cells=cells)
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − λ θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, λ such that Σ θ_v Δ log θ_v = 0.
@@ -414,7 +413,8 @@ class _CountModel(ConjugateClassifier):
         excess = self._totals(theta * change.cells / scale) / self._totals(theta * theta / scale)
         return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
 
-    def _safe_cells(self, old: Array, change: Array) -> Array:
+    def _safe_cells(self, old: Array, change: Array, rows: Array) -> Array:
+        """Cells after a change, of classes that take in ``rows`` (r,)."""
         return _safe_counts(old, change)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
@@ -564,10 +564,12 @@ class CategoricalNB(_CountModel):
         joint[unknown.any(axis=1)] = -np.inf
         return joint
 
-    def _safe_cells(self, old: Array, change: Array) -> Array:
-        """Counts as for all, rescaled so that each feature takes on its total."""
-        cells = _safe_counts(old, change)
-        return cells * (_safe_counts(self._totals(old), self._totals(change)) / self._totals(cells))
+    def _safe_cells(self, old: Array, change: Array, rows: Array) -> Array:
+        """Counts as for all, rescaled so that each feature takes in the rows that its class does."""
+        cells, before = _safe_counts(old, change), self._totals(old)
+        total = before + rows[:, None]
+        # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
+        return cells * (np.where(total > 0, total, _safe_counts(before, rows[:, None])) / self._totals(cells))
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), p(y) p(x_j = v | y))."""
@@ -857,8 +859,8 @@ class _Gaussian(ConjugateClassifier):
         return trial
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts as those of categories; means exactly; covariances with their shrinkage dampened, so that they stay
-        positive definite. Where nothing shrinks by much this is ``old`` + ``change``."""
+        """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
+        covariances with their shrinkage dampened, so that they stay positive definite."""
         m, prior = self.prior_strength, self._prior_covariance(old.first.shape[1])
         mean, scatter, weight = self._moments(old)
         count = _safe_class_counts(old.count, change.count)

@@ -22,7 +22,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, check_cost, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, check_cost, check_number, check_numbers, log_posterior
 
 Index = NDArray[np.intp]
 
@@ -303,12 +303,15 @@ class _LocalClassifier:
             raise ValueError(f"{name} must lie between 1 and {self._largest}, the most neighbours there are; got {k}")
         return int(k)
 
+    def _check_sizes(self, sizes: Sequence[int], name: str) -> list[int]:
+        if np.ndim(sizes) != 1 or len(sizes) == 0:
+            raise ValueError(f"{name} must be a sequence of one or more neighbourhood sizes; got {sizes!r}")
+        return [self._check_size(k, name) for k in sizes]
+
     def _choose(self, X: Array) -> None:
         """Leave-one-out average cost over the grid; the smallest k among the best."""
         grid = GRID if self.grid is None else self.grid
-        if len(grid) == 0:
-            raise ValueError("grid must hold at least one neighbourhood size")
-        sizes = sorted({self._check_size(k, "grid") for k in grid if self.grid is not None or k <= self._cap})
+        sizes = sorted(self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid"))
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
         total = np.zeros(len(sizes))
         for part in _batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
@@ -323,7 +326,7 @@ class _LocalClassifier:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
         check_is_fitted(self)
         X = self._check_X(X)
-        sizes = [self._check_size(k, "sizes") for k in sizes]
+        sizes = self._check_sizes(sizes, "sizes")
         codes = np.empty((len(X), len(sizes)), dtype=np.intp)
         for part in _batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
             codes[part] = self._decide(X[part], sizes, None)
@@ -466,7 +469,7 @@ class LocalBDA(_PerClass, GenerativeClassifier):
             means = np.stack([X[self._codes == h].mean(axis=0) for h in range(len(self.classes_))])
             variances = ((X - means[self._codes]) ** 2).mean(axis=0)
             return np.diag(variances) if self.seed == "diag" else variances.mean() * np.eye(d)
-        seed = np.asarray(self.seed, dtype=float)
+        seed = check_numbers("seed", self.seed)
         seed = seed * np.eye(d) if seed.ndim == 0 else seed
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
@@ -585,13 +588,13 @@ class BregmanKNN(_Pooled, GenerativeClassifier):
         self.metric = metric
 
     def _index(self, X: Array) -> None:
-        smoothing = np.asarray(self.smoothing, dtype=float)
+        smoothing = check_numbers("smoothing", self.smoothing)
         if smoothing.shape not in [(), (len(self.classes_),)]:
             raise ValueError(
                 f"smoothing must be one number or {len(self.classes_)}, one a class; got {smoothing.shape}"
             )
-        if not np.all(np.isfinite(smoothing)) or np.any(smoothing < 0):
-            raise ValueError("smoothing must hold finite non-negative numbers")
+        if np.any(smoothing < 0):
+            raise ValueError("smoothing must hold non-negative numbers")
         if self.weights not in WEIGHTS:
             raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}; got {self.weights!r}")
         super()._index(X)
@@ -640,6 +643,10 @@ class SVMKNN(_Pooled, ClassifierMixin, BaseEstimator):
         self.grid = grid
         self.cost = cost
         self.algorithm = algorithm
+
+    def _index(self, X: Array) -> None:
+        check_number("C", self.C, 0, above=True)
+        super()._index(X)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Class labels, shape (n,)."""

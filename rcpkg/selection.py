@@ -20,7 +20,7 @@ def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
     counts = np.asarray(counts, dtype=float)
     n_classes = counts.shape[-1]
     if not isinstance(rule, str):
-        probabilities = np.broadcast_to(check_priors(rule, n_classes), counts.shape)
+        probabilities = np.broadcast_to(check_priors(rule, n_classes, "class_prior"), counts.shape)
     elif rule == "laplace":
         probabilities = (counts + 1) / (counts.sum(axis=-1, keepdims=True) + n_classes)
     elif rule == "empirical":
@@ -109,5 +109,6 @@ class GridClassifier(GenerativeClassifier):
                 "no model of the grid gives every class a density: too few rows, or features constant within classes"
             )
         errors = np.where(eligible, self.cv_errors_, np.inf)
-        best = np.argwhere(errors <= errors.min() + 1e-12)
+        unit = 1.0 if self.cost is None else np.max(self.cost)
+        best = np.argwhere(errors <= errors.min() + 1e-12 * unit)
         return tuple(best[check_random_state(self.random_state).randint(len(best))])

@@ -162,12 +162,42 @@ def test_bayesian_qda_predictive_is_that_of_its_class():
         ({"dof": -9.0}, "raise dof"),
         ({"prior": "flat"}, "prior must be"),
         ({"measure": "haar"}, "measure must be"),
-        ({"class_prior": [1.0]}, "priors must hold 3"),
+        ({"class_prior": [1.0]}, "class_prior must hold 3"),
+        ({"seed": np.full((5, 5), np.nan)}, "seed must hold finite numbers"),
+        ({"seed": np.diag([np.inf, 1, 1, 1, 1])}, "seed must hold finite numbers"),
+        ({"dof": np.nan}, "dof must be a finite number"),
+        ({"dof": np.inf}, "dof must be a finite number"),
+        ({"dof": "a"}, "dof must be a finite number"),
+        ({"cost": np.ones((2, 2))}, r"cost must have shape \(3, 3\)"),
+        ({"cost": "a"}, "cost must hold numbers"),
     ],
 )
 def test_bad_parameters_are_named(parameters, match):
     with pytest.raises(ValueError, match=match):
         BayesianQDA(**parameters).fit(*small_problem())
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [-1.0], [np.inf], [np.nan], "ab", 1.0])
+@pytest.mark.parametrize("estimator, name", [(BDA7, "dof_multiples"), (QuadraticBayes, "scales")])
+def test_bad_grids_are_named(estimator, name, values):
+    with pytest.raises(ValueError, match=f"{name} must"):
+        estimator(**{name: values}).fit(*small_problem())
+
+
+@pytest.mark.parametrize("random_state", range(20))
+def test_a_seed_of_low_rank_is_one(random_state):
+    """Its least eigenvalue is zero but for rounding, of either sign."""
+    v = np.random.default_rng(random_state).standard_normal(5)
+    X, y = small_problem()
+    assert np.isfinite(BayesianQDA(seed=np.outer(v, v), dof=7.0).fit(X, y).predict_joint_log_proba(X)).all()
+
+
+def test_models_tie_by_costs_of_any_unit():
+    """Costs of 1e-13 for every error choose the models that costs of one do."""
+    X, y = small_problem()
+    for unit in (1e-13, 1e13):
+        models = [BDA7(cost=u * (1 - np.eye(3)), random_state=0).fit(X, y) for u in (1.0, unit)]
+        assert (models[0].dof_, models[0].seed_) == (models[1].dof_, models[1].seed_)
 
 
 def test_classes_of_one_row():
@@ -254,11 +284,7 @@ def test_classes_absent_from_a_fold():
     assert BDA7(cv=splitter, random_state=0).fit(X, y).cv_errors_.min() >= 1 / 10
 
 
-def test_bad_grids_are_named():
-    with pytest.raises(ValueError, match="dof_multiples"):
-        BDA7(dof_multiples=(0, 1)).fit(*IRIS)
-    with pytest.raises(ValueError, match="scales"):
-        QuadraticBayes(scales=(-1.0,)).fit(*IRIS)
+def test_a_bad_splitter_is_named():
     with pytest.raises(ValueError, match="cv must be"):
         BDA7(cv="leave-one-out").fit(*IRIS)
 

@@ -342,6 +342,15 @@ def test_separable_rows_are_reported(model):
     assert np.isfinite(learner.predict_log_proba(X)).all() and learner.score(X, y) == 1
 
 
+def test_rows_of_weight_zero_do_not_hide_a_separation():
+    X, y = separable_rows()
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        learner = ConditionalLikelihood(LDA()).fit(
+            np.vstack([X, X[:1]]), np.append(y, 1 - y[0]), sample_weight=np.append(np.ones(60), 0.0)
+        )
+    assert learner.separable_ and not learner.converged_
+
+
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_target_makes_separable_rows_well_posed(model):
     X, y = separable_rows()

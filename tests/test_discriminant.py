@@ -132,8 +132,10 @@ def test_rda_cv_errors_equal_refits(cost):
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.cv_errors_.shape == (5, 5)
     assert_allclose(model.covariance_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
-    with pytest.raises(ValueError, match="gammas"):
+    with pytest.raises(ValueError, match="gammas must be a sequence .* >= 0 and <= 1"):
         RDA(gammas=(0.0, 1.5)).fit(X, y)
+    with pytest.raises(ValueError, match="lambdas must hold numbers"):
+        RDA(lambdas="ab").fit(X, y)
 
 
 # ---------------------------------------------------------------- EDDA
@@ -246,6 +248,12 @@ def test_edda_infeasible_models():
         edda_covariances(counts, W, "XXX")
     with pytest.raises(ValueError, match="models must be"):
         EDDA(models=("EEE", "XXX")).fit(*IRIS)
+
+
+@pytest.mark.parametrize("tol", [0, -1.0, np.nan, np.inf, "a"])
+def test_a_bad_tolerance_is_named(tol):
+    with pytest.raises(ValueError, match="tol must be a finite number > 0"):
+        EDDA(tol=tol).fit(*IRIS)
 
 
 def test_edda_likelihood_without_bound():

@@ -603,6 +603,20 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     assert_same(s_fused, s_plain, rtol=1e-10, atol=1e-10 * n)
 
 
+@pytest.mark.parametrize("strength", [0.0, 1.0, 5.0])
+def test_cells_keep_their_totals_on_safe_updates(strength):
+    """Σ_v s_yjv = s_y, and m, however long the way: the statistics stay those of some rows."""
+    X, y = categorical_rows(n_states=(3, 4), r=3)
+    model = CategoricalNB(n_states=(3, 4), prior_strength=strength).fit(X, y)
+    rng, s = np.random.default_rng(0), model.statistics_
+    for _ in range(50):
+        W = rng.normal(size=(len(X), 3))
+        s = model.safe_update(s, model.statistics(model._encode(X), W - W.mean(axis=1, keepdims=True)))
+        model.parameters(s)
+    assert s.count.sum() == pytest.approx(len(X))
+    assert_allclose(np.add.reduceat(s.cells, [0, 3], axis=1), np.column_stack([s.count, s.count]), rtol=1e-9)
+
+
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
     X, y = gaussian_rows(n=2 * generative.PASS_BLOCK + 7, d=8, r=2)

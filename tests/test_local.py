@@ -562,7 +562,8 @@ def test_pipelines_frames_strings_clone_and_pickle(estimator):
         ({"n_neighbors": 2.5}, "positive integer"),
         ({"n_neighbors": "all"}, "positive integer"),
         ({"n_neighbors": "cv", "grid": [0, 1]}, "grid must lie between 1"),
-        ({"n_neighbors": "cv", "grid": []}, "grid must hold"),
+        ({"n_neighbors": "cv", "grid": []}, "grid must be a sequence"),
+        ({"n_neighbors": "cv", "grid": 5}, "grid must be a sequence"),
         ({"cost": [[0, 1], [1, 0]]}, "cost must have shape"),
         ({"cost": -np.ones((3, 3))}, "non-negative"),
     ],
@@ -570,6 +571,13 @@ def test_pipelines_frames_strings_clone_and_pickle(estimator):
 def test_bad_parameters(estimator, params, message):
     with pytest.raises(ValueError, match=message):
         estimator(**params).fit(*blobs())
+
+
+@pytest.mark.parametrize("sizes", [[], 5, [0], [1.5]])
+def test_bad_sizes_of_a_path(sizes):
+    model = LocalBDA().fit(*blobs())
+    with pytest.raises(ValueError, match="sizes must"):
+        model.predict_path(np.zeros((1, model.n_features_in_)), sizes)
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -583,6 +591,9 @@ def test_one_class_is_an_error(estimator):
     [
         (LocalBDA(seed="ones"), "seed must be a number"),
         (LocalBDA(seed=0.0), "positive definite"),
+        (LocalBDA(seed=np.nan), "seed must hold finite numbers"),
+        (SVMKNN(C=0), "C must be a finite number > 0"),
+        (SVMKNN(C="a"), "C must be a finite number > 0"),
         (LocalBDA(seed=np.ones((2, 2))), "seed must be a number or a symmetric"),
         (BregmanKNN(weights="gauss"), "weights must be"),
         (BregmanKNN(smoothing=-1.0), "smoothing must hold"),
