@@ -132,7 +132,7 @@ def test_rda_cv_errors_equal_refits(cost):
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.cv_errors_.shape == (5, 5)
     assert_allclose(model.covariance_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
-    with pytest.raises(ValueError, match="gammas must be a sequence .* >= 0 and <= 1"):
+    with pytest.raises(ValueError, match=r"gammas must be a sequence .* >= 0 and <= 1"):
         RDA(gammas=(0.0, 1.5)).fit(X, y)
     with pytest.raises(ValueError, match="lambdas must hold numbers"):
         RDA(lambdas="ab").fit(X, y)
