@@ -1,9 +1,12 @@
 """BDA7 beside today's classifiers, with few training rows and with many (chapter 8; ours).
 
-Every classifier meets the same divisions and standardised features, and tunes on its training rows alone.
+Every classifier meets the same divisions and standardised features, and tunes on its training rows alone. BDA7 and
+RDA meet the same divisions once more with the features as they come.
 """
 
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -41,6 +44,7 @@ FEW_ROWS = 5  # a class; so that tuning by three folds is possible
 AMOUNTS = ("few", "half")
 MOST_ROWS = 600  # of a data set, drawn anew in every division
 RUNS = 20
+SCALED_AND_RAW = ("BDA7", "RDA")
 
 
 def _tuned(model: ClassifierMixin, seed: int, **grid: list) -> GridSearchCV:
@@ -75,24 +79,40 @@ def divide(y: NDArray, amount: str, seed: int) -> tuple[NDArray, NDArray]:
     return train, np.setdiff1d(rows, train)
 
 
-def _error(model: ClassifierMixin, X: Array, y: NDArray, train: NDArray, test: NDArray) -> float:
+class Outcome(NamedTuple):
+    """Test error of one classifier in one division, and whether it could be fitted."""
+
+    error: float
+    fitted: bool
+
+
+def _outcome(model: ClassifierMixin, X: Array, y: NDArray, train: NDArray, test: NDArray) -> Outcome:
     try:
-        predicted = make_pipeline(StandardScaler(), model).fit(X[train], y[train]).predict(X[test])
+        predicted, fitted = model.fit(X[train], y[train]).predict(X[test]), True
     except np.linalg.LinAlgError:  # shrinkage QDA, where a class has no covariance of full rank: the largest class
         names, counts = np.unique(y[train], return_counts=True)
-        predicted = names[counts.argmax()]
-    return 100 * float(np.mean(predicted != y[test]))
+        predicted, fitted = names[counts.argmax()], False
+    return Outcome(100 * float(np.mean(predicted != y[test])), fitted)
+
+
+def _scaled(model: ClassifierMixin) -> Pipeline:
+    return make_pipeline(StandardScaler(), model)
+
+
+def _divisions(cell: Cell, seed: int, y: NDArray) -> Iterator[tuple[int, NDArray, NDArray]]:
+    """Seed, training rows and test rows of each run."""
+    for run in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
+        yield int(run), *divide(y, cell.setting_value, run)
 
 
 def compare(cell: Cell, seed: int) -> list[Record]:
     """Mean test error of each classifier, and by how much it errs more than BDA7, paired by division."""
     bunch = datasets.load(cell.row, "thesis2007")
     errors: dict[str, list[float]] = {}
-    for run in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
-        train, test = divide(bunch.target, cell.setting_value, run)
-        error = partial(_error, X=bunch.data, y=bunch.target, train=train, test=test)
-        for name, model in classifiers(int(run)).items():
-            errors.setdefault(name, []).append(error(model))
+    for run, train, test in _divisions(cell, seed, bunch.target):
+        for name, model in classifiers(run).items():
+            outcome = _outcome(_scaled(model), bunch.data, bunch.target, train, test)
+            errors.setdefault(name, []).append(outcome.error)
     records = []
     for name, values in errors.items():
         for metric, v in (
@@ -103,26 +123,55 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
+def unscaled(cell: Cell, seed: int) -> list[Record]:
+    """What the features' scales do, on the divisions of `compare`: test errors of BDA7 and RDA with the features as
+    they come, paired with those on standardised ones and with each other; the sizes of the two parts; in how many
+    divisions shrinkage QDA cannot be fitted."""
+    bunch = datasets.load(cell.row, "thesis2007")
+    errors: dict[tuple[str, str], list[float]] = {}
+    unfitted, sizes = [], set()
+    for run, train, test in _divisions(cell, seed, bunch.target):
+        outcome = partial(_outcome, X=bunch.data, y=bunch.target, train=train, test=test)
+        sizes.add((len(train), len(test)))
+        for name in SCALED_AND_RAW:
+            errors.setdefault((name, "raw"), []).append(outcome(classifiers(run)[name]).error)
+            errors.setdefault((name, "scaled"), []).append(outcome(_scaled(classifiers(run)[name])).error)
+        unfitted.append(100 * (not outcome(_scaled(classifiers(run)["shrinkage QDA"])).fitted))
+    ((n_train, n_test),) = sizes
+    records = [Record("", "train_rows", n_train), Record("", "test_rows", n_test)]
+    for name in SCALED_AND_RAW:
+        raw = errors[name, "raw"]
+        for metric, v in (
+            ("raw_test_error_percent", raw),
+            ("raw_excess_over_scaled", np.subtract(raw, errors[name, "scaled"])),
+            ("raw_excess_over_raw_BDA7", np.subtract(raw, errors["BDA7", "raw"])),
+        ):
+            records.append(mean_record(name, metric, v))
+    return [*records, mean_record("shrinkage QDA", "unfitted_percent", unfitted)]
+
+
 def cells() -> list[Cell]:
-    """One cell for each data set and amount of training rows."""
+    """Two cells for each data set and amount of training rows: the comparison, and what the scales do."""
     return [
         Cell(
             STUDY,
             "bda7-2026",
             name,
-            "",
-            f"{__name__}:compare",
+            method,
+            f"{__name__}:{protocol.__name__}",
             {"repetitions": RUNS},
             setting_value=amount,
             stream=f"{name}:{amount}",
             quick=name in ("iris", "wine"),
         )
+        for method, protocol in (("", compare), ("unscaled", unscaled))
         for name in DATASETS
         for amount in AMOUNTS
     ]
 
 
 def tidy() -> pd.DataFrame:
-    """The stored study: error or excess, its standard error and the runs for each data set, amount and method."""
+    """The stored study: each metric of `compare` and `unscaled`, its standard error and the runs for each data set,
+    amount and method."""
     study = results(STUDY, "bda7-2026").rename(columns={"setting_value": "amount"})
     return study[["row", "amount", "method", "metric", "value", "value_se", "n_runs"]].rename(columns={"row": "data"})
