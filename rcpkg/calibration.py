@@ -184,6 +184,8 @@ class _SafeSteps:
     of statistics, of natural parameters and of the gradient g, (Δs_i, Δη_i, Δg_i). It moves by
     Σ_i γ_i Δs_i + lr g̃, where what remains of the gradient, g̃ = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
     (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a quadratic model of F.
+    The matrix −⟨Δη_j, Δg_i⟩ of this system, symmetric if F is quadratic, is made so, scaled to a unit diagonal, and
+    solved by least squares without the singular values below `RESOLVED`.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
     """
 
@@ -293,7 +295,9 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         the estimator a ``prior_strength``.
     step : {"fixed", "safe"}
         "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
-        two of three are accelerated by the curvature that the last updates show.
+        two of three are accelerated by the curvature that the last updates show. Where no step is left that rises
+        the run ends. That can be far from the optimum for a Gaussian model with a prior and no target: the update
+        under such a prior need not be an ascent direction if ``prior_mean`` is far from the data.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.

@@ -308,9 +308,12 @@ class ConditionalLikelihood(RiskCalibration):
     Attributes
     ----------
     converged_ : bool
-        Whether the gradient fell below ``tol``. A `ConvergenceWarning` says so otherwise.
+        Whether the gradient fell below ``tol``. A `ConvergenceWarning` says so otherwise. This does not certify a
+        finite optimum: on rows that are separable in part (a state that occurs in one class only, say) the supremum
+        is negative and not attained, and the gradient vanishes on the way there all the same.
     separable_ : bool
-        b = 0, and the η found gives each row's own class the largest score: no finite optimum exists.
+        b = 0, and the η found gives each row's own class the largest score: no finite optimum exists. Partial
+        separation is not looked for.
     estimator_, n_iter_, history_
         As in `RiskCalibration`; the column ``step`` holds the largest entry of the gradient.
     """

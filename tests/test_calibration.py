@@ -1,6 +1,8 @@
 """Calibration: the sources' algorithm and numbers, the rules, stopping, validity, the safe step and the targets."""
 
 import tracemalloc
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -41,7 +43,10 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import (
+    SECANTS,
+    _Iterate,
     _Problem,
+    _SafeSteps,
     calibration_weights,
     frequency_weights,
     losses,
@@ -456,6 +461,65 @@ def test_safe_steps_on_separable_data_go_on_without_trouble(name):
     rc = RiskCalibration(clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none").fit(X, y)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < 1e-6
+
+
+def quadratic_steps(path, gradient, lr=0.3):
+    """Safe steps that remember updates along a path of η, where s = η and F has that gradient; and the last iterate."""
+    problem = SimpleNamespace(
+        rule=None,
+        model=SimpleNamespace(natural_parameters=None),
+        ascent=lambda iterate: iterate.gradient,
+        natural=lambda iterate: iterate.natural,
+        pull=lambda statistics: 0.0,
+    )
+    steps = _SafeSteps(problem, lr)
+    iterates = [
+        _Iterate(Statistics(part=eta), None, Statistics(part=gradient(eta)), None, 0.0, Statistics(part=eta))
+        for eta in path
+    ]
+    for old, new in pairwise(iterates):
+        steps._remember(old, new)
+    return steps, iterates[-1]
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_accelerated_step_goes_to_the_maximum_over_the_span_of_the_last_updates(repeated):
+    """And makes a plain step from there, for a concave quadratic F; also where an update repeats a direction."""
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((9, 9))
+    A, peak = root @ root.T + np.eye(9), rng.standard_normal(9)
+    path = np.cumsum(rng.standard_normal((4, 9)), axis=0)
+    if repeated:
+        path = np.vstack([path, path[-1] + 2.5 * (path[1] - path[0])])
+    steps, last = quadratic_steps(path, lambda eta: A @ (peak - eta))
+    span = np.diff(path, axis=0)
+    assert len(steps.secants) == len(span)
+    gamma = np.linalg.lstsq(span @ A @ span.T, span @ A @ (peak - path[-1]), rcond=1e-9)[0]
+    best = path[-1] + gamma @ span
+    assert_allclose(span @ A @ (peak - best), 0, atol=1e-9)
+    assert_allclose(steps._accelerated(last).part, best - path[-1] + 0.3 * A @ (peak - best), rtol=1e-7, atol=1e-9)
+
+
+def test_accelerated_step_is_near_the_maximum_of_a_function_that_is_nearly_quadratic():
+    """The curvature is symmetrised: an error of first order in the distance to the maximum, relative to that."""
+    rng = np.random.default_rng(1)
+    root = rng.standard_normal((3, 3))
+    A, path = root @ root.T + np.eye(3), rng.standard_normal((4, 3))
+    errors = []
+    for size in (1e-2, 1e-3):
+        steps, last = quadratic_steps(size * path, lambda eta: -A @ eta - eta**2)  # maximum at zero
+        errors.append(np.linalg.norm(last.statistics.part + steps._accelerated(last).part) / size)
+    assert errors[1] < 0.15 * errors[0] < 0.15
+
+
+def test_safe_steps_remember_the_last_updates_that_curve_downwards():
+    rng = np.random.default_rng(2)
+    path = rng.standard_normal((SECANTS + 4, 5))
+    steps, _ = quadratic_steps(path, lambda eta: -eta)
+    assert len(steps.secants) == SECANTS
+    assert_allclose(steps.secants[-1][0], path[-1] - path[-2])
+    steps, _ = quadratic_steps(path, lambda eta: eta)  # convex: no maximum
+    assert steps.secants == []
 
 
 def conditional_optimum(features, y):
