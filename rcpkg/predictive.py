@@ -504,7 +504,8 @@ def grid_loo_errors(
 ) -> LooErrors:
     r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
 
-    Leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With :math:`D_0` the matrix before,
+    With the divisor that holds without it, leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With
+    :math:`D_0` the matrix before,
     :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share of the row in the
     seed's entries:
 
