@@ -92,7 +92,8 @@ def references(model: Any, r: int, d: int, large: bool) -> dict[str, tuple[Calla
 
 def log_loss(fit: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Mean of −log p(y_i | x_i)."""
-    return float(-np.mean(fit.predict_log_proba(X)[np.arange(len(y)), y]))
+    with np.errstate(divide="ignore"):  # scikit-learn takes the logarithm of probabilities that may be zero
+        return float(-np.mean(fit.predict_log_proba(X)[np.arange(len(y)), y]))
 
 
 def least(within: Callable[[int], bool], most: int) -> int | None:

@@ -2,7 +2,7 @@
 
 The learners and the measure are those of `compare_iterations`, which also writes the table that the book shows. The
 two largest sets are left to it: they take minutes. Only the target for iterations is asserted: those for time and
-memory against scikit-learn are not met on these sets, as the book says where it shows the table. Run by ``make bench``.
+memory against scikit-learn are met on some sets only, as the book says where it shows the table. Run by ``make bench``.
 """
 
 import os
