@@ -311,7 +311,8 @@ class _LocalClassifier:
     def _choose(self, X: Array) -> None:
         """Leave-one-out average cost over the grid; the smallest k among the best."""
         grid = GRID if self.grid is None else self.grid
-        sizes = sorted(self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid"))
+        sizes = self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid")
+        sizes = sorted(set(sizes))
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
         total = np.zeros(len(sizes))
         for part in _batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):

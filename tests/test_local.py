@@ -573,6 +573,12 @@ def test_bad_parameters(estimator, params, message):
         estimator(**params).fit(*blobs())
 
 
+@pytest.mark.parametrize("estimator", ALL)
+def test_sizes_of_a_grid_are_sorted_and_count_once(estimator):
+    model = estimator(n_neighbors="cv", grid=[3, 1, 3, 2]).fit(*blobs())
+    assert model.grid_.tolist() == [1, 2, 3] and len(model.cv_costs_) == 3
+
+
 @pytest.mark.parametrize("sizes", [[], 5, [0], [1.5]])
 def test_bad_sizes_of_a_path(sizes):
     model = LocalBDA().fit(*blobs())

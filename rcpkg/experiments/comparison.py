@@ -64,8 +64,8 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
 def learners(family: str) -> list[str]:
     """The learners of a family, from the MAP model wherever the start is free.
 
-    All exist on every data set but one, ``RC safe, pooled target (QDA ML)``: its target is the covariance of all rows
-    and of each class, which some sets have singular.
+    All exist on every data set but one, ``RC safe, pooled target (QDA ML)``: it starts from maximum likelihood, whose
+    covariances are singular on some sets.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
