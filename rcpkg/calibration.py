@@ -30,6 +30,7 @@ TARGETS = ("pooled", "generative", "grand")
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
+FARTHEST = 1e4  # nats a row that a bent step may end below the start in joint likelihood
 SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
 PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of convergence
 RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
@@ -187,13 +188,16 @@ class _SafeSteps:
     The matrix −⟨Δη_j, Δg_i⟩ of this system, symmetric if F is quadratic, is made so, scaled to a unit diagonal, and
     solved by least squares without the singular values below `RESOLVED`.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
+    A bent step can drift in directions that posteriors do not see. One that ends where the joint likelihood of the
+    start's statistics is lower by more than `FARTHEST` is therefore not made; a plain step s + lr · g, which does not
+    drift, takes its place.
     """
 
-    def __init__(self, problem: _Problem, lr: float) -> None:
-        self.problem, self.lr, self.trial = problem, lr, lr
+    def __init__(self, problem: _Problem, start: _Iterate, lr: float) -> None:
+        self.problem, self.start, self.lr, self.trial = problem, start, lr, lr
         calibrates = problem.rule is calibration_weights
         self.labels = problem.label_statistics() if calibrates else None
-        self.accelerates = hasattr(problem.model, "natural_parameters")
+        self.exponential = hasattr(problem.model, "natural_parameters")
         self.secants: list[tuple[Array, Array, Array]] = []
 
     def update(self, t: int, current: _Iterate) -> _Iterate | None:
@@ -201,9 +205,9 @@ class _SafeSteps:
         following = None
         if self.secants and t % PLAIN_EVERY:
             following = self._accepted(current, self._accelerated(current))
-        if following is None:
+        if following is None or self._strayed(following):
             following = self._plain(current)
-        if following is not None and self.accelerates:
+        if following is not None and self.exponential:
             self._remember(current, following)
         return following
 
@@ -211,18 +215,28 @@ class _SafeSteps:
         """The longest of the steps lr, lr/2, lr/4, … that climbs enough; doubled next time if it is the first."""
         lr = self.trial
         while lr > self.trial * SHORTEST_STEP:
-            moved = self.problem.step(current.statistics, current.gradient, lr)
-            following = self._accepted(current, self._conditioned(current, moved - current.statistics))
+            change = self.problem.step(current.statistics, current.gradient, lr) - current.statistics
+            following = self._accepted(current, self._conditioned(current, change))
+            if following is not None and self._strayed(following):
+                following = self._accepted(current, change, bent=False)
             if following is not None:
                 self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
                 return following
             lr /= 2
         return None
 
-    def _accepted(self, current: _Iterate, change: Statistics) -> _Iterate | None:
-        """The iterate that a bent change of the statistics leads to, if the objective gains enough for the way."""
+    def _strayed(self, iterate: _Iterate) -> bool:
+        """Whether ⟨s₀, η₀ − η⟩, what the statistics s₀ of the start lose in joint likelihood, exceeds its bound."""
+        if not self.exponential:
+            return False
+        s, natural = self.start.statistics, self.problem.natural
+        return s.dot(natural(self.start)) - s.dot(natural(iterate)) > FARTHEST * _sample_size(s)
+
+    def _accepted(self, current: _Iterate, change: Statistics, bent: bool = True) -> _Iterate | None:
+        """The iterate that a change of the statistics leads to, if it is valid and F gains enough for the way."""
+        old, model = current.statistics, self.problem.model
         try:
-            following = self.problem.evaluate(self.problem.model.safe_update(current.statistics, change))
+            following = self.problem.evaluate(model.safe_update(old, change) if bent else old + change)
             gain = following.objective - current.objective
             return following if gain >= SUFFICIENT_GAIN * self.problem.distance(current, following) else None
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
@@ -511,7 +525,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     ) -> Iterator[tuple[int, tuple[_Iterate, float]]]:
         """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
         lr = self.learning_rate
-        safe = _SafeSteps(problem, lr) if self.step == "safe" else None
+        safe = _SafeSteps(problem, current, lr) if self.step == "safe" else None
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
                 if safe is not None:

@@ -396,9 +396,11 @@ class _CountModel(ConjugateClassifier):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts, those of the prior included, increase by addition and decrease by a factor."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        count = _safe_class_counts(old.count + of_class, change.count) - of_class
-        cells = self._safe_cells(old.cells + of_cell, change.cells, count - old.count) - of_cell
-        return Statistics(count=count, cells=cells)
+        old = Statistics(count=old.count + of_class, cells=old.cells + of_cell)
+        count = _safe_class_counts(old.count, change.count)
+        totals = self._safe_totals(old, change, count)
+        cells = _safe_counts(old.cells, change.cells)
+        return Statistics(count=count - of_class, cells=cells * (totals / self._totals(cells)) - of_cell)
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − λ θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, λ such that Σ θ_v Δ log θ_v = 0.
@@ -413,9 +415,11 @@ class _CountModel(ConjugateClassifier):
         excess = self._totals(theta * change.cells / scale) / self._totals(theta * theta / scale)
         return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
 
-    def _safe_cells(self, old: Array, change: Array, rows: Array) -> Array:
-        """Cells after a change, of classes that take in ``rows`` (r,)."""
-        return _safe_counts(old, change)
+    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Totals after a change that gives the class counts ``count``: changed as these are, so that with rows of one
+        length ℓ they stay ℓ times these."""
+        totals = _safe_counts(self._totals(old.cells), self._totals(change.cells))
+        return totals * (count / _safe_counts(old.count, change.count))[:, None]
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
@@ -564,12 +568,11 @@ class CategoricalNB(_CountModel):
         joint[unknown.any(axis=1)] = -np.inf
         return joint
 
-    def _safe_cells(self, old: Array, change: Array, rows: Array) -> Array:
-        """Counts as for all, rescaled so that each feature takes in the rows that its class does."""
-        cells, before = _safe_counts(old, change), self._totals(old)
-        total = before + rows[:, None]
+    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Each feature takes in the rows that its class does."""
+        before, rows = self._totals(old.cells), (count - old.count)[:, None]
         # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
-        return cells * (np.where(total > 0, total, _safe_counts(before, rows[:, None])) / self._totals(cells))
+        return np.where(before + rows > 0, before + rows, _safe_counts(before, rows))
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), p(y) p(x_j = v | y))."""

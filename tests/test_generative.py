@@ -617,6 +617,18 @@ def test_cells_keep_their_totals_on_safe_updates(strength):
     assert_allclose(np.add.reduceat(s.cells, [0, 3], axis=1), np.column_stack([s.count, s.count]), rtol=1e-9)
 
 
+def test_cells_of_rows_of_one_length_keep_to_it_on_safe_updates():
+    """Σ_v s_yv = ℓ s_y: the statistics stay m times mean parameters."""
+    model, X, _, Y = fitted("MultinomialNB")
+    rng, s = np.random.default_rng(0), model.statistics_
+    for _ in range(50):
+        W = rng.normal(size=Y.shape)
+        s = model.safe_update(s, model.statistics(X, W - W.mean(axis=1, keepdims=True)))
+    assert np.abs(s.count / Y.sum(axis=0) - 1).max() > 0.5
+    assert_allclose(s.cells.sum(axis=1), X[0].sum() * s.count, rtol=1e-9)
+    assert_same(s, len(X) * model.mean_parameters(model.parameters(s)), rtol=1e-9)
+
+
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
     X, y = gaussian_rows(n=2 * generative.PASS_BLOCK + 7, d=8, r=2)
