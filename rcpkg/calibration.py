@@ -189,12 +189,13 @@ class _SafeSteps:
     solved by least squares without the singular values below `RESOLVED`.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
     A bent step can drift in directions that posteriors do not see. One that ends where the joint likelihood of the
-    start's statistics is lower by more than `FARTHEST` is therefore not made; a plain step s + lr · g, which does not
-    drift, takes its place.
+    start's statistics is lower by more than `FARTHEST` is therefore not made; a straight one, s + lr · g, which does
+    not drift, takes its place.
     """
 
     def __init__(self, problem: _Problem, start: _Iterate, lr: float) -> None:
-        self.problem, self.start, self.lr, self.trial = problem, start, lr, lr
+        self.problem, self.start = problem, start
+        self.lr = self.trial = min(lr, LONGEST_STEP)
         calibrates = problem.rule is calibration_weights
         self.labels = problem.label_statistics() if calibrates else None
         self.exponential = hasattr(problem.model, "natural_parameters")

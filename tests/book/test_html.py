@@ -52,6 +52,12 @@ def test_page_has_no_raw_directive_text(html, page):
     assert RAW.findall(article.get_text()) == []
 
 
+def test_no_item_of_a_list_runs_on_in_a_paragraph(html, page):
+    """As the second does where a formula between the two is not indented."""
+    paragraphs = (p.get_text() for p in soup_of(html, page).find("article").find_all("p"))
+    assert [text for text in paragraphs if re.search(r"\n\s*[2-9]\. ", text)] == []
+
+
 def test_page_loads_nothing_from_other_hosts(html, page):
     soup = soup_of(html, page)
     urls = [tag.get("src") or tag.get("href") for tag in soup.find_all(["script", "link", "img", "iframe", "source"])]
