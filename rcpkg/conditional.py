@@ -352,10 +352,17 @@ class ConditionalLikelihood(RiskCalibration):
         scale = size + problem.target_weight * problem.target_size
         records: list[dict[str, float]] = []
 
+        latest: dict[bytes, tuple[float, Array, Losses, bool]] = {}
+
         def evaluate(z: Array) -> tuple[float, Array, Losses, bool]:
-            at = first.unravel(z)
-            value, gradient, losses, separated = conditional_objective(problem, coordinates.natural(at))
-            return -value / scale, -coordinates.gradient(at, gradient).ravel() / scale, losses, separated
+            key = z.tobytes()
+            if key not in latest:  # L-BFGS reports each iterate right after its evaluation
+                at = first.unravel(z)
+                value, gradient, losses, separated = conditional_objective(problem, coordinates.natural(at))
+                slope = coordinates.gradient(at, gradient).ravel()
+                latest.clear()
+                latest[key] = -value / scale, -slope / scale, losses, separated
+            return latest[key]
 
         def record(z: Array) -> None:
             _, gradient, losses, separated = evaluate(z)
