@@ -434,7 +434,11 @@ def _weight(problem: _Problem) -> float:
 
 def _finite(natural: Statistics) -> Statistics:
     """η with the logarithms of zero probabilities replaced by that of rounding."""
-    return natural._map(lambda part: _finite(part) if isinstance(part, Statistics) else np.maximum(part, np.log(EPS)))
+
+    def replaced(part: Any) -> Any:
+        return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
+
+    return natural._map(replaced)
 
 
 def _check_lengths(model: ConjugateClassifier, X: Any) -> None:

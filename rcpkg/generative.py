@@ -45,9 +45,9 @@ class Statistics:
     """
 
     def __init__(self, /, **parts: Any) -> None:
-        taken = sorted(set(parts) & set(dir(type(self))))
-        if taken:
-            raise ValueError(f"a part of Statistics cannot be named {taken[0]!r}, which is one of its methods")
+        for name in parts:
+            if hasattr(type(self), name):
+                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
         self.__dict__.update(
             {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
         )

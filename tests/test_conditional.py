@@ -266,6 +266,20 @@ def test_an_optimum_near_the_boundary_takes_longer(name, seed):
     )
 
 
+@pytest.mark.filterwarnings("ignore:L-BFGS ended after 12 iterations")
+@pytest.mark.parametrize("b", [0.0, 1.0])
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_units_do_not_matter(name, b):
+    """The path of L-BFGS in whitened coordinates is that of the rows in other units, however large η is in these."""
+    X, y = gaussian_rows()
+    fits = [
+        ConditionalLikelihood(ML[name], target_weight=b, max_iter=12, tol=1e-12).fit(rows, y).history_
+        for rows in (X, 1e-4 * X + 2e-4, 1e3 * X)
+    ]
+    for other in fits[1:]:
+        assert np.allclose(other.log_loss, fits[0].log_loss, rtol=1e-6)
+
+
 @pytest.mark.parametrize("b", [0.3, 3.0, 10.0])
 @pytest.mark.parametrize("name", ML)
 def test_same_penalised_optimum_as_calibration(name, b):
