@@ -12,12 +12,13 @@ from compare_iterations import compare
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the learners are stopped on purpose
+@pytest.mark.parametrize("target", ["none", "pooled"])
 @pytest.mark.parametrize("kind", ["NB", "QDA"])
 @pytest.mark.parametrize("name", ["simulated", "diabetes", "magic"])
-def test_iterations(benchmark, name, kind):
+def test_iterations(benchmark, name, kind, target):
     if name != "simulated" and "RCPKG_DATA" not in os.environ:
         pytest.skip("needs the data sets: set RCPKG_DATA")
-    table = benchmark.pedantic(lambda: compare(name, kind), rounds=1).set_index("learner")
+    table = benchmark.pedantic(lambda: compare(name, kind, target), rounds=1).set_index("learner")
     print("\n", table[["iterations", "seconds", "megabytes"]].to_string())
     safe, fixed = table.loc["safe RC"], table.loc["RC, lr = 0.1"]
     assert safe.iterations <= max(fixed.iterations / 4, 2)
