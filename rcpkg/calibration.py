@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from tqdm import tqdm
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, log_posterior
-from rcpkg.generative import ClosedFormClassifier, Statistics, one_hot
+from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
 
 Rule = Callable[[Array, Array], Array]
 STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
@@ -311,8 +311,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     step : {"fixed", "safe"}
         "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
         two of three are accelerated by the curvature that the last updates show. Where no step is left that rises
-        the run ends. That can be far from the optimum for a Gaussian model with a prior and no target: the update
-        under such a prior need not be an ascent direction if ``prior_mean`` is far from the data.
+        the run ends. A prior of the estimator shapes the start, and nothing else.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
@@ -499,12 +498,19 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         problem.model = model.without_prior()
 
     def _start(self, problem: _Problem) -> Statistics:
-        """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty."""
-        start = problem.label_statistics()
-        if not self.target_weight:
-            return start
-        self._set_target(problem, start)
-        return problem.step(start, self.target_weight * problem.target, 1.0)
+        """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty.
+
+        Safe steps climb from the closed form, with its prior, as maximum likelihood: of the parameters of MAP an update
+        need not be a direction of ascent.
+        """
+        start, model = problem.label_statistics(), problem.model
+        if self.target_weight:
+            self._set_target(problem, start)
+            return problem.step(start, self.target_weight * problem.target, 1.0)
+        if self.step == "safe" and isinstance(model, ConjugateClassifier) and model.has_prior:
+            problem.model = model.without_prior()
+            return _sample_size(start) * model.mean_parameters(model.parameters(start))
+        return start
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""

@@ -294,6 +294,11 @@ class ConjugateClassifier(ClosedFormClassifier):
         """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
         raise NotImplementedError
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether parameters are those of MAP."""
+        return bool(self.prior_strength or self.class_prior_strength)
+
     def without_prior(self) -> Self:
         """This model with the parameters of maximum likelihood."""
         model = copy(self)
@@ -1432,6 +1437,11 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
         return self._blockwise("conditioned", old, expected, change)
+
+    @property
+    def has_prior(self) -> bool:
+        """Of the classes or of a block."""
+        return super().has_prior or any(part.has_prior for part in self.models_)
 
     def without_prior(self) -> Self:
         """Of the classes and of each block."""

@@ -565,6 +565,21 @@ def test_far_from_the_start_safe_steps_are_straight(name, monkeypatch):
     assert rc.history_.log_loss.iloc[-1] - free.fit(X, Y.argmax(axis=1)).history_.log_loss.iloc[-1] < 1e-2
 
 
+@pytest.mark.parametrize("name", [name for name in ML if "prior_strength" in ML[name].get_params()])
+def test_safe_steps_climb_from_a_prior_to_the_optimum(name):
+    """The parameters of MAP are where they start; from there on the prior is not in the way."""
+    X, y = rows_for(name)
+    model = clone(ML[name]).set_params(prior_strength=5.0)
+    if name in GAUSSIAN:
+        model.set_params(prior_mean=3.0)
+    rc = RiskCalibration(model, learning_rate=1.0, max_iter=200, step="safe", stopping="none").fit(X, y)
+    closed = clone(model).fit(X, y)
+    assert rc.history_.log_loss[0] == pytest.approx(-np.mean(closed.predict_log_proba(X)[np.arange(len(y)), y]))
+    free = RiskCalibration(ML[name], learning_rate=1.0, max_iter=200, step="safe", stopping="none").fit(X, y)
+    assert rc.history_.log_loss.iloc[-1] == pytest.approx(free.history_.log_loss.iloc[-1], abs=1e-5)
+    assert rc.history_.log_loss.is_monotonic_decreasing
+
+
 def test_safe_steps_of_the_soft_error_never_raise_it():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
     rc = SoftErrorCalibration(GaussianNB(), learning_rate=5.0, max_iter=20, step="safe", stopping="none").fit(X, y)
