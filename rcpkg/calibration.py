@@ -311,14 +311,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     step : {"fixed", "safe"}
         "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
         two of three are accelerated by the curvature that the last updates show. Where no step is left that rises
-        the run ends. A prior of the estimator shapes the start, and nothing else.
+        the run ends. A prior of the estimator shapes the start, and nothing else; ``estimator_`` has none.
     on_invalid : {"halt", "freeze", "raise"}
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier
         Model that the penalty draws to.
     target_weight : float
-        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else.
+        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else;
+        ``estimator_`` has none.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with steps lr t^(−2/3).
     validation_fraction : float, optional
