@@ -426,8 +426,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         check_number("learning_rate", self.learning_rate, 0, above=True)
         check_number("max_iter", self.max_iter, 0, integer=True)
         check_number("target_weight", self.target_weight, 0)
-        if not isinstance(self.target, ClosedFormClassifier) and self.target not in TARGETS:
+        if not isinstance(self.target, ClosedFormClassifier | str) or (
+            isinstance(self.target, str) and self.target not in TARGETS
+        ):
             raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
+        if (self.step == "safe" or self.target_weight) and getattr(self.estimator, "priors", None) is not None:
+            raise ValueError(
+                "priors of the estimator must be None with step='safe' or target_weight > 0: class weights are part of "
+                "what is optimised"
+            )
         if self.batch_size is not None:
             check_number("batch_size", self.batch_size, 1, integer=True)
             if self.step == "safe":
@@ -459,6 +466,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                 raise ValueError(
                     f"validation_fraction={self.validation_fraction!r} does not leave rows of each class on both sides"
                 ) from error
+            if sample_weight is not None and not sample_weight[held].any():
+                raise ValueError("sample_weight is zero for all held-out rows; raise validation_fraction")
             validation = X[held], y[held], None if sample_weight is None else sample_weight[held]
             X, y = X[train], y[train]
             sample_weight = None if sample_weight is None else sample_weight[train]
@@ -479,15 +488,12 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             parameters, size = model.grand_parameters(start)
         else:
             check_is_fitted(self.target)
-            if (
-                type(self.target) is not type(model)
-                or not np.array_equal(self.target.classes_, model.classes_)
-                or self.target.statistics_.ravel().size != start.ravel().size
-            ):
+            if not model.same_form(self.target):
                 raise ValueError(
-                    "target must be a fitted model of the same type as estimator, with the same classes and features"
+                    "target must be a fitted model of the same type as estimator, with the same classes, features and "
+                    "states"
                 )
-            parameters, size = self.target.parameters_, _sample_size(self.target.statistics_)
+            parameters, size = self.target._fitted_parameters(), _sample_size(self.target.statistics_)
         if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
             raise InvalidStatistics(
                 "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
@@ -568,7 +574,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         return new, model.parameters(new)
 
     def _batch_updates(self, problem: _Problem, current: _Iterate, lr: float, rng: np.random.RandomState) -> _Iterate:
-        """One pass of steps lr s(X_B, W_B) over shuffled batches B: each is |B|/n times an unbiased full step."""
+        """One pass of steps lr s(X_B, W_B) over shuffled batches B, the last of which may be smaller.
+
+        At a given model a batch drawn at random gives |B|/n times a full step on average.
+        """
         model, statistics, parameters = problem.model, current.statistics, current.parameters
         order = rng.permutation(len(problem.y))
         for start in range(0, len(order), self.batch_size):
@@ -641,7 +650,8 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
 class SoftErrorCalibration(RiskCalibration):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
-    A safe step never raises the soft error. The parameters are those of `RiskCalibration`.
+    A safe step never raises the soft error, or the penalised one with a target. The parameters are those of
+    `RiskCalibration`.
     """
 
     _rule = staticmethod(soft_error_weights)

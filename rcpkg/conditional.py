@@ -184,6 +184,16 @@ class ProjectedGradientDescent(RiskCalibration):
             )
         if self.gradient not in GRADIENTS:
             raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}; got {self.gradient!r}")
+        if self.estimator.priors is not None:
+            raise ValueError("priors of the estimator must be None: class weights are part of what is optimised")
+
+    def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
+        """The iterate that ``stopping`` chooses, without the prior, which has made the start."""
+        chosen = super()._run(problem, rng)
+        if problem.model.has_prior:
+            problem.model = model = problem.model.without_prior()
+            chosen.statistics = _sample_size(chosen.statistics) * model.mean_parameters(chosen.parameters)
+        return chosen
 
     def _fixed_update(self, problem: _Problem, current: _Iterate, lr: float) -> _Iterate:
         model, old, printed = problem.model, current.parameters, self.gradient == "printed"
@@ -294,7 +304,8 @@ class ConditionalLikelihood(RiskCalibration):
     Parameters
     ----------
     estimator : ConjugateClassifier
-        The model; its prior only sets the start. ``priors`` must be None. `MultinomialNB` needs rows of equal length.
+        The model; its prior shapes the start, or the target, and nothing else. ``priors`` must be None. `MultinomialNB`
+        needs rows of equal length.
     max_iter : int
         Greatest number of iterations.
     tol : float
@@ -343,11 +354,12 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """L-BFGS from the closed form; the iterate at its end."""
-        model = problem.model
-        _check_lengths(model, problem.X)
+        _check_lengths(problem.model, problem.X)
         start = self._start(problem)
-        coordinates = _Coordinates(model, model.pooled_parameters(start)[0], bool(self.target_weight))
-        first = coordinates.of(_finite(model.natural_parameters(model.parameters(start))))
+        closed = problem.model.parameters(start)
+        coordinates = _Coordinates(problem.model, _pooled(problem.model, start), bool(self.target_weight))
+        model = problem.model = problem.model.without_prior()
+        first = coordinates.of(_finite(model.natural_parameters(closed)))
         size = _weight(problem)
         scale = size + problem.target_weight * problem.target_size
         records: list[dict[str, float]] = []
@@ -430,6 +442,14 @@ def conditional_objective(problem: _Problem, natural: Statistics) -> tuple[float
 def _weight(problem: _Problem) -> float:
     """Total weight of the rows."""
     return float(len(problem.y) if problem.sample_weight is None else problem.sample_weight.sum())
+
+
+def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:
+    """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    try:
+        return model.without_prior().pooled_parameters(statistics)[0]
+    except InvalidStatistics:
+        return model.pooled_parameters(statistics)[0]
 
 
 def _finite(natural: Statistics) -> Statistics:

@@ -294,6 +294,13 @@ class ConjugateClassifier(ClosedFormClassifier):
         """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
         raise NotImplementedError
 
+    def same_form(self, other: object) -> bool:
+        """Whether another fitted model is of the same type, for the same classes, features and states."""
+        names = "classes_", "n_features_in_", "feature_names_in_", "n_states_"
+        return type(other) is type(self) and all(
+            np.array_equal(getattr(self, name, None), getattr(other, name, None)) for name in names
+        )
+
     @property
     def has_prior(self) -> bool:
         """Whether parameters are those of MAP."""
@@ -1328,8 +1335,10 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
         self.models_ = []
         for (name, model, _), columns in zip(self.blocks, self.columns_):
-            if not isinstance(model, ConjugateClassifier):
-                raise ValueError(f"block {name!r} must be one of the models of rcpkg.generative; got {model!r}")
+            if not isinstance(model, ConjugateClassifier) or isinstance(model, ProductModel):
+                raise ValueError(
+                    f"block {name!r} must be one of the models of rcpkg.generative, not a product itself; got {model!r}"
+                )
             model = clone(model)
             if hasattr(self, "classes_"):
                 model.classes_ = self.classes_
@@ -1438,6 +1447,15 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
         """Block by block."""
         return self._blockwise("conditioned", old, expected, change)
 
+    def same_form(self, other: object) -> bool:
+        """With the same blocks."""
+        return (
+            super().same_form(other)
+            and [name for name, _ in self._named_models] == [name for name, _ in other._named_models]
+            and all(map(np.array_equal, self.columns_, other.columns_))
+            and all(mine.same_form(theirs) for mine, theirs in zip(self.models_, other.models_))
+        )
+
     @property
     def has_prior(self) -> bool:
         """Of the classes or of a block."""
@@ -1447,6 +1465,7 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
         """Of the classes and of each block."""
         model = super().without_prior()
         model.models_ = [part.without_prior() for part in self.models_]
+        model._named_models = [(name, part.without_prior()) for name, part in self._named_models]
         return model
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:

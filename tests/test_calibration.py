@@ -25,6 +25,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 
@@ -37,6 +38,7 @@ from rcpkg import (
     DiscriminativeFrequencyEstimate,
     GaussianNB,
     InvalidStatistics,
+    ProductModel,
     RiskCalibration,
     SoftErrorCalibration,
     Statistics,
@@ -731,6 +733,48 @@ def test_a_target_makes_small_classes_valid():
         RiskCalibration(QDA()).fit(X[keep], y[keep])
     rc = RiskCalibration(QDA(), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
+
+
+def test_a_target_of_another_form_is_refused():
+    """Of as many numbers, but for other features or states."""
+    X, y = categorical_rows(n_states=(2, 3, 4))
+    learner = RiskCalibration(CategoricalNB(), target_weight=1.0)
+    for order in ([1, 0, 2], [2, 1, 0]):
+        with pytest.raises(ValueError, match="features and states"):
+            clone(learner).set_params(target=CategoricalNB().fit(X[:, order], y)).fit(X, y)
+    Z = np.hstack([X, gaussian_rows(n=len(y))[0]])
+
+    def product(columns):
+        return ProductModel([("code", CategoricalNB(), [0, 1]), ("size", QDA(), columns)])
+
+    learner = RiskCalibration(product([3, 4]), target_weight=1.0, max_iter=2)
+    learner.set_params(target=product([3, 4]).fit(Z, y)).fit(Z, y)
+    with pytest.raises(ValueError, match="features and states"):
+        learner.set_params(target=product([4, 3]).fit(Z, y)).fit(Z, y)
+
+
+def test_a_target_without_enough_data_is_named():
+    X, y = gaussian_rows()
+    target = QDA().partial_fit(X[:2], y[:2], classes=np.unique(y))
+    with pytest.raises(InvalidStatistics, match="not enough data"):
+        RiskCalibration(QDA(), target=target, target_weight=1.0).fit(X, y)
+
+
+def test_held_out_rows_need_weight():
+    X, y = gaussian_rows()
+    learner = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.2, random_state=0)
+    probe = np.zeros(len(y))
+    probe[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)[0]] = 1
+    with pytest.raises(ValueError, match="sample_weight is zero for all held-out rows"):
+        learner.set_params(random_state=np.random.RandomState(0)).fit(X, y, sample_weight=probe)
+
+
+def test_a_product_loses_the_priors_of_its_blocks():
+    model = ProductModel([("code", CategoricalNB(prior_strength=2.0), [0, 1])], class_prior_strength=1.0)
+    X, y = categorical_rows()
+    plain = model.fit(X[:, :2], y).without_prior()
+    assert plain.get_params()["code__prior_strength"] == 0 and plain.class_prior_strength == 0
+    assert model.get_params()["code__prior_strength"] == 2 and model.has_prior and not plain.has_prior
 
 
 # Mini-batches --------------------------------------------------------------------------------------------------------

@@ -311,6 +311,32 @@ def test_a_prior_shapes_the_target_and_nothing_else(name):
     )
 
 
+@pytest.mark.parametrize("scale", [1e-8, 1e6])
+def test_a_prior_in_other_units_does_not_end_the_search(scale):
+    """Coordinates are whitened by the rows, not by a prior that dwarfs them."""
+    X, y = rows_for("QDA")
+    best = log_loss(ConditionalLikelihood(QDA()).fit(X, y), X, y)
+    ours = ConditionalLikelihood(QDA(prior_strength=1.0), max_iter=2000).fit(scale * X, y)
+    assert ours.converged_
+    assert log_loss(ours, scale * X, y) == pytest.approx(best, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ConditionalLikelihood(QDA(prior_strength=2.0)),
+        ConditionalLikelihood(CategoricalNB(prior_strength=20.0)),
+        ProjectedGradientDescent(QDA(prior_strength=2.0)),
+        ProjectedGradientDescent(CategoricalNB(prior_strength=20.0), max_iter=0),
+    ],
+)
+def test_statistics_and_parameters_of_the_model_returned_agree(learner):
+    X, y = rows_for(type(learner.estimator).__name__)
+    model = learner.fit(X, y).estimator_
+    again = model.log_joint(X, model.parameters(model.statistics_))
+    assert np.allclose(again, model.predict_joint_log_proba(X), rtol=0, atol=1e-8)
+
+
 def test_weights_are_repeated_rows():
     X, y = rows_for("QDA")
     weight = 1 + np.arange(len(y)) % 3
@@ -400,6 +426,10 @@ def test_empty_cells_reach_the_supremum():
         (ProjectedGradientDescent(LDA()), "estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB"),
         (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be one of corrected, printed"),
         (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
+        (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
+        (RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), step="safe"), "priors of the estimator must be None"),
+        (RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), target_weight=1.0), "priors of the estimator must be None"),
+        (RiskCalibration(QDA(), target=np.ones(3), target_weight=1.0), "target must be"),
         (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
         (ConditionalLikelihood(QDA(), memory=0), "memory must be"),
         (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
