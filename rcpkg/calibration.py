@@ -348,6 +348,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     _rule: Rule = staticmethod(calibration_weights)
     _objective_loss = "log_loss"
+    _moves_class_weights = False  # whatever the step
 
     def __init__(
         self,
@@ -426,14 +427,14 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         check_number("learning_rate", self.learning_rate, 0, above=True)
         check_number("max_iter", self.max_iter, 0, integer=True)
         check_number("target_weight", self.target_weight, 0)
-        if not isinstance(self.target, ClosedFormClassifier | str) or (
-            isinstance(self.target, str) and self.target not in TARGETS
-        ):
+        named = isinstance(self.target, str)
+        if not (self.target in TARGETS if named else isinstance(self.target, ClosedFormClassifier)):
             raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
-        if (self.step == "safe" or self.target_weight) and getattr(self.estimator, "priors", None) is not None:
+        climbs = self._moves_class_weights or self.step == "safe" or self.target_weight > 0
+        if climbs and getattr(self.estimator, "priors", None) is not None:
             raise ValueError(
-                "priors of the estimator must be None with step='safe' or target_weight > 0: class weights are part of "
-                "what is optimised"
+                "priors of the estimator must be None with safe steps, a target, gradient descent or L-BFGS: class "
+                "weights are part of what is optimised"
             )
         if self.batch_size is not None:
             check_number("batch_size", self.batch_size, 1, integer=True)

@@ -153,6 +153,8 @@ class ProjectedGradientDescent(RiskCalibration):
         As in `RiskCalibration`; the step is lr/m times the gradient of the sum.
     """
 
+    _moves_class_weights = True
+
     def __init__(
         self,
         estimator: ClosedFormClassifier,
@@ -184,8 +186,6 @@ class ProjectedGradientDescent(RiskCalibration):
             )
         if self.gradient not in GRADIENTS:
             raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}; got {self.gradient!r}")
-        if self.estimator.priors is not None:
-            raise ValueError("priors of the estimator must be None: class weights are part of what is optimised")
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """The iterate that ``stopping`` chooses, without the prior, which has made the start."""
@@ -329,6 +329,8 @@ class ConditionalLikelihood(RiskCalibration):
         As in `RiskCalibration`; the column ``step`` holds the largest entry of the gradient.
     """
 
+    _moves_class_weights = True
+
     def __init__(
         self,
         estimator: ClosedFormClassifier,
@@ -349,8 +351,6 @@ class ConditionalLikelihood(RiskCalibration):
         check_number("memory", self.memory, 1, integer=True)
         if not isinstance(self.estimator, ConjugateClassifier):
             raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
-        if self.estimator.priors is not None:
-            raise ValueError("priors of the estimator must be None: class weights are part of what is optimised")
 
     def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
         """L-BFGS from the closed form; the iterate at its end."""

@@ -766,7 +766,7 @@ def test_held_out_rows_need_weight():
     probe = np.zeros(len(y))
     probe[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)[0]] = 1
     with pytest.raises(ValueError, match="sample_weight is zero for all held-out rows"):
-        learner.set_params(random_state=np.random.RandomState(0)).fit(X, y, sample_weight=probe)
+        learner.fit(X, y, sample_weight=probe)
 
 
 def test_a_product_loses_the_priors_of_its_blocks():

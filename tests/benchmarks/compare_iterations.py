@@ -163,9 +163,9 @@ def penalised(fit: Any, X: np.ndarray, y: np.ndarray) -> float:
     )
 
 
-def needed_iterations(losses: np.ndarray, infimum: float, penalised: bool) -> int | None:
-    """The first iteration within 1e-3 of the infimum; penalised, that from which on all are, on either side."""
-    if not penalised:
+def needed_iterations(losses: np.ndarray, infimum: float, both_sides: bool) -> int | None:
+    """The first iteration within 1e-3 of the infimum; or that from which on all are, on either side."""
+    if not both_sides:
         reached = losses - infimum <= WITHIN
         return int(np.argmax(reached)) if reached.any() else None
     beyond = np.flatnonzero(np.abs(losses - infimum) > WITHIN)
