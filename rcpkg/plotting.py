@@ -1,6 +1,7 @@
 """One look for all figures, and the numbers behind them as text. Needs the extra ``plot`` (matplotlib)."""
 
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 try:
@@ -16,7 +17,10 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-__all__ = ["STYLE", "decision_regions", "digest", "markers", "palette", "use_style"]
+__all__ = ["STYLE", "decision_regions", "digest", "markers", "palette", "show", "use_style"]
+
+PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
+DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
 
 palette: tuple[str, ...] = (
     "#0072B2",
@@ -51,6 +55,7 @@ STYLE: dict[str, Any] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
     "savefig.facecolor": "white",
+    "svg.fonttype": "path",
     "svg.hashsalt": "rcpkg",
 }
 """The rcParams of every figure of the book; ``with plt.rc_context(STYLE)`` applies them for a while."""
@@ -59,6 +64,32 @@ STYLE: dict[str, Any] = {
 def use_style() -> None:
     """Apply `STYLE` to all figures that follow; a chapter calls it once."""
     plt.rcParams.update(STYLE)
+
+
+def show(figure: Figure) -> None:
+    """Show a figure in a notebook as vector graphics and close it; the same figure gives the same bytes.
+
+    Images, and artists of more than `DENSE` points or vertices, are drawn at `PRINT_DPI`, all else as vectors, text as
+    outlines, so that a reader needs no font.
+    """
+    from IPython.display import display  # a notebook has it; whoever only draws with this module need not
+
+    for ax in figure.axes:
+        for artist in (*ax.lines, *ax.collections):
+            if _size(artist) > DENSE:
+                artist.set_rasterized(True)
+    drawing = StringIO()
+    with plt.rc_context(STYLE):
+        figure.savefig(drawing, format="svg", dpi=PRINT_DPI, metadata={"Date": None})
+    plt.close(figure)
+    display({"image/svg+xml": drawing.getvalue(), "text/plain": str(figure)}, raw=True)
+
+
+def _size(artist: Artist) -> int:
+    """How many points or vertices a line or a collection has."""
+    if isinstance(artist, Collection):
+        return max(len(artist.get_offsets()), sum(len(path.vertices) for path in artist.get_paths()))
+    return len(artist.get_xdata())
 
 
 def decision_regions(

@@ -90,6 +90,34 @@ def test_decision_regions_show_the_predictions(ax):
     assert [scatter.get_label() for scatter in ax.collections] == ["a", "b"]
 
 
+def shown(monkeypatch, draw):
+    """What `show` displays of a figure, by mime type."""
+    bundles = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw: bundles.append(bundle))
+    figure, ax = plt.subplots()
+    draw(ax)
+    plotting.show(figure)
+    assert not plt.fignum_exists(figure.number)
+    return bundles[0]
+
+
+@pytest.mark.parametrize("kind", DRAWINGS)
+def test_shown_figure_is_the_same_vectors_each_time(monkeypatch, kind):
+    y = np.array([0.3, -1.2, 2.7, 0.0, 1.1])
+    first, second = (shown(monkeypatch, lambda ax: DRAWINGS[kind](ax, y)) for _ in range(2))
+    assert first == second and set(first) == {"image/svg+xml", "text/plain"}
+    assert ("<image" in first["image/svg+xml"]) == (kind in ("image",))
+    assert "<text" not in first["image/svg+xml"]
+
+
+@pytest.mark.parametrize("kind", ["line", "points"])
+def test_dense_parts_become_bitmaps(monkeypatch, kind):
+    draw = {"line": lambda ax, x: ax.plot(x, x % 7), "points": lambda ax, x: ax.scatter(x, x % 7)}[kind]
+    sparse = shown(monkeypatch, lambda ax: draw(ax, np.arange(plotting.DENSE)))["image/svg+xml"]
+    dense = shown(monkeypatch, lambda ax: draw(ax, np.arange(plotting.DENSE + 1)))["image/svg+xml"]
+    assert "<image" not in sparse and dense.count("<image") == 1
+
+
 @pytest.mark.parametrize("shape", [(5, 3), (5,)])
 def test_decision_regions_need_two_features(ax, shape):
     with pytest.raises(ValueError, match="two columns"):

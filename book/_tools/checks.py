@@ -13,7 +13,11 @@ from nbformat import NotebookNode
 
 MAX_BYTES = 1_000_000
 STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
-FOLDED = {"hide-cell", "hide-input", "remove-input"}
+FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
+MOST_CODE = 320  # lines in view: a chapter has about 300 at most
+MOST_WORDS = 7_300  # in view: about 7,000 at most, 45 minutes
+IGNORED = "nbval-ignore-output"
+OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
     r"^\s*[!%]\s*pip\b": "installs packages",
@@ -60,18 +64,26 @@ def execution(notebook: NotebookNode) -> list[str]:
 
 
 def figures(notebook: NotebookNode) -> list[str]:
-    """A figure has a name, a caption, an alternative text, and a digest of its data in the next code cell."""
+    """A figure is one vector graphic with a name, a caption and an alternative text; its digest is in the next cell.
+
+    The picture is left out of the comparison of outputs, so its cell prints nothing else; the digest is compared, and
+    is not on the page.
+    """
     problems = []
     cells = code_cells(notebook)
     names = [name for cell in cells if (name := figure_name(cell))]
     problems += [f"two figures are named {name}" for name in sorted({n for n in names if names.count(n) > 1})]
     for position, cell in enumerate(cells):
-        images = [out for out in cell.outputs if any(m.startswith("image/") for m in out.get("data", ()))]
+        drawn = any(mime.startswith("image/") for out in cell.outputs for mime in out.get("data", ()))
         options = cell.metadata.get("mystnb", {})
-        if not images and "figure" not in options:
+        if not drawn and "figure" not in options:
+            if IGNORED in tags(cell):
+                problems.append(f"{cell.id}: only the output of a figure may be left out of the comparison")
             continue
-        if len(images) != 1:
-            problems.append(f"{cell.id}: {len(images)} images; a figure cell shows one")
+        if len(cell.outputs) != 1 or "image/svg+xml" not in cell.outputs[0].get("data", ()):
+            problems.append(f"{cell.id}: a figure cell shows one figure, by rcpkg.plotting.show, and nothing else")
+        missing = {"hide-input", IGNORED} - set(tags(cell))
+        problems += [f"{cell.id}: figure without the tag {tag}" for tag in sorted(missing)]
         figure, image = options.get("figure", {}), options.get("image", {})
         if not str(figure.get("name", "")).startswith("fig-"):
             problems.append(f"{cell.id}: figure without a name fig-…")
@@ -81,7 +93,7 @@ def figures(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: figure without an alternative text that says what is seen")
         follower = cells[position + 1] if position + 1 < len(cells) else None
         if follower is None or not is_digest(follower):
-            problems.append(f"{cell.id}: the next code cell must be folded and print the digest of the figure")
+            problems.append(f"{cell.id}: the next code cell must print its digest and be tagged remove-cell")
     return problems
 
 
@@ -91,57 +103,69 @@ def figure_name(cell: NotebookNode) -> str | None:
 
 def is_digest(cell: NotebookNode) -> bool:
     printed = any(out.output_type == "stream" and out.text.strip() for out in cell.outputs)
-    return bool(FOLDED & set(tags(cell))) and re.search(r"\bdigest\(", cell.source) is not None and printed
+    return tags(cell) == ["remove-cell"] and re.search(r"\bdigest\(", cell.source) is not None and printed
 
 
 def statements(notebook: NotebookNode) -> list[str]:
-    """A theorem has a label, a proof before the next theorem, and later a cell tagged check:<label> that asserts."""
+    """A theorem has a label, a proof, and before the next theorem a cell tagged check:<label>."""
     problems = []
-    open_statement: str | None = None
-    pending: dict[str, str] = {}
+    unproved: str | None = None
+    unchecked: str | None = None
 
     def close() -> None:
-        if open_statement is not None:
-            problems.append(f"{open_statement}: no proof before the next statement")
+        if unproved is not None:
+            problems.append(f"{unproved}: no proof before the next statement")
+        if unchecked is not None:
+            problems.append(f"{unchecked}: no cell tagged check:{unchecked} before the next statement")
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             for block in BLOCK.finditer(cell.source):
-                kind = block[1]
-                if kind == "proof":
-                    open_statement = None
-                elif kind in STATEMENTS:
+                if block["kind"] == "proof":
+                    unproved = None
+                elif block["kind"] in STATEMENTS:
                     close()
                     label = LABEL.search(block["options"])
                     if label is None:
-                        problems.append(f"{cell.id}: a {kind} without a label")
-                        open_statement = None
-                    else:
-                        open_statement = label[1]
-                        pending[label[1]] = kind
-        elif cell.cell_type == "code":
-            for tag in tags(cell):
-                if tag.startswith("check:"):
-                    label = tag.removeprefix("check:")
-                    if not asserts(cell.source):
-                        problems.append(f"{cell.id}: tagged {tag} and asserts nothing")
-                    elif label in pending:
-                        del pending[label]
-                    elif label not in labels(notebook):
-                        problems.append(f"{cell.id}: tagged {tag}, but nothing here is labelled {label}")
+                        problems.append(f"{cell.id}: a {block['kind']} without a label")
+                    unproved = unchecked = label and label[1]
+        elif unchecked is not None and f"check:{unchecked}" in tags(cell):
+            unchecked = None
     close()
-    problems += [f"the {kind} {label} has no later cell tagged check:{label}" for label, kind in pending.items()]
     return problems
 
 
-def asserts(source: str) -> bool:
-    """Whether the code has an assertion that depends on something: a constant cannot fail."""
-    for node in ast.walk(ast.parse(plain_python(source))):
-        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
-            return True
-        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).split(".")[-1].startswith("assert_"):
-            return True
-    return False
+def verdicts(notebook: NotebookNode) -> list[str]:
+    """The code of a check is folded; in view is the one line of `rcpkg.checking.checked`, which asserts what it says.
+
+    A check is tagged check:<label>, or check where it belongs to no labelled result. Nothing else prints a verdict.
+    """
+    problems = []
+    for cell in code_cells(notebook):
+        found = [tag for tag in tags(cell) if tag.partition(":")[0] == "check"]
+        code = ast.parse(plain_python(cell.source))
+        calls = [node for node in ast.walk(code) if isinstance(node, ast.Call) and called(node) == "checked"]
+        printed = "".join(out.get("text", "") for out in cell.outputs)
+        if not found:
+            if calls or "checked:" in printed:
+                problems.append(f"{cell.id}: gives a verdict and is not tagged check:<label>")
+            continue
+        if len(found) > 1 or "hide-input" not in tags(cell):
+            problems.append(f"{cell.id}: a check has one tag check:<label> and the tag hide-input")
+        label = found[0].partition(":")[2]
+        if label and label not in labels(notebook):
+            problems.append(f"{cell.id}: tagged {found[0]}, but nothing here is labelled {label}")
+        last = code.body[-1]
+        if not (isinstance(last, ast.Expr) and calls == [last.value]):
+            problems.append(f"{cell.id}: a check calls checked(…) once, in its last line")
+        if not re.fullmatch(r"checked: .+\n", printed) or len(cell.outputs) != 1:
+            problems.append(f"{cell.id}: a check prints the verdict of checked(…) and nothing else")
+    return problems
+
+
+def called(node: ast.Call) -> str:
+    """Last part of the name of what is called."""
+    return ast.unparse(node.func).split(".")[-1]
 
 
 def plain_python(source: str) -> str:
@@ -165,7 +189,7 @@ def shape(notebook: NotebookNode) -> list[str]:
         problems.append("the last section must be '## Take-away'")
     exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
     solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
-    if not 3 <= len(exercises) <= 6:
+    if not 3 <= len(exercises) <= 6 and not (of_tables(notebook) and not exercises):
         problems.append(f"{len(exercises)} exercises; a chapter has 3 to 6")
     if set(exercises) != set(solutions):
         problems.append("exercises and solutions do not match by label")
@@ -175,6 +199,37 @@ def shape(notebook: NotebookNode) -> list[str]:
             if re.search(pattern, cell.source, re.MULTILINE):
                 problems.append(f"{cell.id}: {why}")
     return problems
+
+
+def of_tables(notebook: NotebookNode) -> bool:
+    """Whether the chapter takes the sources' tables apart, where there is nothing to exercise."""
+    return notebook.cells[0].source.startswith(tuple(f"({label})=" for label in OF_TABLES))
+
+
+def size(notebook: NotebookNode) -> list[str]:
+    """A chapter can be read in 45 minutes: folded proofs, solutions and code are not counted."""
+    words, lines = words_in_view(notebook), lines_in_view(notebook)
+    problems = [f"{words} words in view; at most {MOST_WORDS}"] if words > MOST_WORDS else []
+    return problems + ([f"{lines} lines of code in view; at most {MOST_CODE}"] if lines > MOST_CODE else [])
+
+
+def words_in_view(notebook: NotebookNode) -> int:
+    """Words of the text cells without dropdowns, directives, labels and options; a formula is as long as it is."""
+    count, closing = 0, None
+    for line in prose(notebook).splitlines():
+        fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{[\w:-]+\})?", line)
+        if closing is not None:
+            if fence and line.strip() == closing:
+                closing = None
+        elif fence and fence[2] in ("{dropdown}", "{solution}", "{solution-start}"):
+            closing = fence[1]
+        elif not fence and not re.match(r"[ \t]*:[\w-]+:|\([\w:-]+\)=$", line):
+            count += len(line.split())
+    return count
+
+
+def lines_in_view(notebook: NotebookNode) -> int:
+    return sum(len(cell.source.splitlines()) for cell in code_cells(notebook) if not FOLDED & set(tags(cell)))
 
 
 def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
@@ -299,5 +354,5 @@ def named_symbols(notebook: NotebookNode) -> list[str]:
 
 
 RULES: dict[str, Callable[[NotebookNode], list[str]]] = {
-    rule.__name__: rule for rule in (execution, figures, statements, shape, named_symbols)
+    rule.__name__: rule for rule in (execution, figures, statements, verdicts, shape, size, named_symbols)
 }

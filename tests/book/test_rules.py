@@ -46,13 +46,17 @@ def chapter():
     }
     cells = [
         new_markdown_cell(TEXT.replace("`QDA` is not here but ", "")),
-        new_code_cell("x = 1\nassert x > 0", metadata={"tags": ["check:thm-one"]}),
         new_code_cell(
-            "fig = draw()",
-            metadata={"tags": ["hide-input"], "mystnb": figure},
-            outputs=[new_output("display_data", data={"image/png": "AAAA"})],
+            'x = 1\nchecked("one number", holds("positive", x > 0))',
+            metadata={"tags": ["check:thm-one", "hide-input"]},
+            outputs=[printed("checked: one number; positive\n")],
         ),
-        new_code_cell("print(digest(fig))", metadata={"tags": ["hide-input"]}, outputs=[printed()]),
+        new_code_cell(
+            "fig = draw()\nshow(fig)",
+            metadata={"tags": ["hide-input", "nbval-ignore-output"], "mystnb": figure},
+            outputs=[new_output("display_data", data={"image/svg+xml": "<svg/>"})],
+        ),
+        new_code_cell("print(digest(fig))", metadata={"tags": ["remove-cell"]}, outputs=[printed()]),
         new_markdown_cell(CLOSING),
     ]
     for number, cell in enumerate(checks.code_cells(new_notebook(cells=cells)), start=1):
@@ -113,6 +117,22 @@ def figure_without_options(n):
     del figure_cell(n).metadata["mystnb"]
 
 
+def figure_as_a_bitmap(n):
+    figure_cell(n).outputs = [new_output("display_data", data={"image/png": "AAAA"})]
+
+
+def figure_cell_that_prints(n):
+    figure_cell(n).outputs.append(printed())
+
+
+def figure_that_is_compared(n):
+    figure_cell(n).metadata["tags"] = ["hide-input"]
+
+
+def output_left_out_of_the_comparison(n):
+    check_cell(n).metadata["tags"].append("nbval-ignore-output")
+
+
 def figure_without_digest(n):
     del n.cells[3]
 
@@ -123,6 +143,10 @@ def digest_that_prints_nothing(n):
 
 def digest_in_the_open(n):
     del n.cells[3].metadata["tags"]
+
+
+def digest_on_the_page(n):
+    n.cells[3].metadata["tags"] = ["hide-cell"]
 
 
 def theorem_without_label(n):
@@ -145,20 +169,61 @@ def theorem_without_check(n):
     check_cell(n).metadata["tags"] = []
 
 
-def check_of_nothing(n):
-    check_cell(n).metadata["tags"] = ["check:thm-one", "check:thm-two"]
+def check_after_the_next_theorem(n):
+    n.cells.insert(1, new_markdown_cell(TEXT.split("\n\n", 2)[2].replace("thm-one", "thm-two")))
 
 
 def check_before_the_theorem(n):
     n.cells.insert(0, n.cells.pop(1))
 
 
-def check_without_assertion(n):
-    check_cell(n).source = "x = 1  # assert x > 0"
+def check_of_nothing(n):
+    check_cell(n).metadata["tags"] = ["check:thm-two", "hide-input"]
 
 
-def check_that_cannot_fail(n):
-    check_cell(n).source = "assert True"
+def check_of_two(n):
+    check_cell(n).metadata["tags"].append("check:def-one")
+
+
+def check_in_the_open(n):
+    check_cell(n).metadata["tags"] = ["check:thm-one"]
+
+
+def check_without_verdict(n):
+    check_cell(n).source = "x = 1  # checked(x)"
+
+
+def check_with_a_verdict_of_its_own(n):
+    check_cell(n).source = "x = 1\nassert x > 0\nprint('checked: x is positive')"
+
+
+def check_that_may_be_skipped(n):
+    replace(check_cell(n), "checked", "if x:\n    checked")
+
+
+def check_with_two_verdicts(n):
+    check_cell(n).source += "\n" + check_cell(n).source.splitlines()[-1]
+
+
+def check_that_prints_more(n):
+    check_cell(n).outputs = [printed("x = 1\nchecked: one number\n")]
+
+
+def check_without_a_tag(n):
+    check_cell(n).metadata["tags"] = ["hide-input"]
+
+
+def verdict_printed_elsewhere(n):
+    n.cells[3].outputs = [printed("checked: everything\n")]
+
+
+def too_much_code(n):
+    del check_cell(n).metadata["tags"]
+    check_cell(n).source = "x = 1\n" * (checks.MOST_CODE + 1)
+
+
+def too_many_words(n):
+    text_cell(n).source += "word " * checks.MOST_WORDS
 
 
 def no_chapter_label(n):
@@ -220,21 +285,37 @@ BREAKS = {
         figure_without_caption,
         figure_without_alternative,
         figure_without_picture,
+        figure_as_a_bitmap,
+        figure_cell_that_prints,
+        figure_that_is_compared,
+        output_left_out_of_the_comparison,
         figure_without_options,
         figure_without_digest,
         digest_that_prints_nothing,
         digest_in_the_open,
+        digest_on_the_page,
     ],
     "statements": [
         theorem_without_label,
         theorem_without_proof,
         proof_after_the_next_theorem,
         theorem_without_check,
-        check_of_nothing,
+        check_after_the_next_theorem,
         check_before_the_theorem,
-        check_without_assertion,
-        check_that_cannot_fail,
     ],
+    "verdicts": [
+        check_of_nothing,
+        check_of_two,
+        check_in_the_open,
+        check_without_verdict,
+        check_with_a_verdict_of_its_own,
+        check_that_may_be_skipped,
+        check_with_two_verdicts,
+        check_that_prints_more,
+        check_without_a_tag,
+        verdict_printed_elsewhere,
+    ],
+    "size": [too_much_code, too_many_words],
     "shape": [
         no_chapter_label,
         no_take_away,
@@ -260,6 +341,21 @@ def test_broken_chapter_is_noticed(rule, spoil):
     notebook = chapter()
     spoil(notebook)
     assert checks.RULES[rule](notebook) != []
+
+
+def test_chapter_of_tables_needs_no_exercises():
+    notebook = chapter()
+    replace(text_cell(notebook), "ch-example", "ch-tables-of-bda7")
+    notebook.cells[-1].source = "## Take-away"
+    assert checks.shape(notebook) == []
+
+
+def test_folded_proofs_and_solutions_are_not_counted_as_words_in_view():
+    notebook = chapter()
+    words = checks.words_in_view(notebook)
+    replace(text_cell(notebook), "Proof.", "Proof " * 100)
+    replace(notebook.cells[-1], "Answer.", "answer " * 100)
+    assert checks.words_in_view(notebook) == words > 20
 
 
 def test_every_rule_is_tried():
