@@ -6,12 +6,13 @@ EXECUTE ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LAB := .venv-lab
 CHAPTERS = $(sort $(wildcard chapters/*.ipynb))
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test bench experiments notebooks lint lock clean distclean
+.PHONY: help book test bench experiments notebooks lab lint lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -48,14 +49,27 @@ experiments: $(READY)  ## recompute the results tables (resumable; hours)
 notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
 	$(BIN)/python book/_tools/notebooks.py $(CHAPTERS)
 
-lock: $(READY)  ## resolve pyproject.toml anew into requirements.txt, with hashes
+lab: $(READY) $(LAB)/.ready  ## open the chapters in JupyterLab, in an environment beside the project's
+	$(LAB)/bin/jupyter lab --notebook-dir=chapters
+
+# JupyterLab runs the chapters with the project's own Python, by a kernel that names it
+$(LAB)/.ready: requirements-lab.txt | $(READY)
+	$(PYTHON) -m venv $(LAB)
+	$(LAB)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt
+	$(BIN)/python -m ipykernel install --prefix $(LAB) --name python3 --display-name "Python 3 (rcpkg)"
+	@touch $@
+
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-emit-index-url --upgrade
+
+lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras \
-	  --no-header --no-emit-index-url --upgrade pyproject.toml -o requirements.txt
+	$(COMPILE) --all-extras pyproject.toml -o requirements.txt
+	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
 
 clean:  ## remove what was built
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
-	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
-distclean: clean  ## remove the virtual environment too
-	rm -rf $(VENV)
+distclean: clean  ## remove the virtual environments too
+	rm -rf $(VENV) $(LAB)

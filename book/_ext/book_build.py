@@ -37,7 +37,10 @@ def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironme
 
 
 class ChapterMap(SphinxDirective):
-    """The chapters that are written, each with the line about it; a line of the content is ``NN_name: what it is``."""
+    """The chapters by part, each with the line about it, linked if it is written.
+
+    A line of the content is ``NN_name: what it is``, or the name of a part.
+    """
 
     has_content = True
 
@@ -45,8 +48,12 @@ class ChapterMap(SphinxDirective):
         entries = []
         for line in self.content:
             name, _, text = line.partition(": ")
-            if f"chapters/{name}" in self.env.found_docs:
-                entries += [f"**{int(name[:2])}** {{doc}}`/chapters/{name}`", f": {text}", ""]
+            if not text:
+                entries += [f"**{name}**", ""]
+                continue
+            written = f"chapters/{name}" in self.env.found_docs
+            title = f"{{doc}}`/chapters/{name}`" if written else f"{name[3:].replace('_', ' ').capitalize()} (to come)"
+            entries += [f"{int(name[:2])} {title}", f": {text}", ""]
         node = nodes.container()
         self.state.nested_parse(StringList(entries), self.content_offset, node)
         return node.children

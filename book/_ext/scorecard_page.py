@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
-from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
-from table_nodes import table
+from table_nodes import link, table
 
 from rcpkg import published
 from rcpkg.experiments import check_claims, scorecard
@@ -73,12 +72,6 @@ def add_counts(app: Sphinx, config) -> None:
     config.myst_substitutions = {**config.myst_substitutions, **counts()}
 
 
-def link(label: str, text: str) -> pending_xref:
-    """A reference to a label, resolved like the role ``ref``; a missing label is a warning."""
-    options = {"refdomain": "std", "reftype": "ref", "reftarget": label, "refexplicit": True, "refwarn": True}
-    return pending_xref("", nodes.inline("", text, classes=["std", "std-ref"]), **options)
-
-
 class TableCounts(SphinxDirective):
     """``{scorecard-tables}``: for each table what it holds and how many of its numbers have which verdict."""
 
@@ -105,7 +98,7 @@ class Reasons(SphinxDirective):
         rows = []
         for (source, why, section), part in cells.groupby(["source", "why", "section"], sort=False):
             tables = f"{source} {', '.join(part.table.unique())}"
-            rows.append([tables, str(len(part)), why, link(section, "shown here") if section else "–"])
+            rows.append([tables, str(len(part)), why, link("std", "ref", section, "shown here") if section else "–"])
         if not rows:
             return [nodes.paragraph(text="None.")]
         return [table(("tables", "numbers", "why", "evidence"), rows, "scorecard-reasons")]
@@ -117,7 +110,7 @@ class Claims(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         rows = []
         for claim in check_claims().itertuples():
-            outcome = link(claim.erratum, claim.outcome) if claim.erratum else claim.outcome
+            outcome = link("std", "ref", claim.erratum, claim.outcome) if claim.erratum else claim.outcome
             rows.append([claim.source, claim.place, claim.claim, claim.stated, claim.found, outcome])
         headings = ("source", "place", "claim", "stated", "in the tables", "outcome")
         return [table(headings, rows, "scorecard-claims")]

@@ -1,8 +1,9 @@
-"""A table of the document tree from rows of texts and nodes."""
+"""A table of the document tree from rows of texts and nodes, and references in it."""
 
 from collections.abc import Iterable
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 
 Cell = str | nodes.Node
 
@@ -22,3 +23,9 @@ def _row(cells: Iterable[Cell]) -> nodes.row:
 
 def _paragraph(cell: Cell) -> nodes.paragraph:
     return nodes.paragraph(text=cell) if isinstance(cell, str) else nodes.paragraph("", "", cell)
+
+
+def link(domain: str, role: str, target: str, text: str, kind: type[nodes.Element] = nodes.inline) -> pending_xref:
+    """A reference with the text given, resolved like that role; a missing target is a warning."""
+    options = {"refdomain": domain, "reftype": role, "reftarget": target, "refexplicit": True, "refwarn": True}
+    return pending_xref("", kind("", text, classes=[domain, f"{domain}-{role}"]), **options)

@@ -1,0 +1,110 @@
+"""The directive ``results-index``: every labelled result of the chapters, made from them and from a register.
+
+Number, name and verdict come from the chapters and their stored outputs; ``book/results.csv`` says of each label what
+it states in a line, where it comes from, and which names of rcpkg and which tests hold it. ``_static/results.js`` adds
+the filters.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import pandas as pd
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util.docutils import SphinxDirective
+from table_nodes import link, table
+
+ROOT = Path(__file__).resolve().parents[2]
+REGISTER = ROOT / "book" / "results.csv"
+COLUMNS = ["label", "statement", "origin", "names", "tests"]
+KINDS = "theorem|proposition|lemma|corollary|definition|algorithm"
+BLOCK = re.compile(
+    rf"^[ \t]*(?::{{3,}}|`{{3,}})\{{prf:(?P<kind>{KINDS})\}}[ \t]*(?P<title>[^\n]*)\n(?:[ \t]*:[\w-]+:[^\n]*\n)*?"
+    r"[ \t]*:label:[ \t]*(?P<label>\S+)",
+    re.MULTILINE,
+)
+UNREVIEWED = "not reviewed yet"
+FILTER = """
+<form class="results-filter" hidden>
+  <label>Kind <select name="kind"></select></label>
+  <label>Chapter <select name="chapter"></select></label>
+  <label>From <select name="origin"></select></label>
+  <label>Words <input name="words" type="text" autocomplete="off" placeholder="posterior rank-one"></label>
+</form>
+<p class="results-status" role="status"></p>
+<script defer src="{root}_static/results.js"></script>
+"""
+
+
+class Result(NamedTuple):
+    """A labelled block of a chapter, and the verdict of its check if it has one."""
+
+    chapter: str
+    kind: str
+    label: str
+    title: str
+    verdict: str
+
+
+@cache
+def results() -> list[Result]:
+    """All labelled results of the chapters, in reading order."""
+    return [result for path in sorted(ROOT.glob("chapters/*.ipynb")) for result in _of_chapter(path)]
+
+
+def _of_chapter(path: Path) -> Iterator[Result]:
+    notebook = nbformat.read(path, as_version=4)
+    verdicts = {
+        tag.removeprefix("check:"): "".join(output.get("text", "") for output in cell.outputs)
+        for cell in notebook.cells
+        for tag in cell.metadata.get("tags", ())
+        if tag.startswith("check:")
+    }
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for block in BLOCK.finditer(cell.source):
+                verdict = verdicts.get(block["label"], "").strip().removeprefix("checked: ")
+                yield Result(path.stem, block["kind"], block["label"], block["title"].strip(), verdict)
+
+
+@cache
+def register() -> pd.DataFrame:
+    """What the register says of each label."""
+    return pd.read_csv(REGISTER, dtype=str, keep_default_na=False)[COLUMNS].set_index("label")
+
+
+class ResultsIndex(SphinxDirective):
+    """``{results-index}``: no argument, no content."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(REGISTER))
+        rows = [self.row(result) for result in results() if f"chapters/{result.chapter}" in self.env.found_docs]
+        headings = ("result", "what it says", "from", "check", "held by")
+        root = "../" * self.env.docname.count("/")
+        return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]
+
+    def row(self, result: Result) -> list[str | nodes.Node]:
+        if result.label not in register().index:
+            raise ExtensionError(f"book/results.csv does not have the result {result.label} of {result.chapter}")
+        entry = register().loc[result.label]
+        name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
+        name += self.inline(result.title)
+        held = nodes.inline()
+        for symbol in entry.names.split():
+            held += [link("py", "obj", symbol, symbol.removeprefix("rcpkg."), nodes.literal), nodes.Text(" ")]
+        for test in entry.tests.split():
+            held += [nodes.literal("", test), nodes.Text(" ")]
+        return [name, self.inline(entry.statement), entry.origin or UNREVIEWED, result.verdict or "–", held]
+
+    def inline(self, text: str) -> nodes.inline:
+        return nodes.inline("", "", *self.state.inline_text(text, self.lineno)[0])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("results-index", ResultsIndex)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
