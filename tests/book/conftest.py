@@ -24,7 +24,8 @@ def pytest_generate_tests(metafunc):
 def pages() -> list[str]:
     """The pages of the table of contents, as document names."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    return [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    return [toc["root"], *(e["file"] for entry in entries for e in (entry, *entry.get("sections", ())))]
 
 
 @pytest.fixture

@@ -34,19 +34,6 @@ def total(page) -> int:
     return int(re.match(r"[\d,]+", page.locator(".scorecard-status").inner_text())[0].replace(",", ""))
 
 
-def test_first_page_gives_the_count_in_words(html, card):
-    text = " ".join(soup(html / "book" / "intro.html").find("article").get_text().split())
-    for verdict, words in [
-        ("reproduced", "of these come out as printed"),
-        ("statistically consistent", "differ by no more than"),
-        ("differs: unexplained", "for no reason that we know"),
-        ("not attempted", "have not been recomputed"),
-    ]:
-        number = (card.verdict == verdict).sum()
-        assert f"{number:,} {words}" in text or (number == 0 and f"none {words}" in text)
-    assert f"Of the {len(card):,} numbers" in text
-
-
 def test_each_reason_and_each_failing_claim_has_its_row_and_link(html, card):
     page = soup(html / CHAPTER)
     reasons = " ".join(table.get_text(" ") for table in page.select("table.scorecard-reasons"))

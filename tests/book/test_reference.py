@@ -1,0 +1,125 @@
+"""The pages made at each build: front page, index of results, which classifier when, reference of rcpkg."""
+
+import ast
+import inspect
+import re
+
+import classifier_table
+import findings
+import pytest
+import results_index
+from bs4 import BeautifulSoup
+from conftest import ROOT
+
+import rcpkg
+from rcpkg.experiments import scorecard
+
+
+def soup(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def test_register_has_each_result_of_the_chapters_once():
+    assert sorted(results_index.register().index) == sorted(result.label for result in results_index.results())
+
+
+def test_register_says_what_each_result_states():
+    """An origin may be open; then the page says that nobody has reviewed it yet."""
+    assert [label for label, entry in results_index.register().iterrows() if len(entry.statement.split()) < 3] == []
+
+
+def test_names_of_the_register_exist():
+    names = " ".join(results_index.register().names).split()
+    assert names and [name for name in names if not _exists(name)] == []
+
+
+def _exists(name):
+    value = rcpkg
+    for part in name.removeprefix("rcpkg.").split("."):
+        value = getattr(value, part, None)
+    return value is not None
+
+
+def test_tests_of_the_register_exist():
+    tests = " ".join(results_index.register().tests).split()
+    assert tests and [test for test in tests if test.split("::")[1] not in _functions(test.split("::")[0])] == []
+
+
+def _functions(path):
+    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_results_with_a_proof_have_a_verdict():
+    proved = [r for r in results_index.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")]
+    assert len(proved) > 70 and [result.label for result in proved if not result.verdict] == []
+
+
+@pytest.fixture(scope="module")
+def index(browser, html):
+    page = browser.new_page()
+    page.goto((html / "book" / "theorems.html").as_uri())
+    page.wait_for_selector(".results-filter:not([hidden])")
+    yield page
+    page.close()
+
+
+def shown(page):
+    rows = page.locator("table.results-index tbody tr:visible").count()
+    assert page.locator(".results-status").inner_text() == f"{rows} of {len(results_index.results())} results"
+    return rows
+
+
+def test_index_has_every_result_and_is_filtered(index):
+    results = results_index.results()
+    assert shown(index) == len(results)
+    index.select_option("select[name=kind]", "theorem")
+    assert shown(index) == sum(result.kind == "theorem" for result in results)
+    index.select_option("select[name=chapter]", "5")
+    part = [r for r in results if r.kind == "theorem" and r.chapter.startswith("05_")]
+    assert shown(index) == len(part)
+    index.select_option("select[name=kind]", "all")
+    index.select_option("select[name=chapter]", "all")
+    index.fill("input[name=words]", "mirror")
+    assert 0 < shown(index) < len(results)
+
+
+def test_index_is_whole_without_javascript(html):
+    page = soup(html / "book" / "theorems.html")
+    rows = page.select("table.results-index tbody tr")
+    assert len(rows) == len(results_index.results())
+    assert all(re.fullmatch(r"\w+ \d+\.\d+", row.select_one("td a").get_text()) for row in rows)
+    assert "label" not in page.select_one("table.results-index thead").get_text()
+
+
+def test_table_of_classifiers_has_every_one():
+    assert set(classifier_table.entries().name) == classifier_table.classifiers()
+
+
+def test_reference_has_every_public_name(html):
+    text = "".join(path.read_text(encoding="utf-8") for path in (html / "book" / "api").glob("*.html"))
+    public = [name for name in rcpkg.__all__ if not name.startswith("__") and not inspect.ismodule(getattr(rcpkg, name))]
+    assert [name for name in public if not re.search(rf'id="rcpkg\.[\w.]*\b{name}"', text)] == []
+
+
+def test_front_page_gives_its_findings_with_their_numbers(html):
+    text = " ".join(soup(html / "book" / "intro.html").find("article").get_text().split())
+    card = scorecard()
+    for verdict, words in [
+        ("reproduced", "come out as printed"),
+        ("statistically consistent", "differ by no more than"),
+        ("differs: unexplained", "for none that we know"),
+    ]:
+        assert f"{(card.verdict == verdict).sum():,} {words}" in text
+    assert f"Of {len(card):,} published numbers" in text
+    source = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    used = set(re.findall(r"\{\{ (\w+) \}\}", source)) & set(findings.numbers())
+    assert len(used) >= 12 and "{{" not in text
+
+
+def test_front_page_shows_the_picture_of_a_chapter(html):
+    page = html / "book" / "intro.html"
+    figure = soup(page).select_one("article figure")
+    image = figure.find("img")
+    assert (page.parent / image["src"]).read_text(encoding="utf-8").lstrip().startswith("<?xml")
+    assert len(image["alt"].split()) >= 5 and len(figure.find("figcaption").get_text().split()) >= 20
