@@ -1,4 +1,4 @@
-"""Learners over data sets: what is read from the stored honest comparison (`rcpkg.experiments.honest`)."""
+"""Learners over data sets: what is read from the stored honest comparison."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from rcpkg.experiments.honest import DEVELOPMENT, FAMILIES, LARGE, LOGISTIC, SET_ASIDE, STUDY_NAME
 from rcpkg.experiments.protocols import STUDY
 from rcpkg.experiments.scorecard import results
+from rcpkg.experiments.studies.honest_comparison import DEVELOPMENT, FAMILIES, LARGE, LOGISTIC, SET_ASIDE, STUDY_NAME
 
 METRICS = ("error_percent", "log_loss", "brier", "calibration_error")
 # differences that matter to nobody: the region of practical equivalence, fixed before its results were looked at

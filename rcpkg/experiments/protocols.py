@@ -451,9 +451,9 @@ def _all_rows_study():
                 )
 
 
-def _elsewhere(module: str, *arguments: str) -> Callable[[], Iterable[Cell]]:
+def _elsewhere(module: str, table: str) -> Callable[[], Iterable[Cell]]:
     """The cells that a module of this package lists; it imports this one, so that it is imported when asked."""
-    return lambda: importlib.import_module(f"rcpkg.experiments.{module}").cells(*arguments)
+    return lambda: importlib.import_module(f"rcpkg.experiments.{module}").cells(table)
 
 
 def _summary_cells() -> Iterable[Cell]:
@@ -510,23 +510,23 @@ TABLES: dict[tuple[str, str], Callable[[], Iterable[Cell]]] = {
     ("rc2025", "10"): _summary_cells,
     ("rc2025", "11"): _rc2025("11"),
     ("rc2025", "12"): _summary_cells,
-    **{("thesis2007", f"5.{k}"): _elsewhere("bayesian_tables", f"5.{k}") for k in range(1, 23)},
-    ("thesis2007", "6.1"): _elsewhere("local_tables", "6.1"),
-    ("thesis2007", "6.2"): _elsewhere("local_tables", "6.2"),
-    ("thesis2007", "6.3"): _elsewhere("local_tables", "6.3"),
+    **{("thesis2007", f"5.{k}"): _elsewhere("studies.tables_of_bda7", f"5.{k}") for k in range(1, 23)},
+    ("thesis2007", "6.1"): _elsewhere("studies.tables_of_local_bda", "6.1"),
+    ("thesis2007", "6.2"): _elsewhere("studies.tables_of_local_bda", "6.2"),
+    ("thesis2007", "6.3"): _elsewhere("studies.tables_of_local_bda", "6.3"),
     (STUDY, "rc2025-updates-on-all-rows"): _all_rows_study,
     (STUDY, "training-histories"): _elsewhere("rc_studies", "training-histories"),
     (STUDY, "gd-corrected"): _elsewhere("rc_studies", "gd-corrected"),
     (STUDY, "digits-instead-of-images"): _elsewhere("rc_studies", "digits-instead-of-images"),
     (STUDY, "digits-curves"): _elsewhere("rc_studies", "digits-curves"),
     (STUDY, "best-iterate"): _elsewhere("rc_studies", "best-iterate"),
-    (STUDY, "knn-costs"): _elsewhere("costs"),
-    (STUDY, "honest"): _elsewhere("honest"),
-    (STUDY, "local-curves"): _elsewhere("local_studies", "local-curves"),
-    (STUDY, "local-test-errors"): _elsewhere("local_studies", "local-test-errors"),
-    (STUDY, "local-2026"): _elsewhere("local_studies", "local-2026"),
-    (STUDY, "figures-4.1-4.2"): _elsewhere("measures"),
-    (STUDY, "bda7-2026"): _elsewhere("rivals"),
+    (STUDY, "knn-costs"): _elsewhere("studies.costs_of_neighbour_votes", "knn-costs"),
+    (STUDY, "honest"): _elsewhere("studies.honest_comparison", "honest"),
+    (STUDY, "local-curves"): _elsewhere("studies.printed_sizes_of_local_bda", "local-curves"),
+    (STUDY, "local-test-errors"): _elsewhere("studies.printed_sizes_of_local_bda", "local-test-errors"),
+    (STUDY, "local-2026"): _elsewhere("studies.printed_sizes_of_local_bda", "local-2026"),
+    (STUDY, "figures-4.1-4.2"): _elsewhere("studies.distribution_or_parameter_based", "figures-4.1-4.2"),
+    (STUDY, "bda7-2026"): _elsewhere("studies.bda7_among_todays_classifiers", "bda7-2026"),
 }
 
 

@@ -6,10 +6,11 @@ import pytest
 
 from rcpkg import datasets
 from rcpkg._files import data_folder
-from rcpkg.experiments import local_studies, local_tables
-from rcpkg.experiments.local_studies import at_printed_sizes, flatness, printed_sizes, shares
-from rcpkg.experiments.local_tables import CHOSEN_ROWS
 from rcpkg.experiments.protocols import Cell
+from rcpkg.experiments.studies import printed_sizes_of_local_bda as local_studies
+from rcpkg.experiments.studies import tables_of_local_bda as local_tables
+from rcpkg.experiments.studies.printed_sizes_of_local_bda import at_printed_sizes, flatness, printed_sizes, shares
+from rcpkg.experiments.studies.tables_of_local_bda import CHOSEN_ROWS
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from scipy import integrate
 
-from rcpkg.experiments import estimation, scorecard
+from rcpkg.experiments import scorecard
+from rcpkg.experiments.studies import estimates_of_the_uniform as estimation
 
 RESULTS = Path(__file__).parents[1] / "data" / "results"
 

@@ -1,4 +1,4 @@
-"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA.
+"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 10).
 
 The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
 100 test rows, with all classifiers on the same draws and their differences paired.
@@ -10,13 +10,14 @@ import pandas as pd
 from rcpkg.base import GenerativeClassifier
 from rcpkg.bayesian_qda import BayesianQDA
 from rcpkg.discriminant import NearestMeans, PriorIfSingular
-from rcpkg.experiments.bayesian_tables import TEST_ROWS, TRAINING_ROWS
 from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
+from rcpkg.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
 from rcpkg.generative import QDA
 from rcpkg.predictive import PredictiveNotDefined
 from rcpkg.simulation import CHAPTER4_CASES, chapter4_problem
 
+STUDY_NAME = "figures-4.1-4.2"
 DIMENSIONS = (4, 8, 12, 16, 20, 30, 40, 60)
 RUNS = 200  # of 1000 as stated
 PAIRS = {
@@ -70,12 +71,12 @@ def simulate(cell: Cell, seed: int) -> list[Record]:
     ]
 
 
-def cells() -> list[Cell]:
+def cells(table: str = STUDY_NAME) -> list[Cell]:
     """One cell for each problem and dimension."""
     return [
         Cell(
             STUDY,
-            "figures-4.1-4.2",
+            table,
             case,
             "",
             f"{__name__}:simulate",
@@ -91,5 +92,5 @@ def cells() -> list[Cell]:
 
 def tidy() -> pd.DataFrame:
     """The stored study: mean error or difference, its standard error and the runs for each case, d and method."""
-    study = results(STUDY, "figures-4.1-4.2").rename(columns={"row": "case", "setting_value": "d"})
+    study = results(STUDY, STUDY_NAME).rename(columns={"row": "case", "setting_value": "d"})
     return study.assign(d=study["d"].astype(int))[["case", "d", "method", "value", "value_se", "n_runs"]]

@@ -1,4 +1,4 @@
-"""What lies behind thesis2007 Tables 6.2 and 6.3 (chapter 9; ours).
+"""What lies behind thesis2007 Tables 6.2 and 6.3 (chapter 15; ours).
 
 "local-curves": the whole cross-validation curve whose minimum Table 6.3 prints, on the same divisions.
 "local-test-errors": the test errors of Table 6.2 at the printed sizes, with one thing changed at a time.
@@ -17,11 +17,19 @@ from sklearn.svm import SVC
 
 from rcpkg import datasets, published
 from rcpkg.base import Array
-from rcpkg.experiments.local_tables import CHOSEN_ROWS, SLOW, cross_validated, data, least, path, repetitions
-from rcpkg.experiments.local_tables import cells as table_cells
 from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.runner import cell_seed
 from rcpkg.experiments.scorecard import results
+from rcpkg.experiments.studies.tables_of_local_bda import (
+    CHOSEN_ROWS,
+    SLOW,
+    cross_validated,
+    data,
+    least,
+    path,
+    repetitions,
+)
+from rcpkg.experiments.studies.tables_of_local_bda import cells as table_cells
 from rcpkg.local import BregmanKNN, LocalBDA
 
 REFERENCES = ("training rows", "all rows", "none")

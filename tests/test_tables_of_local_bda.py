@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from rcpkg import published
-from rcpkg.experiments import local_tables
 from rcpkg.experiments.protocols import Cell
+from rcpkg.experiments.studies import tables_of_local_bda as local_tables
 
 
 @pytest.mark.parametrize("table, n_cells", [("6.1", 42), ("6.2", 42), ("6.3", 84)])

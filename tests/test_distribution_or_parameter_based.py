@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rcpkg.experiments import measures
+from rcpkg.experiments.studies import distribution_or_parameter_based as measures
 
 
 def test_a_cell_records_errors_and_paired_differences():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from rcpkg import published
-from rcpkg.experiments import bayesian_tables as tables
-from rcpkg.experiments import regions
+from rcpkg.experiments.studies import decision_regions_of_sonar as regions
+from rcpkg.experiments.studies import tables_of_bda7 as tables
 
 needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 

@@ -12,7 +12,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 from statsmodels.stats.multitest import multipletests
 
 from rcpkg import datasets
-from rcpkg.experiments import comparison, honest, protocols, runner
+from rcpkg.experiments import comparison, protocols, runner
+from rcpkg.experiments.studies import honest_comparison as honest
 
 SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
 

@@ -1,4 +1,4 @@
-"""BDA7 beside today's classifiers, with few training rows and with many (chapter 8; ours).
+"""BDA7 beside today's classifiers, with few training rows and with many (chapter 10; ours).
 
 Every classifier meets the same divisions and standardised features, and tunes on its training rows alone. BDA7 and
 RDA meet the same divisions once more with the features as they come.
@@ -27,6 +27,7 @@ from rcpkg.discriminant import RDA
 from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
 
+STUDY_NAME = "bda7-2026"
 # the small sets of thesis2007, and waveform
 DATASETS = (
     "diabetes",
@@ -150,12 +151,12 @@ def unscaled(cell: Cell, seed: int) -> list[Record]:
     return [*records, mean_record("shrinkage QDA", "unfitted_percent", unfitted)]
 
 
-def cells() -> list[Cell]:
+def cells(table: str = STUDY_NAME) -> list[Cell]:
     """Two cells for each data set and amount of training rows: the comparison, and what the scales do."""
     return [
         Cell(
             STUDY,
-            "bda7-2026",
+            table,
             name,
             method,
             f"{__name__}:{protocol.__name__}",
@@ -173,5 +174,5 @@ def cells() -> list[Cell]:
 def tidy() -> pd.DataFrame:
     """The stored study: each metric of `compare` and `unscaled`, its standard error and the runs for each data set,
     amount and method."""
-    study = results(STUDY, "bda7-2026").rename(columns={"setting_value": "amount"})
+    study = results(STUDY, STUDY_NAME).rename(columns={"setting_value": "amount"})
     return study[["row", "amount", "method", "metric", "value", "value_se", "n_runs"]].rename(columns={"row": "data"})

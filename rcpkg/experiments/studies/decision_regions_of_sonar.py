@@ -1,6 +1,6 @@
-"""The decision regions of thesis2007 figures 5.1 and 5.2: all rows of sonar, features 11 and 21.
+"""The decision regions of thesis2007 figures 5.1 and 5.2: all rows of sonar, features 11 and 21 (chapter 10).
 
-``python -m rcpkg.experiments.regions DIRECTORY`` writes the file.
+``python -m rcpkg.experiments.studies.decision_regions_of_sonar DIRECTORY`` writes the file.
 """
 
 import sys
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from rcpkg import datasets
-from rcpkg.experiments.bayesian_tables import classifier
 from rcpkg.experiments.runner import results_folder
+from rcpkg.experiments.studies.tables_of_bda7 import classifier
 
 METHODS = ("BDA7", "QB", "RDA", "EDDA", "NM", "LDA", "QDA")
 FEATURES = (11, 21)  # counted from 1

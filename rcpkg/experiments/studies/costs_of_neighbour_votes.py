@@ -16,6 +16,7 @@ from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
 from rcpkg.experiments.scorecard import results
 from rcpkg.local import BregmanKNN, least_cost, smoothed_probabilities
 
+STUDY_NAME = "knn-costs"
 DATASETS = (
     "blood_transfusion",
     "diabetes",
@@ -68,12 +69,12 @@ def _costs(votes: Array, truth: np.ndarray, ratio: float) -> dict[str, float]:
     return found | {"saving": found["plain"] - found["smoothed"]}
 
 
-def cells() -> list[Cell]:
+def cells(table: str = STUDY_NAME) -> list[Cell]:
     """One cell for each data set and weighting; both weightings meet the same halvings."""
     return [
         Cell(
             STUDY,
-            "knn-costs",
+            table,
             name,
             "",
             f"{__name__}:knn_costs",
@@ -89,7 +90,7 @@ def cells() -> list[Cell]:
 
 def tidy() -> pd.DataFrame:
     """The stored study: mean cost, its standard error and the runs for each data set, weighting, k, ratio, method."""
-    study = results(STUDY, "knn-costs")
+    study = results(STUDY, STUDY_NAME)
     setting = study["metric"].str.extract(r"k=(?P<k>\d+)\|ratio=(?P<cost_ratio>[\d.]+)")
     tidied = study.rename(columns={"setting_value": "weights", "value": "mean_cost"}).assign(
         k=setting["k"].astype(int), cost_ratio=setting["cost_ratio"].astype(float)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from rcpkg.experiments import costs
+from rcpkg.experiments.studies import costs_of_neighbour_votes as costs
 
 
 def test_costs_of_one_half():

@@ -1,6 +1,6 @@
 """The estimation examples of thesis2007: Table 2.2 and the numbers behind Figures 2.1 and 7.1.
 
-``python -m rcpkg.experiments.estimation DIRECTORY`` writes the three tables.
+``python -m rcpkg.experiments.studies.estimates_of_the_uniform DIRECTORY`` writes the three tables.
 """
 
 import sys
