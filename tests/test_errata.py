@@ -8,7 +8,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris
 
 from rcpkg import QDA, InvalidStatistics, SharedVarianceGaussianNB, datasets, published
-from rcpkg.experiments import protocols
+from rcpkg.experiments.studies import tables_of_rc2025
 
 needs_data = pytest.mark.skipif(
     "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
@@ -67,8 +67,8 @@ def test_toy_update_has_the_learning_rate_in_it():
 
 def test_first_number_of_the_toy_table():
     """rc2025 Table 1: 0.95 is printed for the initial model at (0, 1); it is 0.96."""
-    first = next(cell for cell in protocols.cells("rc2025", "1") if cell.key == "0,1/RC/0")
-    assert round(protocols.rc2025_toy(first, 0)[0].value, 2) == 0.96
+    first = next(cell for cell in tables_of_rc2025.cells("1") if cell.key == "0,1/RC/0")
+    assert round(tables_of_rc2025.rc2025_toy(first, 0)[0].value, 2) == 0.96
     printed = published.table("rc2025", "1")
     assert printed.value_printed[(printed.row == "0,1") & (printed.setting_value == "0")].item() == "0.95"
 

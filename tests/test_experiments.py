@@ -1,9 +1,11 @@
-"""rcpkg.experiments: protocols, the resumable runner, tolerances and verdicts, and the committed results."""
+"""rcpkg.experiments: the register, the resumable runner, tolerances and verdicts, and the committed results."""
 
+import ast
 import importlib
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -16,13 +18,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib._parallel_backends import ThreadingBackend
-from sklearn.preprocessing import KBinsDiscretizer
 
 import rcpkg
-from rcpkg import datasets, published
+from rcpkg import published
 from rcpkg.__main__ import main
-from rcpkg.experiments import protocols, runner
-from rcpkg.experiments.protocols import Cell, Record
+from rcpkg.experiments import runner
+from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, cells_of
 
 # the function of the same name hides the module
 scorecard = importlib.import_module("rcpkg.experiments.scorecard")
@@ -31,6 +32,7 @@ RESULTS = ROOT / "data" / "results"
 needs_data = pytest.mark.skipif(
     "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
 )
+STUDIES = sorted(file for file in (ROOT / "rcpkg" / "experiments" / "studies").glob("*.py") if file.stem != "__init__")
 RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
 
@@ -86,12 +88,12 @@ def test_every_printed_number_has_a_tolerance():
         scorecard.tolerance("rc1999", "1", "iterations")
 
 
-# Tables and protocols ------------------------------------------------------------------------------
+# Tables and studies ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source, table", RC_TABLES)
 def test_cells_cover_every_data_row(source, table):
-    cells = protocols.cells(source, table)
+    cells = cells_of(source, table)
     keys = [cell.key for cell in cells]
     assert len(set(keys)) == len(keys)
     printed = published.table(source, table)
@@ -99,71 +101,46 @@ def test_cells_cover_every_data_row(source, table):
     assert {(cell.row, cell.method) for cell in cells} == set(zip(rows.row, rows.method))
     for cell in cells:
         assert bool(cell.protocol) != bool(cell.reason)
-    assert {cell.key for cell in protocols.cells(source, table, quick=True)} <= set(keys)
+    assert {cell.key for cell in cells_of(source, table, quick=True)} <= set(keys)
 
 
 def test_seeds_are_shared_within_a_stream_and_fixed():
-    cells = {cell.key: cell for cell in protocols.cells("rc2025", "3")}
+    cells = {cell.key: cell for cell in cells_of("rc2025", "3")}
     assert runner.cell_seed(cells["1/ML"]) == runner.cell_seed(cells["1/RC"]) == 2661363696
     assert runner.cell_seed(cells["1/ML"]) != runner.cell_seed(cells["2/ML"])
 
 
 def test_unknown_tables_are_refused():
     with pytest.raises(ValueError, match="must be one of I, II"):
-        protocols.cells("rc2024", "X")
+        cells_of("rc2024", "X")
     with pytest.raises(ValueError, match="no protocol yet for wanbia2014:II"):
-        protocols.cells("wanbia2014", "II")
+        cells_of("wanbia2014", "II")
 
 
-def test_toy_example_of_rc2025():
-    """rc2025 Table 1: all but the first printed 0.95 (0.958) come out."""
-    for cell in protocols.cells("rc2025", "1"):
-        printed = published.table("rc2025", "1")
-        printed = printed[(printed.row == cell.row) & (printed.setting_value == cell.setting_value)].value.item()
-        ours = protocols.rc2025_toy(cell, 0)[0].value
-        if cell.key == "0,1/RC/0":
-            assert ours == pytest.approx(1 / (1 + np.exp(-0.5 * 2.5**2)))
-        else:
-            assert abs(ours - printed) <= 0.005 + 1e-9, cell.key
+def studies_imported(file):
+    """Names of the studies that a module imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            whole = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+            found |= {part for name in whole for part in name.split(".")}
+    return found & {"studies", *(study.stem for study in STUDIES)}
 
 
-@needs_data
-@pytest.mark.parametrize("name", ["iris", "heart", "german", "indian_liver", "svmguide3"])
-@pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
-def test_five_bins_are_those_of_scikit_learn(name):
-    X = datasets.load(name, "rc2024-nb").data
-    expected = KBinsDiscretizer(n_bins=5, encode="ordinal", strategy="kmeans").fit_transform(X)
-    # features of fewer than five values get consecutive codes here, while scikit-learn may leave codes out
-    consecutive = np.column_stack([np.unique(column, return_inverse=True)[1] for column in expected.T])
-    np.testing.assert_array_equal(protocols._five_bins(X), consecutive)
+@pytest.mark.parametrize("file", sorted((ROOT / "rcpkg" / "experiments").glob("*.py")), ids=lambda file: file.stem)
+def test_the_machine_imports_no_study(file):
+    assert not studies_imported(file)
 
 
-@needs_data
-@pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
-def test_iris_of_rc2024_comes_out_to_the_last_digit_and_iteration(table):
-    card = published.table("rc2024", table)
-    for cell in protocols.cells("rc2024", table):
-        if cell.arguments.get("name") == "iris":
-            for record in protocols.rc2024_all_rows(cell, 0):
-                printed = card[(card.row == cell.row) & (card.method == record.method) & (card.metric == record.metric)]
-                assert abs(record.value - printed.value.item()) <= 0.0005, (cell.key, record)
-
-
-@needs_data
-@pytest.mark.parametrize("table", ["3", "5"])
-def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
-    """The two errors, weighted by the rows they are taken over, are the error of the model fitted to everything."""
-    cells = protocols.cells("study", "rc2025-updates-on-all-rows")
-    cell = next(c for c in cells if c.stream == "iris" and c.method == "RC" and c.setting_value == f"{table}|all")
-    train, test, best = protocols._updates_on_all_rows(cell, 5)
-    X, y = protocols.rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
-    model = {"NB": rcpkg.CategoricalNB(), "QDA": rcpkg.QDA()}[cell.arguments["classifier"]]
-    fitted = rcpkg.RiskCalibration(model, max_iter=63, stopping="best_soft_error").fit(X, y)
-    n_test = int(np.ceil(0.25 * len(y)))
-    assert best == fitted.best_iter_ + 1
-    mean = (train * (len(y) - n_test) + test * n_test) / len(y)
-    assert mean == pytest.approx(100 * np.mean(fitted.predict(X) != y))
+def test_every_study_is_registered_or_writes_its_file_or_serves_others():
+    registered = set(TABLES.values())
+    assert registered <= {study.stem for study in STUDIES}
+    serving = set().union(*map(studies_imported, STUDIES))
+    for study in STUDIES:
+        module = importlib.import_module(f"rcpkg.experiments.studies.{study.stem}")
+        assert (study.stem in registered) == hasattr(module, "cells")
+        assert study.stem in registered or study.stem in serving or hasattr(module, "write"), study.stem
+        assert re.search(r"\bchapters? \d", module.__doc__.partition("\n\n")[0].replace("\n", " ")), study.stem
 
 
 # Runner --------------------------------------------------------------------------------------------
@@ -343,7 +320,7 @@ def test_tolerances_precede_the_results_they_judge():
     last_change = dict(zip(rules, changed[1:], strict=True))
     pairs = set()
     for file, done in STORED:
-        for record in done.records if table_of(file)[0] != protocols.STUDY else ():
+        for record in done.records if table_of(file)[0] != STUDY else ():
             rule = tuple(scorecard.tolerance(*table_of(file), record.metric))
             pairs.add((last_change[rule], done.provenance["commit"]))
     for tolerance, result in pairs:
@@ -358,7 +335,7 @@ SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:1
 @needs_data
 @pytest.mark.parametrize("file, done", SAMPLE, ids=[f"{file.stem}-{done.key}" for file, done in SAMPLE])
 def test_short_results_recomputed_from_scratch(file, done):
-    cell = next(cell for cell in protocols.cells(*table_of(file)) if cell.key == done.key)
+    cell = next(cell for cell in cells_of(*table_of(file)) if cell.key == done.key)
     assert done.is_of(cell) and done.seed == runner.cell_seed(cell)
     again = runner.execute(cell)
     assert len(again.records) == len(done.records)
@@ -393,7 +370,7 @@ def test_scorecard_says_why(card):
 
 def test_rc_numbers_that_are_not_attempted_have_their_reason(card):
     reasons = card.why[card.source.str.startswith("rc") & (card.verdict == "not attempted")]
-    assert protocols.NO_PROTOCOL not in set(reasons)
+    assert NO_PROTOCOL not in set(reasons)
 
 
 def test_sections_that_explain_exist():

@@ -12,8 +12,9 @@ from sklearn.metrics import brier_score_loss, log_loss
 from statsmodels.stats.multitest import multipletests
 
 from rcpkg import datasets
-from rcpkg.experiments import comparison, protocols, runner
+from rcpkg.experiments import comparisons, runner
 from rcpkg.experiments.studies import honest_comparison as honest
+from rcpkg.experiments.studies.data_and_models_of_rc import five_bins
 
 SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
 
@@ -24,7 +25,7 @@ def test_bins_are_those_of_the_published_protocol_but_learnt_from_training_rows(
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=300), rng.integers(0, 4, size=300), rng.exponential(size=300)])
     bins = honest.KMeansBins().fit(X)
-    assert_array_equal(bins.transform(X), protocols._five_bins(X))
+    assert_array_equal(bins.transform(X), five_bins(X))
     outside = bins.transform([[-99.0, -1.0, -1.0], [99.0, 9.0, 99.0]])
     assert_array_equal(outside, [[0, 0, 0], [4, 3, 4]])
 
@@ -106,7 +107,7 @@ def test_contest_counts_and_adjusts():
     scores = pd.DataFrame(rng.normal([0.0, 0.3, 1.0, 0.0], size=(20, 4)), columns=list("abcd"))
     scores.loc[3, "d"] = np.nan
     pairs = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
-    table = comparison.contest(scores, pairs, rope=0.1)
+    table = comparisons.contest(scores, pairs, rope=0.1)
     assert table.sets.tolist() == [20, 20, 19, 19]
     assert (table.better + table.level + table.worse).tolist() == table.sets.tolist()
     assert table.p[1] == pytest.approx(stats.wilcoxon(scores.a - scores.c).pvalue)
@@ -115,7 +116,7 @@ def test_contest_counts_and_adjusts():
 
 def test_an_unknown_family_is_refused():
     with pytest.raises(ValueError, match="family must be one of"):
-        comparison.learners("SVM")
+        honest.learners("SVM")
 
 
 def test_the_stored_study_is_complete():
@@ -129,7 +130,7 @@ def test_the_stored_study_is_complete():
 
 @pytest.mark.parametrize("family", honest.FAMILIES)
 def test_the_compared_learners_exist_on_all_sets_but_where_a_class_is_degenerate(family):
-    scores = comparison.means("log_loss", list(SETS))[comparison.learners(family)]
+    scores = honest.means("log_loss", list(SETS))[honest.learners(family)]
     assert np.isfinite(scores.drop(columns="RC safe, pooled target (QDA ML)", errors="ignore")).all(axis=None)
     done = {d.key: d for d in runner.read(runner.table_path("study", "honest"))}
     missing = scores.index[scores.isna().any(axis=1)]

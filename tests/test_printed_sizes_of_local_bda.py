@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rcpkg import datasets
 from rcpkg._files import data_folder
-from rcpkg.experiments.protocols import Cell
-from rcpkg.experiments.studies import printed_sizes_of_local_bda as local_studies
-from rcpkg.experiments.studies import tables_of_local_bda as local_tables
+from rcpkg.experiments.cells import Cell
+from rcpkg.experiments.studies import printed_sizes_of_local_bda as study
+from rcpkg.experiments.studies import tables_of_local_bda as tables
 from rcpkg.experiments.studies.printed_sizes_of_local_bda import at_printed_sizes, flatness, printed_sizes, shares
 from rcpkg.experiments.studies.tables_of_local_bda import CHOSEN_ROWS
 
@@ -18,20 +17,18 @@ def blobs(monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     X = rng.standard_normal((200, 3)) + y[:, None]
-    monkeypatch.setattr(local_tables, "data", lambda *arguments: (X[:100], y[:100], X[100:], y[100:]))
-    monkeypatch.setattr(local_studies, "data", lambda *arguments: (X[:100], y[:100], X[100:], y[100:]))
-    local_tables.cross_validated.cache_clear()
+    monkeypatch.setattr(tables, "data", lambda *arguments: (X[:100], y[:100], X[100:], y[100:]))
+    monkeypatch.setattr(study, "data", lambda *arguments: (X[:100], y[:100], X[100:], y[100:]))
+    tables.cross_validated.cache_clear()
     yield
-    local_tables.cross_validated.cache_clear()
+    tables.cross_validated.cache_clear()
 
 
 def test_curves_are_those_whose_minimum_the_tables_take(blobs):
     arguments = {"row": "Wine", "repetitions": 5, "divisions": 11}
-    found = {
-        r.metric: r for r in local_studies.local_curves(Cell("study", "local-curves", "Wine", "k-NN", "", arguments), 0)
-    }
-    sizes, errors = local_tables.cross_validated("Wine", "k-NN", 5, 11)
-    best = sizes[local_tables.least(errors)]
+    found = {r.metric: r for r in study.local_curves(Cell("study", "local-curves", "Wine", "k-NN", "", arguments), 0)}
+    sizes, errors = tables.cross_validated("Wine", "k-NN", 5, 11)
+    best = sizes[tables.least(errors)]
     assert len(found) == 2 * len(sizes)
     assert found[f"excess_percent|k={best}"].value == found[f"excess_percent|k={best}"].std == 0
     for j, k in enumerate(sizes):
@@ -43,33 +40,16 @@ def test_curves_are_those_whose_minimum_the_tables_take(blobs):
 def test_test_errors_of_all_rows_and_of_shares(blobs):
     arguments = {"row": "Vowel", "size": 3, "shares": [0.9], "repetitions": 4}
     cell = Cell("study", "local-test-errors", "Vowel", "Local BDA", "", arguments, setting_value="none")
-    everything, share = local_studies.local_test_errors(cell, 1)
-    X, y, T, t = local_studies.data()
-    predicted = local_tables.path("Local BDA", X, y, T, [3], 0)[:, 0]
+    everything, share = study.local_test_errors(cell, 1)
+    X, y, T, t = study.data()
+    predicted = tables.path("Local BDA", X, y, T, [3], 0)[:, 0]
     assert everything.value == pytest.approx(100 * np.mean(predicted != t))
     assert share.n_runs == 4 and share.std > 0 and abs(share.value - everything.value) < 10
 
 
-def test_2026_compares_in_pairs(monkeypatch):
-    monkeypatch.setattr(
-        local_studies, "CONTENDERS", {name: local_studies.CONTENDERS[name] for name in ("local BDA", "k-NN")}
-    )
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    X = np.column_stack([rng.standard_normal((60, 2)) + 2 * y[:, None], np.ones(60)])
-    monkeypatch.setattr(datasets, "load", lambda *arguments: type("Data", (), {"data": X, "target": y}))
-    found = {
-        (r.method, r.metric): r
-        for r in local_studies.local_2026(Cell("study", "local-2026", "x", "", "", {"repetitions": 3}), 5)
-    }
-    assert found["local BDA", "minus_local_bda"].value == 0
-    difference = found["k-NN", "test_error_percent"].value - found["local BDA", "test_error_percent"].value
-    assert found["k-NN", "minus_local_bda"].value == pytest.approx(difference)
-
-
 def test_printed_sizes_go_by_the_names_of_the_rows():
     sizes = printed_sizes()
-    assert set(sizes) == {(row, method) for row in local_tables.ROWS for method in [*local_tables.RULES, "GMM"]}
+    assert set(sizes) == {(row, method) for row in tables.ROWS for method in [*tables.RULES, "GMM"]}
     assert sizes["Letter Rec.", "Local BDA"] == 20 and sizes["USPS (raw)", "k-NN"] == 1
 
 

@@ -4,11 +4,9 @@ import os
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from rcpkg import published
-from rcpkg.experiments.studies import decision_regions_of_sonar as regions
 from rcpkg.experiments.studies import tables_of_bda7 as tables
 
 needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
@@ -68,13 +66,3 @@ def test_singular_qda_errs_by_the_prior_alone():
     printed = published.table("thesis2007", "5.5")
     value = printed.value[(printed.method == "QDA") & (printed.setting_value == "5")].item()
     assert abs(record.value - value) < 0.5
-
-
-@needs_data
-def test_the_decision_regions_of_figures_5_1_and_5_2_come_from_the_code(tmp_path):
-    regions.write(tmp_path)
-    (written,) = tmp_path.iterdir()
-    table = pd.read_csv(written)
-    pd.testing.assert_frame_equal(table, regions.stored())
-    assert (table.n_rocks.sum(), table.n_mines.sum()) == (97, 111)
-    assert all(set(table[method]) == {0, 1} for method in regions.METHODS)

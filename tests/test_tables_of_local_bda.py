@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from rcpkg import published
-from rcpkg.experiments.protocols import Cell
+from rcpkg.experiments.cells import Cell
 from rcpkg.experiments.studies import tables_of_local_bda as local_tables
 
 

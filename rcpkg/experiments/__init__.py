@@ -1,7 +1,10 @@
-"""The published experiments, recomputed: protocols, a resumable runner, and the verdicts."""
+"""The published experiments, recomputed: a register of cells, a resumable runner, and the verdicts.
 
+What is computed, and how, is in ``rcpkg.experiments.studies``: a module for each group of tables and for each study.
+"""
+
+from rcpkg.experiments.cells import tables
 from rcpkg.experiments.claims import check_claims
-from rcpkg.experiments.protocols import tables
 from rcpkg.experiments.runner import run
 from rcpkg.experiments.scorecard import exact_rows, matches, results, scorecard, status, tolerance
 

@@ -26,8 +26,7 @@ from tqdm import tqdm
 from rcpkg import __version__, published
 from rcpkg._files import data_folder
 from rcpkg.base import InvalidStatistics
-from rcpkg.experiments import protocols
-from rcpkg.experiments.protocols import Cell, Record
+from rcpkg.experiments.cells import STUDY, Cell, Record, cells_of
 
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "joblib")
 SEED = 2007
@@ -232,7 +231,7 @@ def run(
     if quick:
         folder = folder / "quick"
     path = table_path(source, table, folder)
-    cells = protocols.cells(source, table, quick)
+    cells = cells_of(source, table, quick)
     errors = run_cells(cells, path, jobs, backend, progress)
     _replace(path.with_suffix(".csv"), as_printed(source, table, folder).to_csv(index=False, lineterminator="\n"))
     return errors
@@ -249,7 +248,7 @@ COLUMNS += ["setting_value", "metric", "value", "std", "value_se", "n_runs"]
 def _recomputed(source: str, table: str, folder: Path) -> pd.DataFrame:
     """One row for each record: row, method, setting and metric, with its numbers."""
     by_key = {done.key: done for done in read(table_path(source, table, folder))}
-    cells = [cell for cell in protocols.cells(source, table) if cell.key in by_key]
+    cells = [cell for cell in cells_of(source, table) if cell.key in by_key]
     rows = [
         {
             "source": source,
@@ -274,10 +273,16 @@ def as_printed(source: str, table: str, folder: Path | None = None) -> pd.DataFr
     ours = _recomputed(source, table, folder)
     ours["std"] = pd.to_numeric(ours["std"])
     ours["value_se"] = ours["std"] / ours["n_runs"] ** 0.5
-    if source == protocols.STUDY:
+    if source == STUDY:
         return ours[STUDY_COLUMNS]
     keys = ["row", "method", "metric", "setting_value"]
     if not ours.setting_value.any():  # one setting for the whole table
         keys = keys[:3]
     ours = ours[[*keys, "value", "std", "value_se", "n_runs"]]
     return published.table(source, table).drop(columns=["value", "std"]).merge(ours, on=keys)[COLUMNS]
+
+
+def write_tables(directory: str | Path, tables: dict[str, pd.DataFrame], digits: int = 10) -> None:
+    """Write what is computed at once, without cells, as CSV files: name -> table, to so many significant digits."""
+    for name, table in tables.items():
+        table.to_csv(Path(directory) / name, index=False, float_format=f"%.{digits}g", lineterminator="\n")

@@ -10,7 +10,8 @@ import pandas as pd
 
 from rcpkg import published
 from rcpkg._files import data_folder
-from rcpkg.experiments import protocols, runner
+from rcpkg.experiments import runner
+from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, cells_of
 from rcpkg.published import KEY
 
 VERDICTS = (
@@ -96,7 +97,7 @@ def results(source: str, table: str) -> pd.DataFrame:
     FileNotFoundError
         If none of it has been recomputed.
     """
-    if source != protocols.STUDY:
+    if source != STUDY:
         published.table(source, table)
     path = runner.table_path(source, table, data_folder() / "results").with_suffix(".csv")
     if not path.is_file():
@@ -111,11 +112,25 @@ def results(source: str, table: str) -> pd.DataFrame:
     return cells.assign(**cells[numbers].apply(pd.to_numeric))
 
 
+def judged(source: str, table: str, ours: pd.DataFrame) -> pd.DataFrame:
+    """Printed numbers of a table beside ``ours``, with ``agrees``: whether they pass the tolerance of the scorecard.
+
+    ``ours`` has the columns row, method, metric, value, std and n_runs; further columns are kept.
+    """
+    printed = published.table(source, table)
+    printed = printed.assign(half_unit=published.half_unit(printed.value_printed), printed=printed.value)
+    keys = ["row", "method", "metric"]
+    printed = printed[["table", *keys, "dataset", "value_printed", "printed", "half_unit"]]
+    cells = printed.merge(ours.drop(columns=["table", "dataset"], errors="ignore"), on=keys)
+    fits = [verdict(cell, tolerance(source, table, cell["metric"])) != "differs" for cell in cells.to_dict("records")]
+    return cells.assign(agrees=fits)
+
+
 def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     """Why a printed number has no counterpart."""
-    if (source, table) not in protocols.TABLES:
-        return pd.Series(protocols.NO_PROTOCOL, index=printed.index)
-    cells = {(cell.row, cell.method): cell.reason for cell in protocols.cells(source, table)}
+    if (source, table) not in TABLES:
+        return pd.Series(NO_PROTOCOL, index=printed.index)
+    cells = {(cell.row, cell.method): cell.reason for cell in cells_of(source, table)}
     failed = {
         done.key: "no valid estimate: " + done.failure.partition(": ")[2].split(";")[0]
         for done in runner.read(_lines(source, table))
@@ -267,8 +282,8 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     """One row for each published table: cells that can be run, done, failed, and not attempted; seconds spent."""
     rows = []
     printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
-    for source, table in printed + [key for key in protocols.TABLES if key[0] == protocols.STUDY]:
-        cells = protocols.cells(source, table) if (source, table) in protocols.TABLES else []
+    for source, table in printed + [key for key in TABLES if key[0] == STUDY]:
+        cells = cells_of(source, table) if (source, table) in TABLES else []
         done = runner.read(runner.table_path(source, table, folder))
         rows.append(
             {
@@ -278,7 +293,7 @@ def status(folder: Path | None = None) -> pd.DataFrame:
                 "failed": sum(bool(d.failure) for d in done),
                 "not_attempted": sum(bool(cell.reason) for cell in cells),
                 "seconds": round(sum(d.seconds for d in done), 1),
-                "printed_numbers": 0 if source == protocols.STUDY else len(published.table(source, table)),
+                "printed_numbers": 0 if source == STUDY else len(published.table(source, table)),
             }
         )
     return pd.DataFrame(rows)

@@ -24,7 +24,7 @@ from rcpkg import datasets
 from rcpkg.base import Array
 from rcpkg.bayesian_qda import BDA7
 from rcpkg.discriminant import RDA
-from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import results
 
 STUDY_NAME = "bda7-2026"
@@ -151,15 +151,15 @@ def unscaled(cell: Cell, seed: int) -> list[Record]:
     return [*records, mean_record("shrinkage QDA", "unfitted_percent", unfitted)]
 
 
-def cells(table: str = STUDY_NAME) -> list[Cell]:
+def cells(study: str = STUDY_NAME) -> list[Cell]:
     """Two cells for each data set and amount of training rows: the comparison, and what the scales do."""
     return [
         Cell(
             STUDY,
-            table,
+            study,
             name,
             method,
-            f"{__name__}:{protocol.__name__}",
+            name_of(protocol),
             {"repetitions": RUNS},
             setting_value=amount,
             stream=f"{name}:{amount}",

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rcpkg import datasets
 from rcpkg.base import Array
-from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import results
 from rcpkg.local import BregmanKNN, least_cost, smoothed_probabilities
 
@@ -69,15 +69,15 @@ def _costs(votes: Array, truth: np.ndarray, ratio: float) -> dict[str, float]:
     return found | {"saving": found["plain"] - found["smoothed"]}
 
 
-def cells(table: str = STUDY_NAME) -> list[Cell]:
+def cells(study: str = STUDY_NAME) -> list[Cell]:
     """One cell for each data set and weighting; both weightings meet the same halvings."""
     return [
         Cell(
             STUDY,
-            table,
+            study,
             name,
             "",
-            f"{__name__}:knn_costs",
+            name_of(knn_costs),
             {"variant": "rc2024", "weights": weights, "repetitions": RUNS},
             setting_value=weights,
             stream=name,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rcpkg import datasets
-from rcpkg.experiments.runner import results_folder
+from rcpkg.experiments.runner import results_folder, write_tables
 from rcpkg.experiments.studies.tables_of_bda7 import classifier
 
 METHODS = ("BDA7", "QB", "RDA", "EDDA", "NM", "LDA", "QDA")
@@ -39,7 +39,7 @@ def sonar_regions(n_cells: int = 50) -> pd.DataFrame:
 
 def write(directory: str | Path) -> None:
     """Write the table as a CSV file."""
-    sonar_regions().to_csv(Path(directory) / FILE, index=False, float_format="%.6g", lineterminator="\n")
+    write_tables(directory, {FILE: sonar_regions()}, digits=6)
 
 
 def stored() -> pd.DataFrame:

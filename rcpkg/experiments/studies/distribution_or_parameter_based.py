@@ -10,7 +10,7 @@ import pandas as pd
 from rcpkg.base import GenerativeClassifier
 from rcpkg.bayesian_qda import BayesianQDA
 from rcpkg.discriminant import NearestMeans, PriorIfSingular
-from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import results
 from rcpkg.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
 from rcpkg.generative import QDA
@@ -71,15 +71,15 @@ def simulate(cell: Cell, seed: int) -> list[Record]:
     ]
 
 
-def cells(table: str = STUDY_NAME) -> list[Cell]:
+def cells(study: str = STUDY_NAME) -> list[Cell]:
     """One cell for each problem and dimension."""
     return [
         Cell(
             STUDY,
-            table,
+            study,
             case,
             "",
-            f"{__name__}:simulate",
+            name_of(simulate),
             {"repetitions": RUNS},
             setting_value=str(d),
             stream=f"{case}:{d}",

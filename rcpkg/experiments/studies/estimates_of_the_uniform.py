@@ -1,78 +1,35 @@
-"""The estimation examples of thesis2007: Table 2.2 and the numbers behind Figures 2.1 and 7.1.
+"""Estimates of a uniform distribution: the numbers behind thesis2007 Figure 7.1 (chapter 12).
 
-``python -m rcpkg.experiments.studies.estimates_of_the_uniform DIRECTORY`` writes the three tables.
+``python -m rcpkg.experiments.studies.estimates_of_the_uniform DIRECTORY`` writes the table.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from rcpkg import uniform
-from rcpkg.bregman import divergences
+from rcpkg.base import Array
+from rcpkg.experiments.runner import write_tables
 
-BROKEN, PARTS = 3, 5
 GAMMA_PRIORS = ((1.0, 1.0), (1.0, 3.0), (1.0, 100.0))
 SAMPLE_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 80, 120, 154, 155, 156, 200, 300)
 
 
-def bernoulli_estimates() -> pd.DataFrame:
-    """Table 2.2: estimates of a Bernoulli parameter after 3 broken parts of 5.
-
-    Maximum likelihood (2.1) and the method of moments both equate the parameter with the sample mean; the
-    Bayesian estimate is the mean of the posterior under a uniform prior (2.13).
-    """
-    sample = np.repeat([1.0, 0.0], [BROKEN, PARTS - BROKEN])
-    posterior = stats.beta(BROKEN + 1, PARTS - BROKEN + 1)
-    values = {
-        "ML": BROKEN / PARTS,
-        "MOM": sample.mean(),
-        "Bayesian estimate with Bregman divergence": posterior.mean(),
-    }
-    return pd.DataFrame(
-        {
-            "source": "thesis2007",
-            "table": "2.2",
-            "row": list(values),
-            "dataset": "bernoulli_3_of_5",
-            "n_instances": PARTS,
-            "n_features": 1,
-            "method": list(values),
-            "setting_name": "",
-            "setting_value": "",
-            "metric": "estimated_theta",
-            "value": list(values.values()),
-            "std": np.nan,
-            "value_se": 0.0,
-            "n_runs": 1,
-        }
-    )
-
-
-def bernoulli_likelihood(n_points: int = 101) -> pd.DataFrame:
-    """Figure 2.1: likelihood of 3 broken parts of 5, posterior density, and two risks of the estimate theta.
-
-    Columns: theta, likelihood, posterior_density, expected_squared, expected_logistic (posterior risks of the
-    estimate theta; the second is infinite at 0 and 1).
-    """
-    theta = np.linspace(0.0, 1.0, n_points)
-    posterior = stats.beta(BROKEN + 1, PARTS - BROKEN + 1)
-    nodes, weights = np.polynomial.legendre.leggauss(80)
-    nodes, weights = (nodes + 1) / 2, weights / 2 * posterior.pdf((nodes + 1) / 2)
-    risks = {
-        f"expected_{name}": weights @ divergences[name].pairwise(nodes[:, None], theta[:, None])
-        for name in ("squared", "logistic")
-    }
-    return pd.DataFrame(
-        {
-            "theta": theta,
-            "likelihood": stats.binom(PARTS, theta).pmf(BROKEN),
-            "posterior_density": posterior.pdf(theta),
-            **risks,
-        }
-    )
+def _errors(maximum: Array, n: int) -> Iterator[tuple[str, str, dict[str, Any], Array]]:
+    """Estimate, setting, keywords of the setting, and the squared error of each run, from the runs' maxima of n."""
+    yield "maximum_likelihood", "", {}, uniform.uniform_squared_error(maximum)
+    for t1, t2 in GAMMA_PRIORS:
+        end = uniform.parameter_mean(maximum, n, t1, t2)
+        yield "bayes_parameter", f"t1={t1:g} t2={t2:g}", {"t1": t1, "t2": t2}, uniform.uniform_squared_error(end)
+    for measure in uniform.MEASURES:
+        end = 2 ** (1 / uniform.order(n, measure)) * maximum
+        yield "bayes_restricted", measure, {"measure": measure}, uniform.uniform_squared_error(end)
+        error = uniform.unrestricted_squared_error(maximum, n, measure)
+        yield "bayes_unrestricted", measure, {"measure": measure}, error
 
 
 def uniform_errors(
@@ -93,21 +50,7 @@ def uniform_errors(
     rows = []
     for n in sample_sizes:
         maximum = rng.uniform(size=(n_runs, n)).max(axis=1)
-        errors = {("maximum_likelihood", ""): (uniform.uniform_squared_error(maximum), {})}
-        for t1, t2 in GAMMA_PRIORS:
-            end = uniform.parameter_mean(maximum, n, t1, t2)
-            errors["bayes_parameter", f"t1={t1:g} t2={t2:g}"] = (
-                uniform.uniform_squared_error(end),
-                {"t1": t1, "t2": t2},
-            )
-        for measure in uniform.MEASURES:
-            end = 2 ** (1 / uniform.order(n, measure)) * maximum
-            errors["bayes_restricted", measure] = (uniform.uniform_squared_error(end), {"measure": measure})
-            errors["bayes_unrestricted", measure] = (
-                uniform.unrestricted_squared_error(maximum, n, measure),
-                {"measure": measure},
-            )
-        for (name, setting), (error, options) in errors.items():
+        for name, setting, keywords, error in _errors(maximum, n):
             heavy = n <= 2 and name != "bayes_parameter"
             rows.append(
                 {
@@ -116,7 +59,7 @@ def uniform_errors(
                     "setting": setting,
                     "simulated": error.mean(),
                     "simulated_se": np.nan if heavy else error.std(ddof=1) / np.sqrt(n_runs),
-                    "exact": uniform.expected_squared_error(name, n, **options),
+                    "exact": uniform.expected_squared_error(name, n, **keywords),
                     "n_runs": n_runs,
                 }
             )
@@ -127,14 +70,8 @@ def uniform_errors(
 
 
 def write(directory: str | Path) -> None:
-    """Write the three tables as CSV files, numbers to 10 significant digits."""
-    tables = {
-        "thesis2007_table_2.2.csv": bernoulli_estimates(),
-        "thesis2007_figure_2_01.csv": bernoulli_likelihood(),
-        "thesis2007_figure_7_01.csv": uniform_errors(),
-    }
-    for name, table in tables.items():
-        table.to_csv(Path(directory) / name, index=False, float_format="%.10g", lineterminator="\n")
+    """Write the table as a CSV file."""
+    write_tables(directory, {"thesis2007_figure_7_01.csv": uniform_errors()})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -28,16 +29,9 @@ from rcpkg import datasets
 from rcpkg.base import Array
 from rcpkg.calibration import RiskCalibration
 from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
-from rcpkg.experiments.protocols import (
-    ITERATIONS,
-    LEARNING_RATE,
-    RC_PRIOR,
-    STUDY,
-    Cell,
-    Record,
-    mean_record,
-    rc_model,
-)
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcpkg.experiments.comparisons import mean_scores
+from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
 from rcpkg.generative import CategoricalNB
 
 STUDY_NAME = "honest"
@@ -49,6 +43,9 @@ PENALISED_ITERATIONS = 30  # where the penalised log-loss is within some 1e-3 of
 TRIAL_ITERATIONS = 15  # of a penalty weight that is tried; enough to tell tenfold weights apart
 BINS = 5
 CALIBRATION_BINS = 10
+METRICS = ("error_percent", "log_loss", "brier", "calibration_error")
+# differences that matter to nobody: the region of practical equivalence, fixed before its results were looked at
+ROPE = {"error_percent": 1.0, "log_loss": 0.01, "brier": 0.01, "calibration_error": 0.01}
 EPS = np.finfo(float).eps  # probabilities are clipped here for the log-loss, as scikit-learn clips them
 FAMILIES = ("NB", "QDA", "LR")
 # the tabular sets of rc2024: first those with at most 35 features, 10 classes and 20,000 rows
@@ -312,16 +309,16 @@ def honest(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, metric, [run[metric] for run in runs]) for metric in runs[0]]
 
 
-def cells(table: str = STUDY_NAME) -> Iterable[Cell]:
+def cells(study: str = STUDY_NAME) -> Iterable[Cell]:
     """Data set by data set; all learners of one meet the same splits."""
     for name, variant in (DEVELOPMENT | SET_ASIDE | LARGE).items():
         for family, closed_form, method in _combinations():
             yield Cell(
                 STUDY,
-                table,
+                study,
                 name,
                 method,
-                f"{__name__}:honest",
+                name_of(honest),
                 {
                     "variant": variant,
                     "family": family,
@@ -340,3 +337,27 @@ def _combinations() -> Iterable[tuple[str, str, str]]:
             yield from ((family, start, method) for start in learner.starts.get(family, ()))
         yield family, "", LOGISTIC
     yield from (("", "", method) for method in OF_Z_SCORES)
+
+
+# What the stored study says -------------------------------------------------------------------------
+
+
+def means(metric: str, sets: Iterable[str] = (*DEVELOPMENT, *SET_ASIDE, *LARGE)) -> pd.DataFrame:
+    """Mean test score over the splits: a row for each data set, a column for each learner, less is better."""
+    return mean_scores(STUDY_NAME, metric, sets)
+
+
+def learners(family: str) -> list[str]:
+    """The learners of a family, from the MAP model wherever the start is free.
+
+    All exist on every data set but one, ``RC safe, pooled target (QDA ML)``: it starts from maximum likelihood, whose
+    covariances are singular on some sets.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}; got {family!r}")
+    names = ["closed form", "RC as published", "RC safe, early stopping", "GD as printed", "GD corrected"]
+    if family != "LR":
+        names += ["RC safe, generative target", "RC safe, pooled target"]
+    starts = {name: "ML" if (name, family) == ("RC safe, pooled target", "QDA") else "MAP" for name in names}
+    found = [f"{name} ({family} {start})" for name, start in starts.items()]
+    return [*found, f"conditional optimum ({family} MAP)", f"{LOGISTIC} ({family})"]

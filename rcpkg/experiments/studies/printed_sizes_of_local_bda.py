@@ -1,23 +1,14 @@
-"""What lies behind thesis2007 Tables 6.2 and 6.3 (chapter 15; ours).
+"""What comes out at the neighbourhood sizes that thesis2007 Table 6.3 prints (chapter 15; ours).
 
 "local-curves": the whole cross-validation curve whose minimum Table 6.3 prints, on the same divisions.
 "local-test-errors": the test errors of Table 6.2 at the printed sizes, with one thing changed at a time.
-"local-2026": local BDA with several seed matrices beside methods of today, on halves of nine small data sets.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from rcpkg import datasets, published
-from rcpkg.base import Array
-from rcpkg.experiments.protocols import STUDY, Cell, Record, mean_record
+from rcpkg import published
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.runner import cell_seed
 from rcpkg.experiments.scorecard import results
 from rcpkg.experiments.studies.tables_of_local_bda import (
@@ -30,7 +21,6 @@ from rcpkg.experiments.studies.tables_of_local_bda import (
     repetitions,
 )
 from rcpkg.experiments.studies.tables_of_local_bda import cells as table_cells
-from rcpkg.local import BregmanKNN, LocalBDA
 
 REFERENCES = ("training rows", "all rows", "none")
 SHARES = (0.8, 0.9)
@@ -74,75 +64,19 @@ def local_test_errors(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-def _seed_chosen(A: Array, a: NDArray) -> LocalBDA:
-    """The trace seed times one of four factors, chosen with k by leave-one-out."""
-    trace = LocalBDA(n_neighbors=1, seed="trace").fit(A, a).seed_[0, 0]
-    tried = [LocalBDA(n_neighbors="cv", seed=factor * trace).fit(A, a) for factor in (0.01, 0.1, 1.0, 10.0)]
-    return min(tried, key=lambda model: model.cv_costs_.min())
+def cells(study: str) -> list[Cell]:
+    """The cells of one of the two studies."""
+    return {"local-curves": _curve_cells, "local-test-errors": _test_cells}[study](study)
 
 
-SVC_GRID = {"C": [1, 10, 100], "gamma": ["scale", 0.01, 0.1]}
-REFERENCE = "local BDA"
-CONTENDERS: dict[str, Callable] = {
-    REFERENCE: lambda A, a: LocalBDA(n_neighbors="cv").fit(A, a),
-    "seed trace": lambda A, a: LocalBDA(n_neighbors="cv", seed="trace").fit(A, a),
-    "seed diag": lambda A, a: LocalBDA(n_neighbors="cv", seed="diag").fit(A, a),
-    "seed chosen": _seed_chosen,
-    # B = I on features times u is B = I / u^2 on the features themselves
-    "features times 0.1": lambda A, a: LocalBDA(n_neighbors="cv", seed=100.0).fit(A, a),
-    "features times 10": lambda A, a: LocalBDA(n_neighbors="cv", seed=0.01).fit(A, a),
-    "k-NN": lambda A, a: BregmanKNN(n_neighbors="cv", smoothing=0.0).fit(A, a),
-    "RBF SVC": lambda A, a: GridSearchCV(SVC(), SVC_GRID, cv=3).fit(A, a),
-    "gradient boosting": lambda A, a: HistGradientBoostingClassifier(random_state=0).fit(A, a),
-}
-SMALL = ("glass", "heart", "ionosphere", "iris", "new_thyroid", "segment", "sonar", "vowel", "wine")
-HALVES = 10
-
-
-def local_2026(cell: Cell, seed: int) -> list[Record]:
-    """Test errors over stratified halvings and their paired differences from local BDA as in the source.
-
-    Features are standardised on the training half, those constant there left out, and what can be tuned is tuned there.
-    """
-    bunch = datasets.load(cell.row, "thesis2007")
-    errors: dict[str, list[float]] = {name: [] for name in CONTENDERS}
-    division = StratifiedShuffleSplit(cell.arguments["repetitions"], test_size=0.5, random_state=seed % 2**32)
-    for train, test in division.split(bunch.data, bunch.target):
-        scaler = StandardScaler().fit(bunch.data[train])
-        varies = scaler.var_ > 0
-        A, T = (scaler.transform(bunch.data[rows])[:, varies] for rows in (train, test))
-        for name, fitted in CONTENDERS.items():
-            wrong = fitted(A, bunch.target[train]).predict(T) != bunch.target[test]
-            errors[name].append(100 * float(np.mean(wrong)))
-    difference = {name: np.subtract(runs, errors[REFERENCE]) for name, runs in errors.items()}
-    return [
-        mean_record(name, metric, table[name])
-        for metric, table in (("test_error_percent", errors), ("minus_local_bda", difference))
-        for name in CONTENDERS
-    ]
-
-
-def cells(table: str) -> list[Cell]:
-    """The cells of one of the studies."""
-    return {"local-curves": _curve_cells, "local-test-errors": _test_cells, "local-2026": _cells_2026}[table]()
-
-
-def _cells_2026() -> list[Cell]:
-    protocol, runs = f"{__name__}:local_2026", {"repetitions": HALVES}
-    return [
-        Cell(STUDY, "local-2026", name, "", protocol, runs, stream=name, quick=name in ("iris", "wine"))
-        for name in SMALL
-    ]
-
-
-def _curve_cells() -> list[Cell]:
+def _curve_cells(study: str) -> list[Cell]:
     return [
         Cell(
             STUDY,
-            "local-curves",
+            study,
             cell.arguments["row"],
             cell.method,
-            f"{__name__}:local_curves",
+            name_of(local_curves),
             {**cell.arguments, "divisions": cell_seed(cell)},
             stream=cell.arguments["row"],
             quick=cell.quick,
@@ -158,16 +92,16 @@ def printed_sizes() -> dict[tuple[str, str], int]:
     return dict(zip(zip(names, table.method), table.value.astype(int), strict=True))
 
 
-def _test_cells() -> list[Cell]:
+def _test_cells(study: str) -> list[Cell]:
     """Slow methods without the smaller share and with the stated normalisation only."""
     sizes = printed_sizes()
     return [
         Cell(
             STUDY,
-            "local-test-errors",
+            study,
             row,
             method,
-            f"{__name__}:local_test_errors",
+            name_of(local_test_errors),
             {
                 "row": row,
                 "size": sizes[row, method],

@@ -20,7 +20,7 @@ from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.bayesian_qda import BDA7, QuadraticBayes
 from rcpkg.covariance import EDDA_MODELS
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
-from rcpkg.experiments.protocols import Cell, Record, mean_record
+from rcpkg.experiments.cells import Cell, Record, mean_record, name_of
 from rcpkg.generative import LDA, QDA
 from rcpkg.simulation import chapter5_problem
 
@@ -138,15 +138,15 @@ def cells(table: str) -> Iterable[Cell]:
     for printed in published.table("thesis2007", table).itertuples():
         method, setting = printed.method, printed.setting_value
         if number > 12:
-            protocol, arguments = "simulation", {"case": number - 12, "d": int(setting)}
+            protocol, arguments = simulation, {"case": number - 12, "d": int(setting)}
         else:
-            protocol, arguments = "benchmark", {"data": DATA[table], "percent": float(setting)}
+            protocol, arguments = benchmark, {"data": DATA[table], "percent": float(setting)}
         yield Cell(
             "thesis2007",
             table,
             printed.row,
             method,
-            f"{__name__}:{protocol}",
+            name_of(protocol),
             arguments | {"repetitions": runs(table, method)},
             setting_value=setting,
             stream=f"chapter 5:{table}:{setting}",

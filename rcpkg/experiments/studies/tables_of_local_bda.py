@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from rcpkg import datasets, published
 from rcpkg.base import Array
-from rcpkg.experiments.protocols import Cell, Record, mean_record
+from rcpkg.experiments.cells import Cell, Record, mean_record, name_of
 from rcpkg.local import GRID, SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
 # 100 runs are stated. One run of the four large data sets together was measured, on one core: 17 s for the nearest
@@ -158,7 +158,7 @@ def cells(table: str) -> Iterable[Cell]:
             table,
             printed.row,
             printed.method,
-            f"{__name__}:local_table",
+            name_of(local_table),
             {"row": row, "repetitions": repetitions(row, printed.method)},
             stream=f"chapter 6:{row}",
             quick=row in ("Wine", "Iris", "Thyroid"),
