@@ -5,8 +5,14 @@ from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.bregman import BregmanClustering, BregmanDivergence
-from rcpkg.calibration import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
-from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
+from rcpkg.calibration import (
+    TM,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    ProjectedGradientDescent,
+    RiskCalibration,
+    SoftErrorCalibration,
+)
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,

@@ -42,19 +42,11 @@ from rcpkg import (
     RiskCalibration,
     SoftErrorCalibration,
     Statistics,
-    calibration,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import (
-    SECANTS,
-    _Iterate,
-    _Problem,
-    _SafeSteps,
-    calibration_weights,
-    frequency_weights,
-    losses,
-    soft_error_weights,
-)
+from rcpkg.calibration import calibration_weights, frequency_weights, losses, safe_steps, soft_error_weights
+from rcpkg.calibration.problem import Iterate, Problem
+from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
 from rcpkg.generative import one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
@@ -475,9 +467,9 @@ def quadratic_steps(path, gradient, lr=0.3):
         natural=lambda iterate: iterate.natural,
         pull=lambda statistics: 0.0,
     )
-    steps = _SafeSteps(problem, None, lr)
+    steps = SafeSteps(problem, None, lr)
     iterates = [
-        _Iterate(Statistics(part=eta), None, Statistics(part=gradient(eta)), None, 0.0, Statistics(part=eta))
+        Iterate(Statistics(part=eta), None, Statistics(part=gradient(eta)), None, 0.0, Statistics(part=eta))
         for eta in path
     ]
     for old, new in pairwise(iterates):
@@ -551,7 +543,7 @@ def test_safe_steps_reach_the_conditional_likelihood_optimum():
 @pytest.mark.parametrize("name", ML)
 def test_far_from_the_start_safe_steps_are_straight(name, monkeypatch):
     """The statistics then change along s(X, W) with rows of W that sum to zero, and in no other direction."""
-    monkeypatch.setattr(calibration, "FARTHEST", 0.0)
+    monkeypatch.setattr(safe_steps, "FARTHEST", 0.0)
     model, X, _, Y = fitted(name)
     rc = RiskCalibration(clone(model), learning_rate=1.0, max_iter=60, step="safe", stopping="none").fit(
         X, Y.argmax(axis=1)
@@ -888,7 +880,7 @@ def test_peak_memory_of_an_iteration(name):
     X, y = model._check_Xy(X, y)
     model._prepare(X)
     Y = one_hot(y, r)
-    problem = _Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
     current = problem.evaluate(model.statistics(problem.X, Y))
     tracemalloc.start()
     try:

@@ -24,14 +24,16 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import _Problem, calibration_weights
-from rcpkg.conditional import (
-    _Coordinates,
+from rcpkg.calibration import (
+    calibration_weights,
     conditional_objective,
     floor_eigenvalues,
     project_simplex,
     quadratic_gradient,
+    quadratic_step,
 )
+from rcpkg.calibration.conditional_likelihood import Coordinates
+from rcpkg.calibration.problem import Problem
 from rcpkg.generative import Statistics, one_hot
 
 
@@ -41,7 +43,7 @@ def log_loss(model, X, y):
 
 def problem_of(name, b=0.0):
     model, X, _, Y = fitted(name)
-    problem = _Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
     if b:
         parameters, size = model.pooled_parameters(model.statistics(problem.X, Y))
         problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
@@ -91,7 +93,7 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
     problem = problem_of(name, b)
     model = problem.model
     start = model.statistics(problem.X, problem.Y)
-    coordinates = _Coordinates(model, model.pooled_parameters(start)[0], bool(b))
+    coordinates = Coordinates(model, model.pooled_parameters(start)[0], bool(b))
     first = coordinates.of(model.natural_parameters(model.parameters(start)))
     natural = coordinates.natural(first)
     assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)
@@ -452,7 +454,6 @@ def test_documents_of_unequal_length_are_refused():
 def test_a_singular_step_is_named():
     model = QDA().fit(*rows_for("QDA"))
     gradient = Statistics(count=np.zeros(3), first=np.zeros((3, 3)), second=np.full((3, 3, 3), np.inf))
-    from rcpkg.conditional import quadratic_step
 
     with pytest.raises(InvalidStatistics, match="lower learning_rate"), np.errstate(invalid="ignore"):
         quadratic_step(model, model.parameters_, gradient, printed=False)

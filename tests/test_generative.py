@@ -46,10 +46,9 @@ from rcpkg import (
     ProductModel,
     SharedVarianceGaussianNB,
     Statistics,
-    generative,
 )
 from rcpkg.base import log_posterior
-from rcpkg.generative import one_hot
+from rcpkg.generative import gaussian_full, one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
 
@@ -587,7 +586,7 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     Y = one_hot(y, r)
 
     def passes(threshold):
-        monkeypatch.setattr(generative, "FUSED_CLASSES_PER_FEATURE", threshold)
+        monkeypatch.setattr(gaussian_full, "FUSED_CLASSES_PER_FEATURE", threshold)
         seen = np.zeros_like(Y)
 
         def weigh(joint, rows):
@@ -631,7 +630,7 @@ def test_cells_of_rows_of_one_length_keep_to_it_on_safe_updates():
 
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
-    X, y = gaussian_rows(n=2 * generative.PASS_BLOCK + 7, d=8, r=2)
+    X, y = gaussian_rows(n=2 * gaussian_full.PASS_BLOCK + 7, d=8, r=2)
     model.fit(X, y)
     sizes = []
 
@@ -640,7 +639,7 @@ def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
         return np.exp(joint[:, ::-1])
 
     s = model.weighted_statistics(X, model.parameters_, weigh)
-    assert sizes == [generative.PASS_BLOCK] * 2 + [7]
+    assert sizes == [gaussian_full.PASS_BLOCK] * 2 + [7]
     whole = np.exp(model.predict_joint_log_proba(X)[:, ::-1])
     assert_same(s, model.statistics(X, whole), rtol=1e-10, atol=1e-12)
 

@@ -14,7 +14,8 @@ from sklearn.naive_bayes import CategoricalNB as SklearnCategoricalNB
 from threadpoolctl import threadpool_limits
 
 from rcpkg import QDA, CategoricalNB
-from rcpkg.calibration import _Problem, calibration_weights
+from rcpkg.calibration import calibration_weights
+from rcpkg.calibration.problem import Problem
 from rcpkg.generative import one_hot
 
 pytestmark = pytest.mark.benchmark(group="one iteration of risk-based calibration", timer=time.process_time)
@@ -49,7 +50,7 @@ def iteration(model, X, y):
     X, y = model._check_Xy(X, y)
     model._prepare(X)
     Y = one_hot(y, len(model.classes_))
-    problem = _Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
     start = problem.evaluate(model.statistics(problem.X, Y))
     return lambda: problem.evaluate(problem.step(start.statistics, start.gradient, 0.1))
 

@@ -14,8 +14,15 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcpkg import datasets, published
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration import DiscriminativeFrequencyEstimate, RiskCalibration, calibration_weights
-from rcpkg.conditional import ProjectedGradientDescent, categorical_step, linear_step, quadratic_step
+from rcpkg.calibration import (
+    DiscriminativeFrequencyEstimate,
+    ProjectedGradientDescent,
+    RiskCalibration,
+    calibration_weights,
+    categorical_step,
+    linear_step,
+    quadratic_step,
+)
 from rcpkg.experiments.cells import Cell, Record, name_of
 from rcpkg.generative import QDA, CategoricalNB, ClosedFormClassifier, SharedVarianceGaussianNB, Statistics
 

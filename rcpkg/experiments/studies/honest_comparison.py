@@ -27,8 +27,7 @@ from sklearn.svm import SVC
 
 from rcpkg import datasets
 from rcpkg.base import Array
-from rcpkg.calibration import RiskCalibration
-from rcpkg.conditional import ConditionalLikelihood, ProjectedGradientDescent
+from rcpkg.calibration import ConditionalLikelihood, ProjectedGradientDescent, RiskCalibration
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.comparisons import mean_scores
 from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model

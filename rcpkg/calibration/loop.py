@@ -1,13 +1,6 @@
-r"""Calibration of closed-form generative classifiers: one loop, a rule for the weights, one pass an iteration.
+"""One loop, a rule for the weights, one pass an iteration: risk-based calibration, TM, frequency estimates."""
 
-Every learner here changes the statistics by s ← s + lr · s(X, W), with a matrix W of signed weights, n rows and a
-column a class, that a *rule* makes of the posteriors P and the one-hot labels Y, and takes the parameters θ(s) anew.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,272 +13,28 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from tqdm import tqdm
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, log_posterior
+from rcpkg.calibration.problem import Iterate, Problem, sample_size
+from rcpkg.calibration.rules import Rule, calibration_weights, frequency_weights, history_row, soft_error_weights
+from rcpkg.calibration.safe_steps import SafeSteps
 from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
 
-Rule = Callable[[Array, Array], Array]
 STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
 TARGETS = ("pooled", "generative", "grand")
-SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
-LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
-SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
-FARTHEST = 1e4  # nats a row that a bent step may end below the start in joint likelihood
-SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
-PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of convergence
-RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
-
-
-def calibration_weights(P: Array, Y: Array) -> Array:
-    """W = Y − P, shape (n, r): risk-based calibration (rc2025 eqs. 3-4), and TM."""
-    return Y - P
-
-
-def frequency_weights(P: Array, Y: Array) -> Array:
-    """W = Y ∘ (1 − P), shape (n, r): discriminative frequency estimates (rc2025 §5.1)."""
-    return Y * (1 - P)
-
-
-def soft_error_weights(P: Array, Y: Array) -> Array:
-    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r): ∇_η of the sum of P_i,y_i, minus the soft 0-1 loss (rc2025 eq. 2)."""
-    return (P * Y).sum(axis=1, keepdims=True) * (Y - P)
-
-
-class Losses(NamedTuple):
-    """Means over the rows: soft 0-1 loss 1 − p(y_i | x_i), 0-1 loss, and −log p(y_i | x_i)."""
-
-    soft_error: float
-    error: float
-    log_loss: float
-
-
-def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
-    """The three `Losses` of each row, shape (3, n), from log posteriors (n, r); ties go to the first class."""
-    true = log_posterior[np.arange(len(y)), y]
-    return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
-
-
-def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
-    """Means of the losses (3, n) of rows; a row of weight zero does not count, even if its loss is infinite."""
-    if sample_weight is not None:
-        rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
-    return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
-
-
-def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
-    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``."""
-    return mean_losses(row_losses(log_posterior, y), sample_weight)
-
-
-@dataclass
-class _Iterate:
-    """A model on the way: its statistics and parameters, and what one pass over the data tells of it."""
-
-    statistics: Statistics
-    parameters: Any
-    gradient: Statistics
-    losses: Losses
-    objective: float
-    natural: Statistics | None = None
-    validation_loss: float | None = None
-
-
-@dataclass
-class _Problem:
-    """Model, data and rule: all that an iterate is evaluated on."""
-
-    model: ClosedFormClassifier
-    X: Any
-    Y: Array
-    sample_weight: Array | None
-    rule: Rule
-    objective_loss: str = "log_loss"
-    target: Statistics | None = None
-    target_weight: float = 0.0
-    target_size: float = 0.0
-    validation: tuple[Array, NDArray[np.intp], Array | None] | None = None
-    y: NDArray[np.intp] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.y = self.Y.argmax(axis=1)
-
-    def weights(self, log_P: Array, rows: Any) -> Array:
-        """diag(w) · rule(P, Y) on some rows, overwriting their log posteriors."""
-        W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])
-        return W if self.sample_weight is None else W * self.sample_weight[rows, None]
-
-    def evaluate(self, statistics: Statistics, parameters: Any = None) -> _Iterate:
-        """One pass over the data; raises `InvalidStatistics` if the statistics give no valid model."""
-        if parameters is None:
-            parameters = self.model.parameters(statistics)
-        log_prior = self.model.log_class_probabilities(parameters)
-        by_row = np.empty((3, len(self.y)))
-
-        def weigh(joint: Array, rows: slice) -> Array:
-            log_P = log_posterior(joint, log_prior)
-            by_row[:, rows] = row_losses(log_P, self.y[rows])
-            return self.weights(log_P, rows)
-
-        gradient = self.model.weighted_statistics(self.X, parameters, weigh)
-        means = mean_losses(by_row, self.sample_weight)
-        total = len(self.y) if self.sample_weight is None else self.sample_weight.sum()
-        objective = -total * getattr(means, self.objective_loss)
-        if self.target_weight:
-            gradient = gradient + self.target_weight * self.target
-            objective += self.target_weight * self.target.dot(self.model.natural_parameters(parameters))
-        iterate = _Iterate(statistics, parameters, gradient, means, objective)
-        if self.validation is not None:
-            X, y, weight = self.validation
-            log_P = log_posterior(self.model.log_joint(X, parameters), log_prior)
-            iterate.validation_loss = losses(log_P, y, weight).log_loss
-        return iterate
-
-    def natural(self, iterate: _Iterate) -> Statistics:
-        """η of an iterate, computed once."""
-        if iterate.natural is None:
-            iterate.natural = self.model.natural_parameters(iterate.parameters)
-        return iterate.natural
-
-    def distance(self, a: _Iterate, b: _Iterate) -> float:
-        """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no η."""
-        if not hasattr(self.model, "natural_parameters"):
-            return 0.0
-        (mu_a, eta_a), (mu_b, eta_b) = ((self.model.mean_parameters(i.parameters), self.natural(i)) for i in (a, b))
-        divergence = mu_a.dot(eta_a) - mu_a.dot(eta_b) - mu_b.dot(eta_a) + mu_b.dot(eta_b)
-        return _sample_size(a.statistics) * max(divergence, 0.0)
-
-    def step(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
-        """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
-
-        ``gradient`` is s(X, W) + b s̄, or what a ``share`` of the rows gives of it.
-        """
-        moved = statistics + lr * gradient
-        if not self.target_weight:
-            return moved
-        return moved / (1 + lr * share * self.target_weight * self.target_size / _sample_size(statistics))
-
-    def ascent(self, iterate: _Iterate) -> Statistics:
-        """The direction s(X, W) + b (s̄ − (m̄/m) s) of a step, which has the length lr / (1 + lr b m̄/m)."""
-        return iterate.gradient - self.pull(iterate.statistics) * iterate.statistics
-
-    def pull(self, statistics: Statistics) -> float:
-        """b m̄/m."""
-        return self.target_weight * self.target_size / _sample_size(statistics)
-
-    def label_statistics(self) -> Statistics:
-        """s(X, Y), rows counting by their weights."""
-        labels = self.Y if self.sample_weight is None else self.Y * self.sample_weight[:, None]
-        return self.model.statistics(self.X, labels)
-
-
-class _SafeSteps:
-    """The safe steps of one run: plain ones, halved until they climb enough, and accelerated ones between.
-
-    An accelerated step takes the curvature of the objective F from the last updates, of which it keeps the changes
-    of statistics, of natural parameters and of the gradient g, (Δs_i, Δη_i, Δg_i). It moves by
-    Σ_i γ_i Δs_i + lr g̃, where what remains of the gradient, g̃ = g + Σ_i γ_i Δg_i, is orthogonal to all Δη_j
-    (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a quadratic model of F.
-    The matrix −⟨Δη_j, Δg_i⟩ of this system, symmetric if F is quadratic, is made so, scaled to a unit diagonal, and
-    solved by least squares without the singular values below `RESOLVED`.
-    Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
-    A bent step can drift in directions that posteriors do not see. One that ends where the joint likelihood of the
-    start's statistics is lower by more than `FARTHEST` is therefore not made; a straight one, s + lr · g, which does
-    not drift, takes its place.
-    """
-
-    def __init__(self, problem: _Problem, start: _Iterate, lr: float) -> None:
-        self.problem, self.start = problem, start
-        self.lr = self.trial = min(lr, LONGEST_STEP)
-        calibrates = problem.rule is calibration_weights
-        self.labels = problem.label_statistics() if calibrates else None
-        self.exponential = hasattr(problem.model, "natural_parameters")
-        self.secants: list[tuple[Array, Array, Array]] = []
-
-    def update(self, t: int, current: _Iterate) -> _Iterate | None:
-        """Iterate t, or None where no step is left that climbs."""
-        following = None
-        if self.secants and t % PLAIN_EVERY:
-            following = self._accepted(current, self._accelerated(current))
-        if following is None or self._strayed(following):
-            following = self._plain(current)
-        if following is not None and self.exponential:
-            self._remember(current, following)
-        return following
-
-    def _plain(self, current: _Iterate) -> _Iterate | None:
-        """The longest of the steps lr, lr/2, lr/4, … that climbs enough; doubled next time if it is the first."""
-        lr = self.trial
-        while lr > self.trial * SHORTEST_STEP:
-            change = self.problem.step(current.statistics, current.gradient, lr) - current.statistics
-            following = self._accepted(current, self._conditioned(current, change))
-            if following is not None and self._strayed(following):
-                following = self._accepted(current, change, bent=False)
-            if following is not None:
-                self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
-                return following
-            lr /= 2
-        return None
-
-    def _strayed(self, iterate: _Iterate) -> bool:
-        """Whether ⟨s₀, η₀ − η⟩, what the statistics s₀ of the start lose in joint likelihood, exceeds its bound."""
-        if not self.exponential:
-            return False
-        s, natural = self.start.statistics, self.problem.natural
-        return s.dot(natural(self.start)) - s.dot(natural(iterate)) > FARTHEST * _sample_size(s)
-
-    def _accepted(self, current: _Iterate, change: Statistics, bent: bool = True) -> _Iterate | None:
-        """The iterate that a change of the statistics leads to, if it is valid and F gains enough for the way."""
-        old, model = current.statistics, self.problem.model
-        try:
-            following = self.problem.evaluate(model.safe_update(old, change) if bent else old + change)
-            gain = following.objective - current.objective
-            return following if gain >= SUFFICIENT_GAIN * self.problem.distance(current, following) else None
-        except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
-            return None
-
-    def _accelerated(self, current: _Iterate) -> Statistics:
-        """Σ_i γ_i Δs_i + lr g̃."""
-        problem, (ds, deta, dg) = self.problem, map(np.array, zip(*self.secants))
-        g = problem.ascent(current).ravel()
-        curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
-        scale = 1 / np.sqrt(curvature.diagonal())
-        curvature *= scale[:, None] * scale
-        gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=RESOLVED)[0]
-        remaining = self._conditioned(current, current.statistics.unravel(g + gamma @ dg))
-        length = self.lr / (1 + self.lr * problem.pull(current.statistics))
-        return current.statistics.unravel(gamma @ ds) + length * remaining
-
-    def _conditioned(self, current: _Iterate, change: Statistics) -> Statistics:
-        """A change of the statistics as the model conditions it by s(X, P) = s(X, Y) − s(X, Y − P)."""
-        if self.labels is None:
-            return change
-        problem = self.problem
-        calibration = (
-            current.gradient - problem.target_weight * problem.target if problem.target_weight else current.gradient
-        )
-        return problem.model.conditioned(current.statistics, self.labels - calibration, change)
-
-    def _remember(self, old: _Iterate, new: _Iterate) -> None:
-        """Keep what the update tells of the curvature, unless it is that of no maximum."""
-        problem = self.problem
-        ds = (new.statistics - old.statistics).ravel()
-        dg = (problem.ascent(new) - problem.ascent(old)).ravel()
-        before, after = problem.natural(old).ravel(), problem.natural(new).ravel()
-        finite = np.isfinite(before) & np.isfinite(after)  # an empty cell stays empty: it does not count
-        deta = np.subtract(after, before, out=np.zeros_like(before), where=finite)
-        if -(deta @ dg) > np.finfo(float).tiny:
-            self.secants = [*self.secants, (ds, deta, dg)][-SECANTS:]
-
-
-def _sample_size(statistics: Statistics) -> float:
-    """Total weight m of statistics: the sum of their class counts."""
-    first = next(iter(statistics))
-    return _sample_size(first) if isinstance(first, Statistics) else float(first.sum())
 
 
 def _rows(X: Any, index: NDArray[np.intp]) -> Any:
     """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
     return tuple(_rows(part, index) for part in X) if isinstance(X, tuple) else X[index]
+
+
+class Run(NamedTuple):
+    """What a run of updates leads to: the chosen iterate, the update that gave it, and the rows of ``history_``."""
+
+    chosen: Iterate
+    best_iter: int
+    history: list[dict[str, float]]
 
 
 class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
@@ -395,12 +144,17 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         model._prepare(X)
         problem = self._problem(model, X, y, sample_weight, rng)
-        chosen = self._run(problem, rng)
-        self.estimator_ = model = problem.model._set(chosen.statistics, chosen.parameters)
+        run = self._run(problem, rng)  # which may replace the model by one without its prior
+        return self._adopt(problem.model, run)
+
+    def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
+        """Take on the model at the iterate that a run chose, what it knows of the data, and the history of the run."""
+        self.estimator_ = model._set(run.chosen.statistics, run.chosen.parameters)
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
+        self.history_, self.n_iter_, self.best_iter_ = pd.DataFrame(run.history), len(run.history) - 1, run.best_iter
         return self
 
     def sample(
@@ -456,7 +210,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         y: NDArray[np.intp],
         sample_weight: Array | None,
         rng: np.random.RandomState,
-    ) -> _Problem:
+    ) -> Problem:
         validation = None
         if self.validation_fraction is not None:
             try:
@@ -474,15 +228,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             sample_weight = None if sample_weight is None else sample_weight[train]
         Y = one_hot(y, len(model.classes_))
         X = model._encode(X)
-        return _Problem(model, X, Y, sample_weight, self._rule, self._objective_loss, validation=validation)
+        return Problem(model, X, Y, sample_weight, self._rule, self._objective_loss, validation=validation)
 
-    def _set_target(self, problem: _Problem, start: Statistics) -> None:
+    def _set_target(self, problem: Problem, start: Statistics) -> None:
         """Target statistics s̄ = m̄ E[s(x, y)] under the target model; a target on the boundary is refused."""
         model = problem.model
         if not hasattr(model, "natural_parameters"):
             raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
         if self.target == "generative":
-            parameters, size = model.parameters(start), _sample_size(start)
+            parameters, size = model.parameters(start), sample_size(start)
         elif self.target == "pooled":
             parameters, size = model.pooled_parameters(start)
         elif self.target == "grand":
@@ -494,7 +248,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                     "target must be a fitted model of the same type as estimator, with the same classes, features and "
                     "states"
                 )
-            parameters, size = self.target._fitted_parameters(), _sample_size(self.target.statistics_)
+            parameters, size = self.target._fitted_parameters(), sample_size(self.target.statistics_)
         if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
             raise InvalidStatistics(
                 "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
@@ -505,7 +259,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
         problem.model = model.without_prior()
 
-    def _start(self, problem: _Problem) -> Statistics:
+    def _start(self, problem: Problem) -> Statistics:
         """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty.
 
         Safe steps climb from the closed form, with its prior, as maximum likelihood: of the parameters of MAP an update
@@ -517,30 +271,28 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             return problem.step(start, self.target_weight * problem.target, 1.0)
         if self.step == "safe" and isinstance(model, ConjugateClassifier) and model.has_prior:
             problem.model = model.without_prior()
-            return _sample_size(start) * model.mean_parameters(model.parameters(start))
+            return sample_size(start) * model.mean_parameters(model.parameters(start))
         return start
 
-    def _run(self, problem: _Problem, rng: np.random.RandomState) -> _Iterate:
-        """The loop: returns the iterate that ``stopping`` chooses, and keeps the history."""
+    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
+        """The loop, to the iterate that ``stopping`` chooses."""
         current = chosen = problem.evaluate(self._start(problem))
-        records, self.n_iter_, self.best_iter_ = [self._record(0, current, 0.0)], 0, 0
+        history, best_iter = [self._record(0, current, 0.0)], 0
         for t, (following, lr) in self._updates(problem, current, rng):
-            self.n_iter_ = t
-            records.append(self._record(t, following, lr))
+            history.append(self._record(t, following, lr))
             if self.stopping == "soft_error" and following.losses.soft_error > current.losses.soft_error:
                 break
             current = following
             if self._criterion(current) < self._criterion(chosen) or self.stopping in ("soft_error", "none"):
-                chosen, self.best_iter_ = current, t
-        self.history_ = pd.DataFrame(records)
-        return chosen
+                chosen, best_iter = current, t
+        return Run(chosen, best_iter, history)
 
     def _updates(
-        self, problem: _Problem, current: _Iterate, rng: np.random.RandomState
-    ) -> Iterator[tuple[int, tuple[_Iterate, float]]]:
+        self, problem: Problem, current: Iterate, rng: np.random.RandomState
+    ) -> Iterator[tuple[int, tuple[Iterate, float]]]:
         """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
         lr = self.learning_rate
-        safe = _SafeSteps(problem, current, lr) if self.step == "safe" else None
+        safe = SafeSteps(problem, current, lr) if self.step == "safe" else None
         for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
             try:
                 if safe is not None:
@@ -559,7 +311,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             yield t, (following, lr)
             current = following
 
-    def _fixed_update(self, problem: _Problem, current: _Iterate, lr: float) -> _Iterate:
+    def _fixed_update(self, problem: Problem, current: Iterate, lr: float) -> Iterate:
         return problem.evaluate(
             *self._valid(problem.model, current.statistics, problem.step(current.statistics, current.gradient, lr))
         )
@@ -574,7 +326,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         new = model.frozen(old, new)
         return new, model.parameters(new)
 
-    def _batch_updates(self, problem: _Problem, current: _Iterate, lr: float, rng: np.random.RandomState) -> _Iterate:
+    def _batch_updates(self, problem: Problem, current: Iterate, lr: float, rng: np.random.RandomState) -> Iterate:
         """One pass of steps lr s(X_B, W_B) over shuffled batches B, the last of which may be smaller.
 
         At a given model a batch drawn at random gives |B|/n times a full step on average.
@@ -593,14 +345,14 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             statistics, parameters = self._valid(model, statistics, new)
         return problem.evaluate(statistics, parameters)
 
-    def _criterion(self, iterate: _Iterate) -> float:
+    def _criterion(self, iterate: Iterate) -> float:
         if self.stopping == "validation":
             return iterate.validation_loss
         return iterate.losses.error if self.stopping == "best_error" else iterate.losses.soft_error
 
     @staticmethod
-    def _record(t: int, iterate: _Iterate, lr: float) -> dict[str, float]:
-        record = {"iteration": t, **iterate.losses._asdict(), "step": lr}
+    def _record(t: int, iterate: Iterate, lr: float) -> dict[str, float]:
+        record = history_row(t, iterate.losses, lr)
         if iterate.validation_loss is not None:
             record["validation_log_loss"] = iterate.validation_loss
         return record

@@ -1,0 +1,194 @@
+"""The sources' gradient descent on the log-loss, in natural parameters, with its projections."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.loop import RiskCalibration, Run
+from rcpkg.calibration.problem import Iterate, Problem, sample_size
+from rcpkg.generative import (
+    QDA,
+    CategoricalNB,
+    CategoricalParameters,
+    ClosedFormClassifier,
+    GaussianParameters,
+    SharedVarianceGaussianNB,
+    Statistics,
+)
+
+EPS = np.finfo(float).eps
+GRADIENTS = ("corrected", "printed")
+LEAST_VARIANCE = 1e-2  # the sources' ε
+
+
+def project_simplex(v: Array) -> Array:
+    """Euclidean projection of the last axis on the simplex: max(v − τ, 0), with τ such that it sums to one."""
+    ordered = -np.sort(-v, axis=-1)
+    tau = (np.cumsum(ordered, axis=-1) - 1) / np.arange(1, v.shape[-1] + 1)
+    last = (ordered > tau).sum(axis=-1, keepdims=True) - 1
+    return np.maximum(v - np.take_along_axis(tau, last, axis=-1), 0.0)
+
+
+def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
+    """Symmetric matrices (…, d, d) with eigenvalues below ``least`` raised to it."""
+    values, vectors = np.linalg.eigh(matrices)
+    return (vectors * np.maximum(values, least)[..., None, :]) @ vectors.swapaxes(-1, -2)
+
+
+def quadratic_gradient(
+    weights: Statistics, first: Array, second: Array, printed: bool = False
+) -> tuple[Array, Array, Array]:
+    r"""Gradient of CLL in (η_0, η_1, η_2) of QDA, where p(y | x) ∝ exp(η_0y + η_1yᵀx + xᵀη_2y x + A_y(η)).
+
+    ∂η_1y: Σ_i W_iy (x_i + ½ η_2y⁻¹η_1y);  ∂η_2y: Σ_i W_iy (x_i x_iᵀ − ¼ η_2y⁻¹η_1yη_1yᵀη_2y⁻¹ + ½ η_2y⁻¹).
+    ``printed`` has tr(η_2y⁻¹), added to every entry, for the matrix η_2y⁻¹ (rc2025 app. B, rc2024 app. C).
+
+    Parameters
+    ----------
+    weights : Statistics
+        s(X, Y − P) about the origin of x.
+    first, second : arrays of shape (r, d) and (r, d, d)
+        η_1 and η_2.
+    """
+    count = weights.count[:, None]
+    inverse = np.linalg.inv(second)
+    solved = np.linalg.solve(second, first[:, :, None])[:, :, 0]
+    last = np.trace(inverse, axis1=1, axis2=2)[:, None, None] if printed else inverse
+    mean_power = -0.25 * solved[:, :, None] * solved[:, None, :] + 0.5 * last
+    return weights.count, weights.first + 0.5 * count * solved, weights.second + count[:, :, None] * mean_power
+
+
+def centred_at_zero(s: Statistics, origin: Array | float) -> Statistics:
+    """Moments about the origin o as moments about zero: Σ W x = f + s_y o, Σ W xxᵀ = S + f oᵀ + o fᵀ + s_y ooᵀ."""
+    o = np.broadcast_to(origin, s.first.shape)
+    cross = s.first[:, :, None] * o[:, None, :]
+    outer = s.count[:, None, None] * o[:, :, None] * o[:, None, :]
+    return Statistics(
+        count=s.count,
+        first=s.first + s.count[:, None] * o,
+        second=s.second + cross + cross.swapaxes(1, 2) + outer,
+    )
+
+
+def categorical_step(model: CategoricalNB, old: CategoricalParameters, gradient: Statistics, printed: bool) -> Any:
+    """η + gradient, made probabilities: ``printed``, exp(η) projected on the simplex; else normalised.
+
+    Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
+    corrected gradient has and the printed one, with its A_y = 0, has not.
+    """
+    if printed:
+        log_prior, cells = old.log_prior + gradient.count, np.exp(old.log_prob + gradient.cells)
+        starts = np.append(model._starts, cells.shape[1])
+        projected = [project_simplex(cells[:, a:b]) for a, b in pairwise(starts)]
+        with np.errstate(divide="ignore"):
+            return CategoricalParameters(np.log(project_simplex(np.exp(log_prior))), np.log(np.hstack(projected)))
+    change = gradient.cells - gradient.count[:, None] * np.exp(old.log_prob)
+    cells = old.log_prob + change
+    log_prior = old.log_prior + gradient.count
+    return CategoricalParameters(log_prior - np.logaddexp.reduce(log_prior), cells - model._log_totals(cells))
+
+
+def quadratic_step(model: QDA, old: GaussianParameters, gradient: Statistics, printed: bool) -> GaussianParameters:
+    """η + gradient; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored."""
+    precision = old.whitener.swapaxes(1, 2) @ old.whitener
+    first, second = (precision @ old.mean[:, :, None])[:, :, 0], -0.5 * precision
+    change = quadratic_gradient(centred_at_zero(gradient, model._origin), first, second, printed)
+    log_prior, first, second = old.log_prior + change[0], first + change[1], second + change[2]
+    if not np.isfinite(second).all() or np.linalg.cond(second).max() > 1 / EPS:
+        raise InvalidStatistics("a step of gradient descent made a matrix η_2 singular; lower learning_rate")
+    covariance = floor_eigenvalues(-0.5 * np.linalg.inv(second))
+    mean = (covariance @ first[:, :, None])[:, :, 0]
+    with np.errstate(divide="ignore"):
+        log_prior = (
+            np.log(project_simplex(np.exp(log_prior))) if printed else log_prior - np.logaddexp.reduce(log_prior)
+        )
+    return GaussianParameters(log_prior, mean, covariance, model._whitener(covariance, covariance, np.zeros(len(mean))))
+
+
+def linear_step(model: SharedVarianceGaussianNB, old: GaussianParameters, change: Statistics) -> GaussianParameters:
+    """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay."""
+    origin = model._origin
+    shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
+        origin, change.first.shape[1]
+    )
+    natural = model.natural_parameters(old)
+    return model.from_natural(
+        Statistics(
+            count=natural.count + shift,
+            first=natural.first + change.first + change.count[:, None] * origin,
+            second=natural.second,
+        )
+    )
+
+
+class ProjectedGradientDescent(RiskCalibration):
+    r"""Gradient descent on the mean log-loss in natural parameters, then projection (rc2025 app. B, rc2024 app. C).
+
+    For `CategoricalNB`, `QDA` and `SharedVarianceGaussianNB` (the logistic regression, which needs no projection).
+
+    Parameters
+    ----------
+    estimator : CategoricalNB, QDA or SharedVarianceGaussianNB
+        The model; the descent starts at its closed form.
+    gradient : {"corrected", "printed"}
+        "printed" keeps to the sources: for QDA a trace in place of a matrix, for naive Bayes A_y = 0 and a projection
+        on the simplex, for the logistic regression no posteriors at all.
+    learning_rate, max_iter, stopping, validation_fraction, random_state, verbose
+        As in `RiskCalibration`; the step is lr/m times the gradient of the sum.
+    """
+
+    _moves_class_weights = True
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        gradient: str = "corrected",
+        learning_rate: float = 0.1,
+        max_iter: int = 64,
+        stopping: str = "none",
+        validation_fraction: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            learning_rate=learning_rate,
+            max_iter=max_iter,
+            stopping=stopping,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.gradient = gradient
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.estimator, CategoricalNB | QDA | SharedVarianceGaussianNB):
+            raise ValueError(
+                f"estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB; got {self.estimator!r}"
+            )
+        if self.gradient not in GRADIENTS:
+            raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}; got {self.gradient!r}")
+
+    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
+        """The iterate that ``stopping`` chooses, without the prior, which has made the start."""
+        run = super()._run(problem, rng)
+        if problem.model.has_prior:
+            problem.model = model = problem.model.without_prior()
+            run.chosen.statistics = sample_size(run.chosen.statistics) * model.mean_parameters(run.chosen.parameters)
+        return run
+
+    def _fixed_update(self, problem: Problem, current: Iterate, lr: float) -> Iterate:
+        model, old, printed = problem.model, current.parameters, self.gradient == "printed"
+        size = sample_size(current.statistics)
+        change = current.gradient * (lr / size)
+        if isinstance(model, CategoricalNB):
+            new = categorical_step(model, old, change, printed)
+        elif isinstance(model, QDA):
+            new = quadratic_step(model, old, change, printed)
+        else:
+            new = linear_step(model, old, problem.label_statistics() * (lr / size) if printed else change)
+        return problem.evaluate(size * model.mean_parameters(new), new)

@@ -1,0 +1,57 @@
+"""Rules, which make signed weights of posteriors and labels, and the losses that tell how a calibration goes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rcpkg.base import Array
+
+Rule = Callable[[Array, Array], Array]
+
+
+def calibration_weights(P: Array, Y: Array) -> Array:
+    """W = Y − P, shape (n, r): risk-based calibration (rc2025 eqs. 3-4), and TM."""
+    return Y - P
+
+
+def frequency_weights(P: Array, Y: Array) -> Array:
+    """W = Y ∘ (1 − P), shape (n, r): discriminative frequency estimates (rc2025 §5.1)."""
+    return Y * (1 - P)
+
+
+def soft_error_weights(P: Array, Y: Array) -> Array:
+    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r): ∇_η of the sum of P_i,y_i, minus the soft 0-1 loss (rc2025 eq. 2)."""
+    return (P * Y).sum(axis=1, keepdims=True) * (Y - P)
+
+
+class Losses(NamedTuple):
+    """Means over the rows: soft 0-1 loss 1 − p(y_i | x_i), 0-1 loss, and −log p(y_i | x_i)."""
+
+    soft_error: float
+    error: float
+    log_loss: float
+
+
+def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
+    """The three `Losses` of each row, shape (3, n), from log posteriors (n, r); ties go to the first class."""
+    true = log_posterior[np.arange(len(y)), y]
+    return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
+
+
+def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
+    """Means of the losses (3, n) of rows; a row of weight zero does not count, even if its loss is infinite."""
+    if sample_weight is not None:
+        rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
+    return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
+
+
+def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
+    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``."""
+    return mean_losses(row_losses(log_posterior, y), sample_weight)
+
+
+def history_row(iteration: int, losses: Losses, step: float) -> dict[str, float]:
+    """A row of ``history_``."""
+    return {"iteration": iteration, **losses._asdict(), "step": step}

@@ -1,0 +1,32 @@
+r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+
+A model is three functions of arrays: ``statistics(X, weights)``, ``parameters(statistics)`` and
+``log_joint(X, parameters)``; `ClosedFormClassifier` makes a scikit-learn classifier of them. The models that are
+exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition ψ, with
+∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
+"""
+
+from rcpkg.generative.closed_form import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
+from rcpkg.generative.counts import BernoulliNB, CategoricalNB, CategoricalParameters, MultinomialNB
+from rcpkg.generative.gaussian import GaussianParameters
+from rcpkg.generative.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
+from rcpkg.generative.gaussian_full import LDA, QDA
+from rcpkg.generative.product import ProductModel, ProductParameters
+
+__all__ = [
+    "LDA",
+    "QDA",
+    "BernoulliNB",
+    "CategoricalNB",
+    "CategoricalParameters",
+    "ClosedFormClassifier",
+    "ConjugateClassifier",
+    "GaussianNB",
+    "GaussianParameters",
+    "MultinomialNB",
+    "ProductModel",
+    "ProductParameters",
+    "SharedVarianceGaussianNB",
+    "Statistics",
+    "one_hot",
+]

@@ -1,0 +1,338 @@
+r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors
+
+
+class Statistics:
+    """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
+
+    ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
+    """
+
+    def __init__(self, /, **parts: Any) -> None:
+        for name in parts:
+            if hasattr(type(self), name):
+                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
+        self.__dict__.update(
+            {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__.values())
+
+    def __repr__(self) -> str:
+        return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
+
+    def _map(self, function: Callable, *others: Statistics) -> Statistics:
+        names = self.__dict__
+        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return self._map(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return self._map(lambda a, b: a - b, other)
+
+    def __mul__(self, factor: float) -> Statistics:
+        return self._map(lambda a: a * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Statistics:
+        return self * (1.0 / divisor)
+
+    def ravel(self) -> Array:
+        """All entries as one vector."""
+        return np.concatenate([part.ravel() for part in self])
+
+    def unravel(self, vector: Array) -> Statistics:
+        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
+        parts, start = {}, 0
+        for name, part in self.__dict__.items():
+            piece = vector[start : start + part.ravel().size]
+            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
+            start += len(piece)
+        return Statistics(**parts)
+
+    def dot(self, natural: Statistics) -> float:
+        """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
+        s, eta = self.ravel(), natural.ravel()
+        return float(s[s != 0] @ eta[s != 0])
+
+
+def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
+    """Label matrix Y of shape (n, r): Y_iy = 1 where y is the class of row i, else 0."""
+    return np.equal.outer(y, np.arange(n_classes)).astype(float)
+
+
+class ClosedFormClassifier(GenerativeClassifier):
+    """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
+
+    A subclass gives the three functions below. ``_prepare(X)`` may learn from the training rows what is not a
+    parameter (numbers of states, an origin for moments); ``_draw(parameters, y, rng)`` makes ``sample`` work;
+    parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
+    """
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
+        raise NotImplementedError
+
+    def parameters(self, statistics: Statistics) -> Any:
+        """Parameter map θ(s); raises `InvalidStatistics` where s gives no valid model."""
+        raise NotImplementedError
+
+    def log_joint(self, X: Array, parameters: Any) -> Array:
+        """Joint log density log p(x, y), shape (n, r)."""
+        raise NotImplementedError
+
+    def log_class_probabilities(self, parameters: Any) -> Array:
+        """log p(y), shape (r,): ``parameters.log_prior``, or equal where the parameters have none."""
+        r = len(self.classes_)
+        return getattr(parameters, "log_prior", np.full(r, -np.log(r)))
+
+    def _prepare(self, X: Array) -> None:
+        """Learn from the training rows what the three functions need beside the parameters."""
+
+    def _encode(self, X: Array) -> Any:
+        """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
+        return X
+
+    def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """``new``, where what would give invalid parameters keeps its value of ``old`` (rc2024 §III)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say which of its statistics to freeze")
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """``old`` + ``change`` to first order, and valid for any change that leaves a positive total weight."""
+        raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
+
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
+        return change
+
+    def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
+        return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
+        X, Y = self._training_data(X, y, sample_weight)
+        return self._set(self.statistics(self._encode(X), Y))
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add the statistics of further rows; the first call names all ``classes``.
+
+        While the statistics do not suffice (too few rows of a class so far), predictions raise `InvalidStatistics`.
+        """
+        first = not hasattr(self, "statistics_")
+        if first:
+            self._set_classes(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}; got {classes!r}")
+        X, y = self._check_rows(X, y, reset=first)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y holds labels that were not named in classes: {unknown.tolist()}")
+        if first:
+            self._prepare(X)
+        Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
+        statistics = self.statistics(self._encode(X), Y)
+        if not first:
+            statistics = self.statistics_ + statistics
+        try:
+            self._set(statistics)
+        except InvalidStatistics as error:
+            self.statistics_ = statistics
+            self.parameters_, self._insufficient = None, str(error)
+            self.class_log_prior_ = self.log_class_probabilities(None)
+        return self
+
+    def _set_classes(self, classes: ArrayLike | None) -> None:
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit")
+        self.classes_ = np.unique(classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes must name at least 2 classes; got {classes!r}")
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Array, NDArray]:
+        """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
+        check_is_fitted(self)
+        rng = check_random_state(random_state)
+        y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
+        return self._draw(self._fitted_parameters(), y, rng), self.classes_[y]
+
+    def _training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+        """Validated rows and the weighted label matrix diag(w) Y; sets ``classes_`` and prepares the model."""
+        X, y = self._check_Xy(X, y)
+        Y = self._weighted_labels(X, y, sample_weight)
+        self._prepare(X)
+        return X, Y
+
+    def _weighted_labels(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Array:
+        Y = one_hot(y, len(self.classes_))
+        if sample_weight is None:
+            return Y
+        return Y * _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)[:, None]
+
+    def _set(self, statistics: Statistics, parameters: Any = None) -> Self:
+        """Take on statistics, and the parameters they give."""
+        self.parameters_ = self.parameters(statistics) if parameters is None else parameters
+        self.statistics_ = statistics
+        self.class_log_prior_ = self.log_class_probabilities(self.parameters_)
+        return self
+
+    def _fitted_parameters(self) -> Any:
+        if self.parameters_ is None:
+            raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
+        return self.parameters_
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self.log_joint(X, self._fitted_parameters())
+
+    def _class_name(self, y: int) -> str:
+        return f"class {self.classes_[y]!s}" if hasattr(self, "classes_") else f"class number {y}"
+
+    def _feature_name(self, j: int) -> str:
+        return f"feature {self.feature_names_in_[j]!r}" if hasattr(self, "feature_names_in_") else f"feature {j}"
+
+
+class ConjugateClassifier(ClosedFormClassifier):
+    r"""A closed-form classifier with a categorical class distribution, fitted by ML or conjugate MAP.
+
+    The MAP class probabilities are (s_y + m₀/r) / (Σ s_y + m₀), m₀ = ``class_prior_strength`` (rc2025 app. C).
+    """
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        self.prior_strength = prior_strength
+        self.class_prior_strength = class_prior_strength
+        self.priors = priors
+
+    def natural_parameters(self, parameters: Any) -> Statistics:
+        """Natural parameters η, normalised so that log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), that is ψ(η) = 0."""
+        raise NotImplementedError
+
+    def from_natural(self, natural: Statistics) -> Any:
+        """Parameters with the posteriors of the scores ⟨η, s(x, y)⟩; the inverse of `natural_parameters` up to ψ(η).
+
+        Where η is not that of a model (a precision is not positive definite), what all classes share is added to it:
+        the joint density changes, the posteriors do not.
+        """
+        raise NotImplementedError
+
+    def scores(self, X: Any, natural: Statistics) -> Array:
+        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
+        raise NotImplementedError
+
+    def mean_parameters(self, parameters: Any) -> Statistics:
+        """Mean parameters μ = E[s(x, y)] under the model, those of ``statistics`` with total weight one."""
+        raise NotImplementedError
+
+    def log_partition(self, natural: Statistics) -> float:
+        """Log-partition ψ(η) = log Σ_y exp(η_0y + A_y(η)) of the joint model; ∇ψ(η) = μ."""
+        return float(logsumexp(self.class_log_partition(natural)))
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
+        """Parameters with what distinguishes the classes pooled, and the pseudo-rows they count for."""
+        raise NotImplementedError
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[Any, float]:
+        """Parameters that are the same for every class, and the pseudo-rows they count for."""
+        raise NotImplementedError
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
+        raise NotImplementedError
+
+    def same_form(self, other: object) -> bool:
+        """Whether another fitted model is of the same type, for the same classes, features and states."""
+        names = "classes_", "n_features_in_", "feature_names_in_", "n_states_"
+        return type(other) is type(self) and all(
+            np.array_equal(getattr(self, name, None), getattr(other, name, None)) for name in names
+        )
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether parameters are those of MAP."""
+        return bool(self.prior_strength or self.class_prior_strength)
+
+    def without_prior(self) -> Self:
+        """This model with the parameters of maximum likelihood."""
+        model = copy(self)
+        model.prior_strength = model.class_prior_strength = 0.0
+        return model
+
+    def _prepare(self, X: Array) -> None:
+        check_number("prior_strength", self.prior_strength, 0)
+        if self.class_prior_strength is not None:
+            check_number("class_prior_strength", self.class_prior_strength, 0)
+
+    def _log_prior(self, count: Array) -> Array:
+        """Log class probabilities; refuses classes without positive weight."""
+        smoothed = count + self._class_pseudo_rows(len(count))
+        self._check_positive(smoothed)
+        priors = check_priors(self.priors, len(count))
+        if priors is None:
+            priors = smoothed / smoothed.sum()
+        with np.errstate(divide="ignore"):
+            return np.log(priors)
+
+    def _check_positive(self, count: Array) -> None:
+        if not np.all(count > 0):
+            y = int(np.argmin(count))
+            raise InvalidStatistics(
+                f"{self._class_name(y)} has weight {count[y]:.6g}; each class needs a positive one: "
+                "give it rows, or take it out"
+            )
+
+    def _class_pseudo_rows(self, r: int) -> float:
+        """Pseudo-rows m₀/r of each class."""
+        return (self.prior_strength if self.class_prior_strength is None else self.class_prior_strength) / r
+
+
+def dampened(ratio: Array) -> Array:
+    """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    return np.where(ratio >= 1, ratio, 1 / (2 - np.minimum(ratio, 1)))
+
+
+def safe_counts(old: Array, change: Array) -> Array:
+    """Counts after a change, increases added and decreases dampened; zeros stay zero."""
+    return old * dampened(1 + np.divide(change, old, out=np.zeros_like(old), where=old > 0))
+
+
+def safe_class_counts(old: Array, change: Array) -> Array:
+    """Class counts after a change, with the total that the change gives."""
+    count = safe_counts(old, change)
+    return count * ((old + change).sum() / count.sum())
+
+
+def equal_class_weights(log_prior: Array) -> Array:
+    """Equal log class probabilities, as many as are given."""
+    return np.full_like(log_prior, -np.log(len(log_prior)))

@@ -1,0 +1,373 @@
+"""Naive Bayes for what is counted: categories, binary features, and words of documents."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.special import logsumexp
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.generative.closed_form import (
+    ConjugateClassifier,
+    Statistics,
+    equal_class_weights,
+    safe_class_counts,
+    safe_counts,
+)
+
+LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+
+
+class CategoricalParameters(NamedTuple):
+    """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side."""
+
+    log_prior: Array
+    log_prob: Array
+
+
+class CountModel(ConjugateClassifier):
+    """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
+
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        """Pseudo-rows of each column of ``cells``."""
+        raise NotImplementedError
+
+    def _totals(self, cells: Array) -> Array:
+        """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
+        raise NotImplementedError
+
+    def _cell_name(self, y: int, column: int) -> str:
+        raise NotImplementedError
+
+    def parameters(self, statistics: Statistics) -> CategoricalParameters:
+        """Relative frequencies, each distribution normalised over its own states."""
+        log_prior = self._log_prior(statistics.count)
+        cells = statistics.cells + self._pseudo_rows(statistics.cells.shape[1])
+        y, column = np.unravel_index(cells.argmin(), cells.shape)
+        if not cells[y, column] >= -1e-12 * np.abs(cells).sum():
+            raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
+        return CategoricalParameters(log_prior, self._log_frequencies(np.maximum(cells, 0.0)))
+
+    def _log_frequencies(self, cells: Array) -> Array:
+        totals = self._totals(cells)
+        if np.any(totals <= 0):
+            raise InvalidStatistics(f"nothing is left to count in {self._class_name(np.argwhere(totals <= 0)[0][0])}")
+        with np.errstate(divide="ignore"):
+            return np.log(cells / totals)
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """Each count that would turn negative keeps its value; the parameter map normalises what results."""
+        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
+        return Statistics(
+            count=np.where(new.count + of_class > 0, new.count, old.count),
+            cells=np.where(new.cells + of_cell >= 0, new.cells, old.cells),
+        )
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts, those of the prior included, increase by addition and decrease by a factor."""
+        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
+        old = Statistics(count=old.count + of_class, cells=old.cells + of_cell)
+        count = safe_class_counts(old.count, change.count)
+        totals = self._safe_totals(old, change, count)
+        cells = safe_counts(old.cells, change.cells)
+        return Statistics(count=count - of_class, cells=cells * (totals / self._totals(cells)) - of_cell)
+
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """Δ log θ_v = (g_v − λ θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, λ such that Σ θ_v Δ log θ_v = 0.
+
+        Without the maximum this is ``change``. Where a row counts one state, the curvature of the conditional
+        likelihood along log θ_v is at most s(X, P)_v: so a near-empty cell to which the rows' posteriors give much
+        does not shorten the step of all others.
+        """
+        cells = old.cells + self._pseudo_rows(old.cells.shape[1])
+        theta, total = cells / self._totals(cells), self._totals(change.cells)
+        scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
+        excess = self._totals(theta * change.cells / scale) / self._totals(theta * theta / scale)
+        return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
+
+    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Totals after a change that gives the class counts ``count``: changed as these are, so that with rows of one
+        length ℓ they stay ℓ times these."""
+        totals = safe_counts(self._totals(old.cells), self._totals(change.cells))
+        return totals * (count / safe_counts(old.count, change.count))[:, None]
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
+        cells = statistics.cells.sum(axis=0, keepdims=True)
+        pooled = self._log_frequencies(cells + self._pseudo_rows(cells.shape[1]))
+        r = len(statistics.count)
+        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """As pooled, with equal class weights."""
+        parameters, size = self.pooled_parameters(statistics)
+        return parameters._replace(log_prior=equal_class_weights(parameters.log_prior)), size
+
+    def natural_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """η = (log p(y), log p(x_j = v | y)), or (log p(y), log p(v | y))."""
+        return Statistics(count=parameters.log_prior, cells=parameters.log_prob)
+
+    def _log_totals(self, log_cells: Array) -> Array:
+        """log Σ exp over the distribution that each column belongs to, in a shape to subtract from ``log_cells``."""
+        raise NotImplementedError
+
+    def from_natural(self, natural: Statistics) -> CategoricalParameters:
+        """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
+        log_prior = self.class_log_partition(natural)
+        return CategoricalParameters(log_prior - logsumexp(log_prior), natural.cells - self._log_totals(natural.cells))
+
+    def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
+        """η_y + Σ of the η of what is counted."""
+        return (X if issparse(X) else self._encode(X)) @ natural.cells.T + natural.count
+
+
+class CategoricalNB(CountModel):
+    r"""Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y) (rc2025 §3.1).
+
+    Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
+    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength`` (rc2025 app. C).
+    Under ML an unseen state has probability zero; a row impossible under every class gets the class prior.
+
+    Parameters
+    ----------
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; learnt as the largest code + 1 when not declared.
+    prior_strength, class_prior_strength : float
+        Pseudo-rows m₀ of each conditional distribution, and of the class distribution (None: the same).
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_states: int | ArrayLike | None = None,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
+        self.n_states = n_states
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        largest = self._codes(X).max(axis=0) + 1
+        if self.n_states is None:
+            self.n_states_ = largest
+            return
+        declared = np.asarray(self.n_states)
+        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape):
+            raise ValueError(
+                f"n_states must be an integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
+            )
+        self.n_states_ = np.broadcast_to(declared, largest.shape).astype(np.intp)
+        if np.any(self.n_states_ < largest):
+            j = int(np.argmax(self.n_states_ < largest))
+            raise ValueError(
+                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {self.n_states_[j]}; "
+                "states are coded 0, 1, … and n_states must exceed the largest"
+            )
+
+    def _codes(self, X: Array) -> NDArray[np.intp]:
+        for bad, fault in (
+            (X < 0, "Negative values in data"),
+            (np.floor(X) != X, "Values that are not integers"),
+            (X > LARGEST_CODE, f"Values above {LARGEST_CODE}"),
+        ):
+            if bad.any():
+                j = int(np.argmax(bad.any(axis=0)))
+                raise ValueError(
+                    f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, … "
+                    "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing do so)"
+                )
+        return X.astype(np.intp)
+
+    @property
+    def _starts(self) -> NDArray[np.intp]:
+        """Column of the first state of each feature among the K columns of all states."""
+        return np.concatenate([[0], np.cumsum(self.n_states_)[:-1]])
+
+    def _indicators(self, codes: NDArray[np.intp]) -> csr_array:
+        n, d = codes.shape
+        columns = (codes + self._starts).astype(np.int32).ravel()
+        rows = np.arange(0, n * d + 1, d, dtype=np.int32 if n * d < 2**31 else np.int64)
+        return csr_array((np.ones(n * d), columns, rows), shape=(n, int(self.n_states_.sum())))
+
+    def _encode(self, X: Array) -> csr_array:
+        """One-hot rows, sparse; raises where a state was not declared."""
+        codes = self._codes(X)
+        if np.any(codes >= self.n_states_):
+            j = int(np.argmax(np.any(codes >= self.n_states_, axis=0)))
+            raise ValueError(
+                f"{self._feature_name(j)} holds the state {codes[:, j].max()}, but only {self.n_states_[j]} states "
+                "are known; declare n_states"
+            )
+        return self._indicators(codes)
+
+    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K)."""
+        if not issparse(X):
+            if not hasattr(self, "n_states_"):
+                self._prepare(X)
+            X = self._encode(X)
+        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
+
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
+
+    def _totals(self, cells: Array) -> Array:
+        return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
+
+    def _cell_name(self, y: int, column: int) -> str:
+        j = int(np.searchsorted(self._starts, column, side="right")) - 1
+        return f"state {column - self._starts[j]} of {self._feature_name(j)} in {self._class_name(y)}"
+
+    def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_j log p(x_j | y)."""
+        if issparse(X):
+            return X @ parameters.log_prob.T + parameters.log_prior
+        codes = self._codes(X)
+        unknown = codes >= self.n_states_
+        joint = self._indicators(np.where(unknown, 0, codes)) @ parameters.log_prob.T + parameters.log_prior
+        joint[unknown.any(axis=1)] = -np.inf
+        return joint
+
+    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Each feature takes in the rows that its class does."""
+        before, rows = self._totals(old.cells), (count - old.count)[:, None]
+        # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
+        return np.where(before + rows > 0, before + rows, safe_counts(before, rows))
+
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), p(y) p(x_j = v | y))."""
+        prior = np.exp(parameters.log_prior)
+        return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
+
+    def _log_totals(self, log_cells: Array) -> Array:
+        by_feature = np.split(log_cells, self._starts[1:], axis=1)
+        return np.hstack([np.tile(logsumexp(b, axis=1, keepdims=True), (1, b.shape[1])) for b in by_feature])
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
+        by_feature = np.split(natural.cells, self._starts[1:], axis=1)
+        return natural.count + sum(logsumexp(block, axis=1) for block in by_feature)
+
+    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        u = rng.uniform(size=(len(y), len(self.n_states_)))
+        blocks = np.split(np.exp(parameters.log_prob), self._starts[1:], axis=1)
+        # inverse of the distribution function; the last state takes what rounding leaves
+        return np.column_stack(
+            [(u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1) for j, p in enumerate(blocks)]
+        ).astype(float)
+
+
+class BernoulliNB(CategoricalNB):
+    """Naive Bayes for binary features: `CategoricalNB` with two states, x > ``binarize`` being state 1.
+
+    With ``binarize=None`` the features must be 0 or 1 already. The other parameters are those of `CategoricalNB`.
+    """
+
+    def __init__(
+        self,
+        *,
+        binarize: float | None = 0.0,
+        prior_strength: float = 0.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        ConjugateClassifier.__init__(
+            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
+        )
+        self.binarize = binarize
+
+    def __sklearn_tags__(self):
+        tags = ConjugateClassifier.__sklearn_tags__(self)
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        ConjugateClassifier._prepare(self, X)
+        self.n_states_ = np.full(X.shape[1], 2)
+
+    def _codes(self, X: Array) -> NDArray[np.intp]:
+        if self.binarize is not None:
+            return (self.binarize < X).astype(np.intp)
+        if np.any((X != 0) & (X != 1)):
+            j = int(np.argmax(np.any((X != 0) & (X != 1), axis=0)))
+            raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
+        return X.astype(np.intp)
+
+
+class MultinomialNB(CountModel):
+    r"""Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
+
+    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP adds
+    ``prior_strength`` / d to each s_{y,v}.
+
+    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
+    summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
+    the model was first fitted to.
+    The other parameters are those of `CategoricalNB`.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        self._check_counts(X)
+        self.length_ = float(X.sum(axis=1).mean())
+
+    def _check_counts(self, X: Array) -> None:
+        if X.min() < 0:
+            j = int(np.argmin(X.min(axis=0)))
+            raise ValueError(f"Negative values in data: {self._feature_name(j)}; MultinomialNB needs counts >= 0")
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Class counts (r,) and summed counts (r, d)."""
+        return Statistics(count=weights.sum(axis=0), cells=weights.T @ X)
+
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        return np.full(n_columns, self.prior_strength / n_columns)
+
+    def _totals(self, cells: Array) -> Array:
+        return cells.sum(axis=1, keepdims=True)
+
+    def _cell_name(self, y: int, column: int) -> str:
+        return f"{self._feature_name(column)} in {self._class_name(y)}"
+
+    def log_joint(self, X: Array, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x."""
+        self._check_counts(X)
+        zero = np.isneginf(parameters.log_prob)
+        joint = X @ np.where(zero, 0.0, parameters.log_prob).T + parameters.log_prior
+        if zero.any():
+            joint[X @ zero.T.astype(float) > 0] = -np.inf
+        return joint
+
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), L p(y) p(v | y)) for documents of length L = ``length_``."""
+        prior = np.exp(parameters.log_prior)
+        return Statistics(count=prior, cells=self.length_ * prior[:, None] * np.exp(parameters.log_prob))
+
+    def _log_totals(self, log_cells: Array) -> Array:
+        return logsumexp(log_cells, axis=1, keepdims=True)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + L log Σ_v exp η_{y,v} for documents of length L = ``length_``."""
+        return natural.count + self.length_ * logsumexp(natural.cells, axis=1)
+
+    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        p = np.exp(parameters.log_prob)
+        return np.array([rng.multinomial(round(self.length_), p[c]) for c in y], dtype=float)

@@ -1,0 +1,244 @@
+"""Gaussian classes with full covariance matrices: quadratic and linear discriminant analysis."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from rcpkg.base import Array
+from rcpkg.generative.closed_form import Statistics, dampened
+from rcpkg.generative.gaussian import (
+    EPS,
+    INDEFINITE,
+    LEAST_PRECISION,
+    LOG_2PI,
+    GaussianClassifier,
+    GaussianParameters,
+)
+
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
+PASS_BLOCK = 16 * BLOCK  # rows of one call of `weigh`
+LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
+FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
+
+
+def _blocks(n: int, size: int = BLOCK) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+class FullGaussian(GaussianClassifier):
+    """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        return a[:, :, None] * b[:, None, :]
+
+    def _diagonal(self, covariance: Array) -> Array:
+        return covariance.diagonal(axis1=-2, axis2=-1)
+
+    def _target_size(self, r: int, d: int) -> float:
+        return float(r * (d + 1))
+
+    def _prior_covariance(self, d: int) -> Array:
+        prior = np.asarray(self.prior_covariance, dtype=float)
+        return prior * np.eye(d) if prior.ndim == 0 else prior
+
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        self._check_variances(covariance, power, count)
+        d = covariance.shape[-1]
+        scale = np.sqrt(self._diagonal(covariance))
+        noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
+        A = covariance / (scale[..., :, None] * scale[..., None, :])
+        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
+            try:
+                matrix[:] = solve_triangular(np.linalg.cholesky(matrix), np.eye(d), lower=True)
+            except np.linalg.LinAlgError:
+                matrix[:] = np.inf
+            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
+            if not np.sum(matrix * matrix) * noise[y] < 0.01:
+                self._refuse("the covariance matrix is not positive definite", y, count, d)
+        A /= scale[..., None, :]
+        return A
+
+    def _dampen(self, trial: Array, old: Array) -> Array:
+        L = np.linalg.cholesky(old)
+        half = np.linalg.solve(L, trial)
+        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
+        root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
+        return root @ root.swapaxes(-1, -2)
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
+        r, d = weights.shape[1], X.shape[1]
+        first = np.zeros((r, d))
+        second = np.zeros((1 if self._shared else r, d, d))
+        row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
+        for rows in _blocks(len(X)):
+            x = X[rows] - self._origin
+            first += weights[rows].T @ x
+            for total, w in zip(second, row_weights[rows].T):
+                total += (x * w[:, None]).T @ x
+        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if self._shared else second)
+
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
+        log_prior, mean, _, A = parameters
+        r, d = mean.shape
+        centre = mean.mean(axis=0)
+        constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
+        white_mean = (A @ (mean - centre)[:, :, None])[:, :, 0]
+        joint = np.empty((len(X), r))
+        for rows in _blocks(len(X)):
+            x = X[rows] - centre
+            if self._shared:
+                # one whitening for all classes, whose distances differ by what is linear in x
+                Z = x @ A.T
+                joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
+                joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
+            else:
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
+                Z = Z.reshape(-1, r, d)
+                joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
+        return joint + constant
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks, which keeps nothing of a row."""
+        blocks = (
+            self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
+            for rows in _blocks(len(X), PASS_BLOCK)
+        )
+        return reduce(add, blocks)
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η = (log p(y) − ½ μᵀΣ⁻¹μ − ½ log|2πΣ|, Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
+        log_prior, mean, _, A = parameters
+        mean = mean - self._origin
+        precision = A.swapaxes(-1, -2) @ A
+        first = (precision @ mean[:, :, None])[:, :, 0]
+        log_det = np.log(self._diagonal(A)).sum(axis=-1)
+        count = log_prior - 0.5 * (mean * first).sum(axis=1) + log_det - 0.5 * mean.shape[1] * LOG_2PI
+        return Statistics(count=count, first=first, second=-0.5 * precision)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_0y + ½ η_1yᵀ P_y⁻¹ η_1y − ½ log|P_y/2π| with P_y = −2 η_2y."""
+        precision = -2 * natural.second
+        log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
+        solved = np.linalg.solve(precision, natural.first[:, :, None])[:, :, 0]
+        return natural.count + 0.5 * (natural.first * solved).sum(axis=1) - 0.5 * log_det
+
+    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
+        whitener = np.linalg.cholesky(precision).swapaxes(-1, -2)
+        root = np.linalg.solve(whitener, np.eye(precision.shape[-1]))
+        covariance = root @ root.swapaxes(-1, -2)
+        return (covariance @ first[:, :, None])[:, :, 0], covariance, whitener
+
+    def _definite(self, precision: Array) -> Array:
+        values, vectors = np.linalg.eigh(precision)
+        common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
+        common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))
+        factor = np.linalg.cholesky(common)
+        half = np.linalg.solve(factor, precision)
+        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.swapaxes(-1, -2))).min()
+        return precision if lowest > INDEFINITE else precision + (LEAST_PRECISION - lowest) * common
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
+        X = X - self._origin
+        scores = X @ natural.first.T + natural.count
+        for y, second in enumerate(natural.second[None] if self._shared else natural.second):
+            square = np.einsum("id,id->i", X @ second, X)
+            if self._shared:
+                scores += square[:, None]
+            else:
+                scores[:, y] += square
+        return scores
+
+    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
+        factors = np.linalg.cholesky(parameters.covariance)
+        for c, mean in enumerate(parameters.mean):
+            X[y == c] = mean + X[y == c] @ (factors if self._shared else factors[c]).T
+        return X
+
+
+class QDA(FullGaussian):
+    r"""Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y) (rc2025 §3.1).
+
+    ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (rc2025 app. C, m₁ = m₂ = m):
+    μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
+
+    Parameters
+    ----------
+    prior_strength : float
+        Pseudo-rows m of the prior of each class; 0 is maximum likelihood.
+    prior_mean : float or array of shape (d,)
+        μ₀, in the units of X.
+    prior_covariance : float or array of shape (d, d)
+        Σ₀, in squared units of X; a number stands for a multiple of the identity.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ of the class distribution; None: ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    _shared = False
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks; where classes are many and features few, by quadratic features.
+
+        The d(d+1)/2 + d + 1 monomials of a block serve the densities and the statistics, in one wide matrix product
+        each, at half the arithmetic of the products class by class.
+        """
+        r, d = parameters.mean.shape
+        if r < FUSED_CLASSES_PER_FEATURE * d:
+            return super().weighted_statistics(X, parameters, weigh)
+        upper = np.triu_indices(d)
+        coefficients = self._quadratic_coefficients(parameters, upper)
+        if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
+            return super().weighted_statistics(X, parameters, weigh)
+        moments = np.zeros_like(coefficients)
+        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        monomials = np.empty((coefficients.shape[1], size))
+        for rows in _blocks(len(X), size):
+            x = (X[rows] - self._origin).T.copy()
+            block = monomials[:, : x.shape[1]]
+            block[0], block[1 : d + 1], start = 1.0, x, d + 1
+            for j in range(d):
+                np.multiply(x[j], x[j:], out=block[start : start + d - j])
+                start += d - j
+            moments += weigh((coefficients @ block).T, rows).T @ block.T
+        second = np.empty((r, d, d))
+        second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
+        return Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+
+    def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
+        """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""
+        eta = self.natural_parameters(parameters)
+        second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
+        return np.hstack([eta.count[:, None], eta.first, second])
+
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array, upper: tuple) -> float:
+        """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
+        mean = parameters.mean - self._origin
+        size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        terms = np.abs(coefficients) @ np.concatenate([[1.0], size, size[upper[0]] * size[upper[1]]])
+        return EPS * float(terms.max())
+
+
+class LDA(FullGaussian):
+    r"""Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
+
+    ML: Σ = (S − Σ_y s_0y μ̂_y μ̂_yᵀ) / Σ_y s_0y, the pooled within-class covariance. The parameters are those of `QDA`.
+    """
+
+    _shared = True
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

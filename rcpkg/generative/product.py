@@ -1,0 +1,239 @@
+"""Conditionally independent blocks of features, each with a model of its own."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
+
+from rcpkg.base import Array
+from rcpkg.generative.closed_form import ConjugateClassifier, Statistics
+
+
+class ProductParameters(NamedTuple):
+    """Class log probabilities (r,), and the parameters of each block."""
+
+    log_prior: Array
+    blocks: tuple
+
+
+class ProductModel(ConjugateClassifier, _BaseComposition):
+    r"""Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
+
+    Mixed data, say: ``ProductModel([("code", CategoricalNB(), [0, 3]), ("size", QDA(), [1, 2])])``. Its statistics,
+    parameters, η and μ are those of its blocks; the class distribution is its own. Parameters of a block are reached
+    by its name: ``set_params(size__prior_strength=1.0)``.
+
+    Parameters
+    ----------
+    blocks : list of (name, model, columns)
+        Columns as integers, a slice or, where X is a DataFrame, names.
+    class_prior_strength : float
+        Pseudo-rows of the class distribution; 0 is maximum likelihood.
+    priors : array of shape (r,), optional
+        Class probabilities, instead of estimated ones.
+    """
+
+    def __init__(
+        self,
+        blocks: list[tuple[str, ConjugateClassifier, Any]],
+        *,
+        class_prior_strength: float = 0.0,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        self.blocks = blocks
+        self.class_prior_strength = class_prior_strength
+        self.priors = priors
+
+    prior_strength = 0.0  # the blocks have their own
+
+    @property
+    def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:
+        try:
+            return [(name, model) for name, model, _ in self.blocks]
+        except (TypeError, ValueError):  # blocks of another form, which fit refuses
+            return []
+
+    @_named_models.setter
+    def _named_models(self, pairs: list[tuple[str, ConjugateClassifier]]) -> None:
+        self.blocks = [(*pair, columns) for pair, (_, _, columns) in zip(pairs, self.blocks)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, with the blocks and theirs by name if ``deep``."""
+        return self._get_params("_named_models", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
+        return self._set_params("_named_models", **params)
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        names = [name for name, _ in self._named_models]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
+            )
+        Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
+        self.columns_ = [self._columns(columns, X.shape[1]) for _, _, columns in self.blocks]
+        used = np.concatenate(self.columns_)
+        if len(np.unique(used)) < len(used):
+            raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
+        self.models_ = []
+        for (name, model, _), columns in zip(self.blocks, self.columns_):
+            if not isinstance(model, ConjugateClassifier) or isinstance(model, ProductModel):
+                raise ValueError(
+                    f"block {name!r} must be one of the models of rcpkg.generative, not a product itself; got {model!r}"
+                )
+            model = clone(model)
+            if hasattr(self, "classes_"):
+                model.classes_ = self.classes_
+            if hasattr(self, "feature_names_in_"):
+                model.feature_names_in_ = self.feature_names_in_[columns]
+            model._prepare(X[:, columns])
+            self.models_.append(model)
+
+    def _columns(self, columns: Any, d: int) -> NDArray[np.intp]:
+        if isinstance(columns, slice):
+            return np.arange(d)[columns]
+        columns = np.atleast_1d(columns)
+        if columns.dtype.kind in "UO":
+            if not hasattr(self, "feature_names_in_"):
+                raise ValueError(
+                    "blocks name columns by strings, but X has no column names; pass a DataFrame or integers"
+                )
+            names = self.feature_names_in_.tolist()
+            missing = [name for name in columns.tolist() if name not in names]
+            if missing:
+                raise ValueError(f"blocks name columns that X does not have: {missing}")
+            return np.array([names.index(name) for name in columns], dtype=np.intp)
+        if columns.size == 0 or columns.min() < -d or columns.max() >= d:
+            raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
+        return columns.astype(np.intp) % d
+
+    def _parts(self, X: Array | tuple) -> tuple:
+        if isinstance(X, tuple):
+            return X
+        if not hasattr(self, "models_"):
+            self._prepare(X)
+        return tuple(X[:, columns] for columns in self.columns_)
+
+    def _encode(self, X: Array) -> tuple:
+        return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
+
+    def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
+        """The statistics of each block, by its name."""
+        parts = self._parts(X)
+        return Statistics(
+            **{name: model.statistics(x, weights) for (name, _, _), model, x in zip(self.blocks, self.models_, parts)}
+        )
+
+    def parameters(self, statistics: Statistics) -> ProductParameters:
+        """The parameters of each block, and the class distribution from the counts that all blocks share."""
+        parts = list(statistics)
+        return ProductParameters(
+            self._log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
+        )
+
+    def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
+        """log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]."""
+        joint = parameters.log_prior
+        for model, x, block in zip(self.models_, self._parts(X), parameters.blocks):
+            joint = joint + model.log_joint(x, block) - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
+        return joint
+
+    def natural_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The η of each block; the class term log p(y) once, in the first block."""
+        parts = {}
+        for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks):
+            log_prior = np.zeros_like(block.log_prior) if parts else parameters.log_prior
+            parts[name] = model.natural_parameters(block._replace(log_prior=log_prior))
+        return Statistics(**parts)
+
+    def from_natural(self, natural: Statistics) -> ProductParameters:
+        """Those of the blocks; the class distribution is their normalised product."""
+        blocks = tuple(model.from_natural(part) for model, part in zip(self.models_, natural))
+        log_prior = np.sum([block.log_prior for block in blocks], axis=0)
+        return ProductParameters(log_prior - logsumexp(log_prior), blocks)
+
+    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([m.scores(x, part) for m, x, part in zip(self.models_, self._parts(X), natural)], axis=0)
+
+    def mean_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The μ of each block, with the class distribution of the product."""
+        return Statistics(
+            **{
+                name: model.mean_parameters(block._replace(log_prior=parameters.log_prior))
+                for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks)
+            }
+        )
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([model.class_log_partition(part) for model, part in zip(self.models_, natural)], axis=0)
+
+    def _blockwise(self, method: str, *statistics: Statistics) -> Statistics:
+        return Statistics(
+            **{
+                name: getattr(model, method)(*parts)
+                for (name, _, _), model, *parts in zip(self.blocks, self.models_, *statistics)
+            }
+        )
+
+    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("frozen", old, new)
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("safe_update", old, change)
+
+    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("conditioned", old, expected, change)
+
+    def same_form(self, other: object) -> bool:
+        """With the same blocks."""
+        return (
+            super().same_form(other)
+            and [name for name, _ in self._named_models] == [name for name, _ in other._named_models]
+            and all(map(np.array_equal, self.columns_, other.columns_))
+            and all(mine.same_form(theirs) for mine, theirs in zip(self.models_, other.models_))
+        )
+
+    @property
+    def has_prior(self) -> bool:
+        """Of the classes or of a block."""
+        return super().has_prior or any(part.has_prior for part in self.models_)
+
+    def without_prior(self) -> Self:
+        """Of the classes and of each block."""
+        model = super().without_prior()
+        model.models_ = [part.without_prior() for part in self.models_]
+        model._named_models = [(name, part.without_prior()) for name, part in self._named_models]
+        return model
+
+    def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
+        pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
+        return self._joined(self._log_prior(next(iter(statistics)).count), pooled)
+
+    def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
+        grand = [model.grand_parameters(part) for model, part in zip(self.models_, statistics)]
+        return self._joined(grand[0][0].log_prior, grand)
+
+    def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
+        blocks, sizes = zip(*targets)
+        return ProductParameters(log_prior, blocks), max(sizes)
+
+    def _draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
+        if unused.size:
+            raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
+        X = np.empty((len(y), self.n_features_in_))
+        for model, columns, block in zip(self.models_, self.columns_, parameters.blocks):
+            X[:, columns] = model._draw(block, y, rng)
+        return X
