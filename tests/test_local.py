@@ -22,16 +22,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans, local
+from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.local import (
-    _Neighbors,
     least_cost,
     linear_weights,
+    local_bda,
     local_bda_log_density,
     local_mean_squared_distance,
     neighbor_weights,
     smoothed_probabilities,
 )
+from rcpkg.local.local_bda import GRAM_ROUNDING, SharedGram
+from rcpkg.local.neighbours import Neighbors
 
 PER_CLASS = [LocalBDA, LocalNearestMeans]
 POOLED = [LocalLinear, BregmanKNN, SVMKNN]
@@ -128,11 +130,11 @@ def test_inner_products_looked_up_or_formed_give_the_same(monkeypatch, seed):
     X[7], Q = X[10], np.vstack([X[:40], rng.standard_normal((80, 150)) + 3.0])
     model = LocalBDA(n_neighbors=30, seed=seed).fit(X, y)
     looked_up = []
-    lookup = local._SharedGram.log_density
-    monkeypatch.setattr(local._SharedGram, "log_density", lambda *arguments: looked_up.append(1) or lookup(*arguments))
+    lookup = SharedGram.log_density
+    monkeypatch.setattr(SharedGram, "log_density", lambda *arguments: looked_up.append(1) or lookup(*arguments))
     ours = model._evidence(Q, range(1, 31), None)
     assert looked_up
-    monkeypatch.setattr(local, "_GRAM_FEATURES", 151)
+    monkeypatch.setattr(local_bda, "GRAM_FEATURES", 151)
     looked_up.clear()
     assert_allclose(model._evidence(Q, range(1, 31), None), ours, rtol=1e-10, atol=1e-10)
     assert not looked_up
@@ -144,7 +146,7 @@ def test_inner_products_are_formed_where_looking_up_would_round():
     model = LocalBDA(n_neighbors=30).fit(X, y)
     near = rng.standard_normal((100, 150))
     far = np.vstack([near, np.full((1, 150), 1e4)])
-    assert local._SharedGram(X, near).rounding < local._GRAM_ROUNDING < local._SharedGram(X, far).rounding
+    assert SharedGram(X, near).rounding < GRAM_ROUNDING < SharedGram(X, far).rounding
     x = far[-1]
     expected = [direct_6_1(x, nearest(X[y == h], x, 30)) - np.log(2) for h in (0, 1)]
     assert_allclose(model.predict_joint_log_proba(far)[-1], expected, rtol=1e-9)
@@ -469,7 +471,7 @@ def test_more_rows_than_k_at_one_distance_come_by_index(estimator, algorithm):
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
 def test_of_many_equal_distances_the_first_rows_are_taken_when_one_is_left_out(algorithm):
     X = np.zeros((50, 3))
-    rows = _Neighbors(X, algorithm).query(X[:5], 4, without=np.array([0, 1, 2, 3, 49]))[1]
+    rows = Neighbors(X, algorithm).query(X[:5], 4, without=np.array([0, 1, 2, 3, 49]))[1]
     assert rows.tolist() == [[1, 2, 3, 4], [0, 2, 3, 4], [0, 1, 3, 4], [0, 1, 2, 4], [0, 1, 2, 3]]
 
 

@@ -1,0 +1,159 @@
+"""What the classifiers of a neighbourhood share: fit, the choice of k by leave-one-out, prediction in batches."""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rcpkg.base import Array, check_cost, log_posterior
+from rcpkg.local.neighbours import Index, Neighbors, batches
+
+GRID = (*range(1, 21), *range(30, 101, 10))
+"""Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
+
+CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's cache
+
+
+def least_cost(P: Array, cost: Array | None) -> Index:
+    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, on axis 1; first of ties."""
+    return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
+
+
+class LocalClassifier:
+    """Fit, the choice of k, and prediction in batches; a subclass says what its neighbours say.
+
+    ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
+    shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike):
+        """Store the sample, index it for the neighbour search and, with ``n_neighbors="cv"``, choose k.
+
+        Raises
+        ------
+        ValueError
+            On bad data, fewer than two classes, a bad ``n_neighbors``, ``grid`` or ``cost``.
+        """
+        X, self._codes = self._check_Xy(X, y)
+        self._cost = check_cost(self.cost, len(self.classes_))
+        self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
+        self._index(X)
+        if isinstance(self.n_neighbors, str) and self.n_neighbors == "cv":
+            self._choose(X)
+        else:
+            self.n_neighbors_ = self._check_size(self.n_neighbors, "n_neighbors")
+        return self
+
+    def _check_size(self, k: int, name: str) -> int:
+        if not isinstance(k, Integral) or isinstance(k, bool):
+            raise ValueError(f"{name} must be a positive integer (or n_neighbors 'cv'); got {k!r}")
+        if not 1 <= k <= self._largest:
+            raise ValueError(f"{name} must lie between 1 and {self._largest}, the most neighbours there are; got {k}")
+        return int(k)
+
+    def _check_sizes(self, sizes: Sequence[int], name: str) -> list[int]:
+        if np.ndim(sizes) != 1 or len(sizes) == 0:
+            raise ValueError(f"{name} must be a sequence of one or more neighbourhood sizes; got {sizes!r}")
+        return [self._check_size(k, name) for k in sizes]
+
+    def _choose(self, X: Array) -> None:
+        """Leave-one-out average cost over the grid; the smallest k among the best."""
+        grid = GRID if self.grid is None else self.grid
+        sizes = self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid")
+        sizes = sorted(set(sizes))
+        cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
+        total = np.zeros(len(sizes))
+        for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
+            rows = np.arange(part.start, part.stop)
+            decided = self._decide(X[part], sizes, rows)
+            total += cost[decided, self._codes[part, None]].sum(axis=0)
+        self.grid_ = np.array(sizes)
+        self.cv_costs_ = total / len(X)
+        self.n_neighbors_ = int(self.grid_[np.argmin(self.cv_costs_)])
+
+    def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
+        """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
+        check_is_fitted(self)
+        X = self._check_X(X)
+        sizes = self._check_sizes(sizes, "sizes")
+        codes = np.empty((len(X), len(sizes)), dtype=np.intp)
+        for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
+            codes[part] = self._decide(X[part], sizes, None)
+        return self.classes_[codes]
+
+    def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
+        """Class indices (n, len(sizes))."""
+        evidence = self._evidence(Q, sizes, own)
+        if self._cost is None:
+            return np.argmax(evidence, axis=1)
+        posterior = [np.exp(log_posterior(joint, self.class_log_prior_)) for joint in np.moveaxis(evidence, 2, 0)]
+        return least_cost(np.stack(posterior, axis=2), self._cost)
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        joint = np.empty((len(X), len(self.classes_)))
+        for part in batches(len(X), self._bytes_per_query(self.n_neighbors_, 1)):
+            joint[part] = self._evidence(X[part], [self.n_neighbors_], None)[:, :, 0]
+        return joint
+
+
+class PerClass(LocalClassifier):
+    """Neighbourhoods of k rows of each class; a class of fewer rows gives all it has."""
+
+    def _index(self, X: Array) -> None:
+        self._members = [np.flatnonzero(self._codes == h) for h in range(len(self.classes_))]
+        self._searches = [Neighbors(X[rows], self.algorithm) for rows in self._members]
+        self._positions = np.empty(len(X), dtype=np.intp)
+        for rows in self._members:
+            self._positions[rows] = np.arange(len(rows))
+        class_sizes = np.array([len(rows) for rows in self._members])
+        self._largest, self._cap = int(class_sizes.max()), int(class_sizes.min())
+
+    def _bytes_per_query(self, k: int, n_sizes: int) -> int:
+        return 64 * (k + 2) + 24 * len(self.classes_) * n_sizes + 16 * self.n_features_in_
+
+    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
+        evidence = np.full((len(Q), len(self.classes_), len(sizes)), -np.inf)
+        for h, search in enumerate(self._searches):
+            if own is None:
+                groups = [(np.arange(len(Q)), None)]
+            else:
+                mine = self._codes[own] == h
+                groups = [
+                    (np.flatnonzero(~mine), None),
+                    (np.flatnonzero(mine), self._positions[own[mine]]),
+                ]
+            scores = self._scorer(h, Q, max(sizes))
+            for rows, without in groups:
+                available = len(search.X) - (without is not None)
+                if len(rows) == 0 or available == 0:
+                    continue
+                k = min(max(sizes), available)
+                _, neighbors = search.query(Q[rows], k, without)
+                columns = np.minimum(sizes, k) - 1
+                for part in batches(len(rows), 8 * k * (k + Q.shape[1]), CACHE_BYTES):
+                    evidence[rows[part], h] = scores(neighbors[part], rows[part])[:, columns]
+        return evidence + self.class_log_prior_[:, None]
+
+    def _scorer(self, h: int, Q: Array, k: int) -> Callable[[Index, Index], Array]:
+        """Function of neighbours (m, k) in class h and rows (m,) of Q: scores (m, k) for every size."""
+        X = self._searches[h].X
+        return lambda neighbors, rows: self._scores(X[neighbors] - Q[rows, None])
+
+
+class Pooled(LocalClassifier):
+    """One neighbourhood of k rows, whatever their classes."""
+
+    metric = "euclidean"
+
+    def _index(self, X: Array) -> None:
+        self._search = Neighbors(X, self.algorithm, self.metric)
+        self._largest, self._cap = len(X), len(X) - 1
+
+    def _bytes_per_query(self, k: int, n_sizes: int) -> int:
+        r, d = len(self.classes_), self.n_features_in_
+        return 64 * (k + 2) + 24 * r * (n_sizes + k) + 32 * (d + 1) * (k + 1)
+
+    def _one_hot(self, rows: Index) -> Array:
+        return (self._codes[rows][..., None] == np.arange(len(self.classes_))).astype(float)

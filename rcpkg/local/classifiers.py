@@ -1,0 +1,301 @@
+"""The other classifiers of a neighbourhood (thesis2007 ch. 3 and 6).
+
+Local nearest means, local linear regression, SVM-KNN, and nearest neighbours smoothed for the least Bregman risk.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from rcpkg.base import Array, GenerativeClassifier, check_number, check_numbers
+from rcpkg.local.base import PerClass, Pooled
+from rcpkg.local.neighbours import Index
+
+WEIGHTS = ("uniform", "distance", "kernel", "tricube")
+
+
+def local_mean_squared_distance(Z: Array) -> Array:
+    r"""Squared distance :math:`\|\frac1k\sum_{i\le k} z_i\|^2` to the local mean, for every k ≤ K.
+
+    Z has shape (..., K, d), neighbours minus query, nearest first; the result (..., K).
+    """
+    sizes = np.arange(1, Z.shape[-2] + 1)
+    means = np.cumsum(Z, axis=-2) / sizes[:, None]
+    return np.einsum("...kd,...kd->...k", means, means)
+
+
+def linear_weights(X: Array, query: Array) -> Array:
+    r"""Weights :math:`w^T = x^T (X^TX)^{+}X^T = x^T X^{+}` of local linear regression (thesis2007 §6.1.1).
+
+    The least-norm weights among those for which :math:`X^Tw` is nearest to x.
+
+    Parameters
+    ----------
+    X : array of shape (..., k, d)
+        Neighbours.
+    query : array of shape (..., d)
+
+    Returns
+    -------
+    array of shape (..., k)
+    """
+    rtol = max(X.shape[-2:]) * np.finfo(float).eps
+    return np.einsum("...d,...dk->...k", query, np.linalg.pinv(X, rtol=rtol))
+
+
+def neighbor_weights(distances: Array, scheme: str) -> Array:
+    r"""Normalised weights of k neighbours from the distances :math:`d_1\le\dots\le d_{k+1}` of k + 1.
+
+    "uniform": 1/k; "distance": :math:`\propto 1/d_j` (all on the neighbours at distance zero, if any);
+    "kernel": :math:`\propto\exp(-\frac12 d_j^2/d_k^2)`; "tricube": :math:`\propto(1-d_j^3/d_{k+1}^3)^3`.
+    Where a scheme leaves no weight at all (every neighbour as far as the bandwidth) the weights are uniform.
+
+    Parameters
+    ----------
+    distances : array of shape (n, k + 1)
+    scheme : {"uniform", "distance", "kernel", "tricube"}
+
+    Returns
+    -------
+    array of shape (n, k)
+    """
+    near, last, beyond = distances[:, :-1], distances[:, -2:-1], distances[:, -1:]
+    if scheme == "uniform":
+        raw = np.ones_like(near)
+    elif scheme == "distance":
+        coincide = near == 0
+        raw = np.where(coincide.any(axis=1, keepdims=True), coincide, 1.0 / np.where(coincide, 1.0, near))
+    elif scheme == "kernel":
+        raw = np.exp(-0.5 * _ratio(near, last) ** 2)
+    else:
+        raw = (1.0 - _ratio(near, beyond) ** 3) ** 3
+    raw = np.where(raw.sum(axis=1, keepdims=True) > 0, raw, 1.0)
+    return raw / raw.sum(axis=1, keepdims=True)
+
+
+def _ratio(distance: Array, bandwidth: Array) -> Array:
+    return distance / np.where(bandwidth > 0, bandwidth, 1.0)
+
+
+def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
+    r"""Class probabilities of least Bregman risk, thesis2007 (3.5), there with λ = 1.
+
+    .. math:: \theta^*_g=(\alpha_g+\lambda_g)\big/\sum_h(\alpha_h+\lambda_h)
+
+    Parameters
+    ----------
+    counts : array of shape (..., r)
+        Weighted counts :math:`\alpha_g = k\sum_j w_j 1(y_j=g)` (3.6).
+    smoothing : float or array of shape (r,)
+        Pseudo-counts λ, the parameters of the Dirichlet prior: 1 is Laplace's correction, 0 gives (3.1).
+
+    Returns
+    -------
+    array of shape (..., r)
+    """
+    total = counts + np.asarray(smoothing, dtype=float)
+    return total / total.sum(axis=-1, keepdims=True)
+
+
+class LocalNearestMeans(PerClass, GenerativeClassifier):
+    r"""The class whose mean of the k nearest rows is nearest (Mitani and Hamamoto; thesis2007 §6.1.1).
+
+    Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means,
+    :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units.
+
+    Parameters
+    ----------
+    n_neighbors, grid, cost, algorithm
+        As in `LocalBDA`.
+    """
+
+    def __init__(self, *, n_neighbors=5, grid=None, cost=None, algorithm="auto"):
+        self.n_neighbors = n_neighbors
+        self.grid = grid
+        self.cost = cost
+        self.algorithm = algorithm
+
+    def _scores(self, Z: Array) -> Array:
+        return -0.5 * (local_mean_squared_distance(Z) + Z.shape[-1] * np.log(2 * np.pi))
+
+
+class LocalLinear(Pooled, GenerativeClassifier):
+    r"""Local linear regression of the class indicators, the "pinv" classifier (thesis2007 §6.1.1).
+
+    The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. A one is appended
+    to every row: the source's formula has no intercept, but its Table 6.1 does; without, the origin matters.
+    ``predict_proba`` is the weight of each class, clipped at zero and normalised; without any positive weight
+    all classes are equally probable.
+
+    Parameters
+    ----------
+    n_neighbors : int or "cv", default=5
+        Neighbours, of all classes together.
+    fit_intercept : bool, default=True
+    grid, cost, algorithm
+        As in `LocalBDA`; the default grid goes up to n - 1.
+    """
+
+    def __init__(self, *, n_neighbors=5, fit_intercept=True, grid=None, cost=None, algorithm="auto"):
+        self.n_neighbors = n_neighbors
+        self.fit_intercept = fit_intercept
+        self.grid = grid
+        self.cost = cost
+        self.algorithm = algorithm
+
+    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
+        _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
+        X, labels = self._search.X[rows], self._one_hot(rows)
+        if self.fit_intercept:
+            X = np.concatenate([X, np.ones((*X.shape[:2], 1))], axis=2)
+            Q = np.concatenate([Q, np.ones((len(Q), 1))], axis=1)
+        weight = [np.einsum("nk,nkh->nh", linear_weights(X[:, :k], Q), labels[:, :k]) for k in sizes]
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(np.stack(weight, axis=2), 0.0))
+
+
+class BregmanKNN(Pooled, GenerativeClassifier):
+    r"""Nearest neighbours with class probabilities of least expected Bregman divergence (thesis2007 ch. 3).
+
+    .. math:: \theta^*_g = \frac{\alpha_g + \lambda_g}{k + \sum_h\lambda_h},\quad
+        \alpha_g = k\sum_{j=1}^k w_j 1(y_j=g),\quad \hat Y = \arg\min_g\sum_h C(g,h)\,\theta^*_h
+
+    (3.5)-(3.7): Laplace's correction of a weighted vote. Neighbours say nothing of p(x), so
+    ``predict_joint_log_proba`` is the log posterior.
+
+    Parameters
+    ----------
+    n_neighbors : int or "cv", default=5
+    weights : {"uniform", "distance", "kernel", "tricube"}, default="uniform"
+        See `neighbor_weights`.
+    smoothing : float or array of shape (r,), default=1.0
+        Pseudo-counts λ; 0 is the usual nearest-neighbour estimate (3.1).
+    grid, cost, algorithm
+        As in `LocalBDA`; the default grid goes up to n - 1.
+    metric : str or callable, default="euclidean"
+        As in `sklearn.neighbors.NearestNeighbors`.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        weights="uniform",
+        smoothing=1.0,
+        grid=None,
+        cost=None,
+        algorithm="auto",
+        metric="euclidean",
+    ):
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.smoothing = smoothing
+        self.grid = grid
+        self.cost = cost
+        self.algorithm = algorithm
+        self.metric = metric
+
+    def _index(self, X: Array) -> None:
+        smoothing = check_numbers("smoothing", self.smoothing)
+        if smoothing.shape not in [(), (len(self.classes_),)]:
+            raise ValueError(
+                f"smoothing must be one number or {len(self.classes_)}, one a class; got {smoothing.shape}"
+            )
+        if np.any(smoothing < 0):
+            raise ValueError("smoothing must hold non-negative numbers")
+        if self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}; got {self.weights!r}")
+        super()._index(X)
+
+    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
+        available = self._largest - (own is not None)
+        distance, rows = self._search.query(Q, min(max(sizes) + 1, available), own)
+        labels = self._one_hot(rows)
+        evidence = np.empty((len(Q), len(self.classes_), len(sizes)))
+        for i, k in enumerate(np.minimum(sizes, available)):
+            # with every row a neighbour there is none beyond, and the last one's distance is the bandwidth
+            bandwidth = distance[:, [min(k, available - 1)]]
+            weights = neighbor_weights(np.hstack([distance[:, :k], bandwidth]), self.weights)
+            counts = k * np.einsum("nk,nkh->nh", weights, labels[:, :k])
+            with np.errstate(divide="ignore"):
+                evidence[:, :, i] = np.log(smoothed_probabilities(counts, self.smoothing))
+        return evidence
+
+
+class SVMKNN(Pooled, ClassifierMixin, BaseEstimator):
+    r"""A linear support vector machine on the k nearest rows (Zhang et al. 2006; thesis2007 §6.1.1).
+
+    Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first
+    against the last of those present, the loser leaves. With costs, a pair trains with weights in the ratio of its
+    losses.
+
+    Parameters
+    ----------
+    n_neighbors : int or "cv", default=5
+        Neighbours, of all classes together.
+    C : float, default=1.0
+        Penalty of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
+    grid, cost, algorithm
+        As in `LocalBDA`; the default grid goes up to n - 1.
+    """
+
+    _x_dtype = np.float64
+    # hard decisions only, so the mixin's validation without its probabilities
+    _check_X = GenerativeClassifier._check_X
+    _check_rows = GenerativeClassifier._check_rows
+    _check_Xy = GenerativeClassifier._check_Xy
+
+    def __init__(self, *, n_neighbors=5, C=1.0, grid=None, cost=None, algorithm="auto"):
+        self.n_neighbors = n_neighbors
+        self.C = C
+        self.grid = grid
+        self.cost = cost
+        self.algorithm = algorithm
+
+    def _index(self, X: Array) -> None:
+        check_number("C", self.C, 0, above=True)
+        super()._index(X)
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Class labels, shape (n,)."""
+        check_is_fitted(self)
+        return self.predict_path(X, [self.n_neighbors_])[:, 0]
+
+    def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
+        _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
+        return np.array([[self._tournament(x, near[:k]) for k in sizes] for x, near in zip(Q, rows)])
+
+    def _tournament(self, x: Array, rows: Index) -> int:
+        present = list(np.unique(self._codes[rows]))
+        if len(present) == 1:
+            return int(present[0])
+        stays = self._pairs_at_once(x, rows, present) if self._cost is None else partial(self._weighted_pair, x, rows)
+        while len(present) > 1:
+            present.remove(present[-1] if stays(present[0], present[-1]) else present[0])
+        return int(present[0])
+
+    def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
+        """Whether the first of two classes stays; libsvm trains all pairs in one call."""
+        machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo")
+        margins = np.ravel(machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None]))
+        if len(present) == 2:  # scikit-learn turns the sign of a single pair
+            margins = -margins
+        table = dict(zip(combinations(present, 2), margins, strict=True))
+        return lambda first, last: table[first, last] >= 0
+
+    def _weighted_pair(self, x: Array, rows: Index, first: int, last: int) -> bool:
+        """Whether the first class stays at x; it does in a draw."""
+        # of being taken for the other
+        loss = np.maximum(0.0, self._cost[[last, first], [first, last]] - self._cost[[first, last], [first, last]])
+        if loss.min() == 0:
+            return loss[1] == 0
+        loss /= loss.mean()
+        rows = rows[np.isin(self._codes[rows], (first, last))]
+        machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]})
+        return machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None])[0] <= 0

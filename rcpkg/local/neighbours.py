@@ -1,0 +1,67 @@
+"""The search for the nearest rows, exact to the last tie."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+from rcpkg.base import Array
+
+Index = NDArray[np.intp]
+
+BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does not grow with their number
+
+
+class Neighbors:
+    """The k nearest rows of a sample, nearest first, ties by row index; a row may be left out."""
+
+    def __init__(self, X: Array, algorithm: str = "auto", metric: str = "euclidean"):
+        self.X, self.metric = X, metric
+        # the search expands |q - x|^2; centred data keep that accurate
+        self.origin = X.mean(axis=0) if metric == "euclidean" else np.zeros(X.shape[1])
+        centred = X - self.origin
+        self.reach = np.linalg.norm(centred, axis=1).max()
+        self.index = NearestNeighbors(algorithm=algorithm, metric=metric).fit(centred)
+
+    def query(self, Q: Array, k: int, without: Index | None = None) -> tuple[Array, Index]:
+        """Distances and rows, each (n, k); the row ``without[i]`` is left out for ``Q[i]``."""
+        centred = Q - self.origin
+        extra = 1 if without is None else 2
+        distance, rows = self.index.kneighbors(centred, min(k + extra, len(self.X)))
+        scale = self.reach + np.linalg.norm(centred, axis=1, keepdims=True)
+        close = (np.diff(distance**2, axis=1) <= 1e-12 * scale**2).any(axis=1)
+        if without is not None:
+            other = rows != without[:, None]
+            close |= other.all(axis=1)
+            keep = np.argsort(~other, axis=1, kind="stable")
+            distance, rows = np.take_along_axis(distance, keep, 1), np.take_along_axis(rows, keep, 1)
+        distance, rows = distance[:, :k], rows[:, :k]
+        if close.any():  # near ties: decided by exact distances, and equal ones by the row index
+            excluded = None if without is None else without[close]
+            distance[close], rows[close] = self._exact(Q[close], k, excluded)
+        return distance, rows
+
+    def _exact(self, Q: Array, k: int, without: Index | None) -> tuple[Array, Index]:
+        distance = np.empty((len(Q), k))
+        rows = np.empty((len(Q), k), dtype=np.intp)
+        for part in batches(len(Q), 24 * len(self.X)):
+            D = _pairwise(Q[part], self.X, self.metric)
+            if without is not None:
+                D[np.arange(len(D)), without[part]] = np.inf
+            rows[part] = np.argsort(D, axis=1, kind="stable")[:, :k]
+            distance[part] = np.take_along_axis(D, rows[part], axis=1)
+        return distance, rows
+
+
+def _pairwise(Q: Array, X: Array, metric: str) -> Array:
+    if metric == "euclidean":  # scikit-learn would expand the square here
+        return cdist(Q, X)
+    return pairwise_distances(Q, X, metric=metric)
+
+
+def batches(n: int, bytes_per_row: int, limit: int = BATCH_BYTES) -> Iterator[slice]:
+    size = max(1, limit // bytes_per_row)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
