@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rcpkg.bregman import BregmanDivergence, DomainError, Interval, _named
+from rcpkg.bregman import BregmanDivergence, DomainError, Interval
+from rcpkg.bregman.divergence import named_divergence
 
 Array = NDArray[np.float64]
 Function = ArrayLike | Callable[[Array], Array]
@@ -160,7 +161,7 @@ def pointwise(divergence: str | BregmanDivergence, name: str | None = None) -> F
     ValueError
         If the divergence is not a sum over entries.
     """
-    d = _named(divergence) if isinstance(divergence, str) else divergence
+    d = named_divergence(divergence) if isinstance(divergence, str) else divergence
     if d.elementwise is None:
         raise ValueError(f"{d.name} is not a sum over entries, so that it has no pointwise form")
     return FunctionalBregmanDivergence(

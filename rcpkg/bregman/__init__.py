@@ -1,0 +1,28 @@
+r"""Bregman divergences of vectors and matrices.
+
+.. math:: d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y),\, x - y\rangle
+
+for a strictly convex generator :math:`\phi` (thesis2007 (2.10), Table 2.1). Vectors lie along the last axis,
+matrices along the last two; all other axes are batches and broadcast.
+"""
+
+from rcpkg.bregman.clustering import BregmanClustering
+from rcpkg.bregman.divergence import BregmanDivergence, divergences, gaussian_kl, mahalanobis, separable
+from rcpkg.bregman.generators import Domain, DomainError, Generator, Interval, Simplex, SymmetricMatrices
+from rcpkg.bregman.projection import ProjectionError
+
+__all__ = [
+    "BregmanClustering",
+    "BregmanDivergence",
+    "Domain",
+    "DomainError",
+    "Generator",
+    "Interval",
+    "ProjectionError",
+    "Simplex",
+    "SymmetricMatrices",
+    "divergences",
+    "gaussian_kl",
+    "mahalanobis",
+    "separable",
+]

@@ -1,0 +1,124 @@
+"""Hard clustering by a Bregman divergence."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from rcpkg.base import Array
+from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
+
+
+class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    r"""Hard clustering by a Bregman divergence: minimises :math:`\sum_i w_i \min_k d(x_i, c_k)`.
+
+    Lloyd's two steps hold for every divergence, because the best centre of a cluster is its mean
+    (Theorem 2.3.1). Squared error gives k-means.
+
+    Parameters
+    ----------
+    n_clusters : int
+    divergence : str or BregmanDivergence
+        A name of `divergences` or a divergence of vectors.
+    n_init : int
+        Restarts from k-means++ seeds, drawn in proportion to the divergence; the best is kept.
+    max_iter : int
+    tol : float
+        Stop when an iteration lowers the loss by less than this fraction.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, d)
+    labels_ : array of shape (n,)
+    inertia_ : float
+        The loss.
+    n_iter_ : int
+    """
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int = 8,
+        divergence: str | BregmanDivergence = "squared",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state=None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.divergence = divergence
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    @property
+    def _divergence(self) -> BregmanDivergence:
+        return named_divergence(self.divergence) if isinstance(self.divergence, str) else self.divergence
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> "BregmanClustering":
+        """Cluster the rows of X, shape (n, d); a row counts ``sample_weight`` times."""
+        X = validate_data(self, X, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        divergence = self._divergence
+        divergence.domain.check(X, f"{divergence.name}: X")
+        # equal rows become one of added weight: weights and repetitions then lead to the same random choices
+        points, row = np.unique(X[weights > 0], axis=0, return_inverse=True)
+        weights = np.bincount(row.ravel(), weights[weights > 0])
+        if not 1 <= self.n_clusters <= len(row):
+            raise ValueError(f"n_clusters={self.n_clusters} must lie between 1 and n_samples={len(row)}")
+        rng = check_random_state(self.random_state)
+        runs = [self._lloyd(points, weights, self._seeds(points, weights, rng)) for _ in range(self.n_init)]
+        self.inertia_, self.cluster_centers_, self.n_iter_ = min(runs, key=lambda run: run[0])
+        self.labels_ = self._losses(X).argmin(axis=1)
+        return self
+
+    def _seeds(self, X: Array, weights: Array, rng: np.random.RandomState) -> Array:
+        centers = [X[rng.choice(len(X), p=weights / weights.sum())]]
+        loss = self._divergence(X, centers[0])
+        while len(centers) < self.n_clusters:
+            chance = weights * (np.isinf(loss) if np.isinf(loss).any() else loss)
+            chance = chance if chance.sum() > 0 else weights
+            centers.append(X[rng.choice(len(X), p=chance / chance.sum())])
+            loss = np.minimum(loss, self._divergence(X, centers[-1]))
+        return np.array(centers)
+
+    def _lloyd(self, X: Array, weights: Array, centers: Array) -> tuple[float, Array, int]:
+        inertia, n_iter = np.inf, 0
+        while True:
+            losses = self._divergence.pairwise(X, centers)
+            labels = losses.argmin(axis=1)
+            nearest = weights * losses[np.arange(len(X)), labels]
+            previous, inertia = inertia, float(nearest.sum())
+            settled = np.isfinite(previous) and previous - inertia <= self.tol * previous
+            if settled or n_iter == self.max_iter:
+                return inertia, centers, n_iter
+            members = weights * (labels == np.arange(self.n_clusters)[:, None])
+            totals = members.sum(axis=1)
+            centers = members @ X / np.where(totals > 0, totals, 1.0)[:, None]
+            # an empty cluster moves to a point that is served worst
+            empty = np.flatnonzero(totals == 0)
+            centers[empty] = X[np.resize(np.argsort(nearest)[::-1], len(empty))]
+            n_iter += 1
+
+    def _losses(self, X: Array) -> Array:
+        return self._divergence.pairwise(X, self.cluster_centers_)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Divergence of each row from each centre, shape (n, n_clusters)."""
+        check_is_fitted(self)
+        return self._losses(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Index of the nearest centre."""
+        return self.transform(X).argmin(axis=1)
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Minus the loss of X."""
+        return -float(self.transform(X).min(axis=1).sum())

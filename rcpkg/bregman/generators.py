@@ -1,0 +1,94 @@
+"""Convex functions, which generate divergences, and the sets on which they are defined."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rcpkg.base import Array
+
+
+class DomainError(ValueError):
+    """A point outside the set on which a divergence is defined."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Vectors whose entries lie between two bounds; ``closed``: finite bounds belong to the set."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    closed: bool = False
+    event_ndim = 1
+
+    def check(self, x: Array, argument: str, interior: bool = False) -> None:
+        """Raise `DomainError` naming the first entry outside the set (or outside its interior)."""
+        if self.closed and not interior:
+            outside = (x < self.lower) | (x > self.upper)
+        else:
+            outside = (x <= self.lower) | (x >= self.upper)
+        outside |= ~np.isfinite(x)
+        if outside.any():
+            at = tuple(int(i) for i in np.argwhere(outside)[0])
+            sign = "<=" if self.closed and not interior else "<"
+            raise DomainError(
+                f"{argument}{list(at)} = {x[at]:g} violates {self.lower:g} {sign} x {sign} {self.upper:g}"
+            )
+
+
+@dataclass(frozen=True)
+class Simplex:
+    """Probability vectors; the relative interior holds those without a zero."""
+
+    event_ndim = 1
+
+    def check(self, x: Array, argument: str, interior: bool = False) -> None:
+        """Raise `DomainError` naming the first negative entry or the first row that does not sum to one."""
+        Interval(0.0, np.inf, closed=True).check(x, argument, interior)
+        total = x.sum(axis=-1)
+        wrong = np.abs(total - 1) > 1e-8
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise DomainError(f"{argument}{list(at)} sums to {total[at]:g}, not 1; divide it by its sum")
+
+
+@dataclass(frozen=True)
+class SymmetricMatrices:
+    """Symmetric matrices; ``sign`` ±1: positive or negative definite ones, ``closed``: semi-definite ones."""
+
+    sign: int = 0
+    closed: bool = False
+    event_ndim = 2
+
+    def check(self, x: Array, argument: str, interior: bool = False) -> None:
+        """Raise `DomainError` naming the first matrix outside the set (or outside its interior)."""
+        if x.shape[-1] != x.shape[-2] or not np.all(np.isfinite(x)):
+            raise DomainError(f"{argument} must hold finite square matrices; got shape {x.shape}")
+        size = np.abs(x).max(axis=(-2, -1), initial=0.0)
+        wrong = np.abs(x - x.mT).max(axis=(-2, -1), initial=0.0) > 1e-10 * size
+        reason = "is not symmetric; average it with its transpose"
+        if self.sign and not wrong.any():
+            smallest = np.linalg.eigvalsh(self.sign * x)[..., 0]
+            rounding = x.shape[-1] * np.finfo(float).eps * size
+            semi = self.closed and not interior
+            wrong = smallest < -rounding if semi else smallest <= rounding
+            kind = ("positive" if self.sign > 0 else "negative") + (" semi-definite" if semi else " definite")
+            reason = f"is not {kind}"
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise DomainError(f"the matrix {argument}{list(at)} {reason}")
+
+
+Domain = Interval | Simplex | SymmetricMatrices
+
+
+
+
+class Generator(NamedTuple):
+    """A convex function and its derivatives; ``hessian(x, v)`` applies the second one to a direction v."""
+
+    phi: Callable[[Array], Array]
+    grad: Callable[[Array], Array]
+    hessian: Callable[[Array, Array], Array] | None = None
+    domain: Domain = Interval()
