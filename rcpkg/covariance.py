@@ -396,6 +396,24 @@ def shrunken_log_density(
     return out
 
 
+class LeftOut(NamedTuple):
+    """What leaving each row out takes: its deviation z from the mean of its class of n rows, kappa = n/(n - 1)."""
+
+    X: Array
+    y: Array
+    statistics: ClassStatistics
+    z: Array
+    kappa: Array
+
+
+def left_out(X: Array, y: Array, n_classes: int) -> LeftOut:
+    """Each row left out of its class; kappa is 1 for the only row of a class."""
+    statistics = class_statistics(X, y, n_classes)
+    n = statistics.counts[y]
+    kappa = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
+    return LeftOut(X, y, statistics, X - statistics.means[y], kappa)
+
+
 def shrunken_log_density_loo(
     X: Array,
     y: Array,
@@ -414,55 +432,69 @@ def shrunken_log_density_loo(
     -------
     array of shape (len(lambdas), len(gammas), n, r)
     """
-    statistics = class_statistics(X, y, n_classes)
-    counts, means, scatters = statistics
-    n, d = X.shape
-    z = X - means[y]
-    kappa = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)[y]
-    out = np.full((len(lambdas), len(gammas), n, n_classes), -np.inf)
-    refit = np.zeros(n, dtype=bool)
+    left = left_out(X, y, n_classes)
+    counts, _, scatters = left.statistics
+    out = np.full((len(lambdas), len(gammas), len(X), n_classes), -np.inf)
+    refit = np.zeros(len(X), dtype=bool)
     for i, lam in enumerate(lambdas):
         for h in np.flatnonzero(counts):
-            M = (1 - lam) * scatters[h] + lam * statistics.pooled
+            M = (1 - lam) * scatters[h] + lam * left.statistics.pooled
             values, axes = np.linalg.eigh(M)
-            values = np.maximum(values, 0.0)
-            L, pivot = scaled_cholesky(M)
+            decomposed = _Decomposed(np.maximum(values, 0.0), axes, *scaled_cholesky(M))
             for own in (False, True):
-                count = counts[h] - own
                 rows = np.flatnonzero((y == h) == own)
-                if count == 0 or len(rows) == 0:
-                    continue
-                weight = (1 - lam) * count + lam * (n - 1)
-                rho = kappa[rows] if own else lam * kappa[rows]
-                deviation = kappa[rows, None] * z[rows] if own else X[rows] - means[h]
-                rotated, lost = deviation @ axes, z[rows] @ axes
-                mean_value = (values.sum() - rho * (lost**2).sum(axis=1)) / d
-                vanishing = mean_value <= 1e-3 * values.mean()
-                refit[rows[vanishing]] = True
-                mean_value[vanishing] = 1.0
-                for j, gamma in enumerate(gammas):
-                    if gamma == 1:
-                        log_det = d * np.log(mean_value / weight)
-                        out[i, j, rows, h] = _log_normal(d, log_det, (deviation**2).sum(axis=1) * weight / mean_value)
-                        continue
-                    if gamma == 0:
-                        # what has a null direction, or too few rows for full rank, keeps it without the row
-                        if pivot < 1e-13 or (lam == 0 and count <= d):
-                            continue
-                        whitened = (solve_triangular(L, part.T, lower=True).T for part in (deviation, z[rows]))
-                        log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, pivot)
-                        log_det = log_det + 2 * np.log(np.diag(L)).sum()
-                    else:
-                        shifted = values + gamma / (1 - gamma) * mean_value[:, None]
-                        log_det, quadratic, unsafe = _downdated(
-                            shifted, rotated, lost, rho, shifted[:, 0] / shifted[:, -1]
-                        )
+                if counts[h] > own and len(rows):
+                    out[i][:, rows, h], unsafe = _left_out_log_density(left, decomposed, h, own, rows, lam, gammas)
                     refit[rows[unsafe]] = True
-                    log_det = log_det + d * np.log((1 - gamma) / weight)
-                    out[i, j, rows, h] = _log_normal(d, log_det, quadratic * weight / (1 - gamma))
     for i in np.flatnonzero(refit):
-        out[:, :, i] = shrunken_log_density(X[i : i + 1], without_row(X, y, statistics, i), lambdas, gammas)[:, :, 0]
+        statistics = without_row(X, y, left.statistics, i)
+        out[:, :, i] = shrunken_log_density(X[i : i + 1], statistics, lambdas, gammas)[:, :, 0]
     return out
+
+
+class _Decomposed(NamedTuple):
+    """Eigenvalues (d,) and eigenvectors of a matrix, and its Cholesky factor with the smallest squared pivot."""
+
+    values: Array
+    axes: Array
+    factor: Array
+    pivot: float
+
+
+def _left_out_log_density(
+    left: LeftOut, M: _Decomposed, h: int, own: bool, rows: Array, lam: float, gammas: Sequence[float]
+) -> tuple[Array, Array]:
+    """`shrunken_log_density_loo` of rows of class h (``own``) or of the others, under class h at one lambda, (gammas,
+    rows); and the rows to be refitted."""
+    n, d = left.X.shape
+    count, kappa, z = left.statistics.counts[h] - own, left.kappa[rows], left.z[rows]
+    weight = (1 - lam) * count + lam * (n - 1)
+    rho = kappa if own else lam * kappa
+    deviation = kappa[:, None] * z if own else left.X[rows] - left.statistics.means[h]
+    rotated, lost = deviation @ M.axes, z @ M.axes
+    mean_value = (M.values.sum() - rho * (lost**2).sum(axis=1)) / d
+    refit = mean_value <= 1e-3 * M.values.mean()
+    mean_value[refit] = 1.0
+    out = np.full((len(gammas), len(rows)), -np.inf)
+    for j, gamma in enumerate(gammas):
+        if gamma == 1:
+            quadratic = (deviation**2).sum(axis=1) * weight / mean_value
+            out[j] = _log_normal(d, d * np.log(mean_value / weight), quadratic)
+            continue
+        if gamma == 0:
+            # what has a null direction, or too few rows for full rank, keeps it without the row
+            if M.pivot < 1e-13 or (lam == 0 and count <= d):
+                continue
+            whitened = (solve_triangular(M.factor, part.T, lower=True).T for part in (deviation, z))
+            log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, M.pivot)
+            log_det = log_det + 2 * np.log(np.diag(M.factor)).sum()
+        else:
+            shifted = M.values + gamma / (1 - gamma) * mean_value[:, None]
+            log_det, quadratic, unsafe = _downdated(shifted, rotated, lost, rho, shifted[:, 0] / shifted[:, -1])
+        refit |= unsafe
+        log_det = log_det + d * np.log((1 - gamma) / weight)
+        out[j] = _log_normal(d, log_det, quadratic * weight / (1 - gamma))
+    return out, refit
 
 
 def without_row(X: Array, y: Array, statistics: ClassStatistics, i: int) -> ClassStatistics:

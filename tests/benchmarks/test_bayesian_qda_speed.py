@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from rcpkg import BDA7
 from rcpkg.covariance import FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, shrunken_log_density_loo
-from rcpkg.predictive import _tridiagonal_forms, grid_log_predictive_loo, grid_loo_errors
+from rcpkg.predictive import grid_log_predictive_loo, grid_loo_errors
+from rcpkg.predictive.leave_one_out import tridiagonal_forms
 from rcpkg.selection import log_class_prior_loo
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_time=2)
@@ -126,7 +127,7 @@ def test_exact_loo_against_its_bare_factorisations(benchmark):
         scale * seconds(lambda f=f: f(A)) for f in (np.linalg.eigh, np.linalg.eigvalsh, np.linalg.cholesky)
     )
     diagonal, V = np.ones((500, 60)), np.ones((500, 60))
-    reduction = scale * seconds(lambda: _tridiagonal_forms(A[0], None, diagonal, V, np.ones(1)))
+    reduction = scale * seconds(lambda: tridiagonal_forms(A[0], None, diagonal, V, np.ones(1)))
     exact = benchmark.stats.stats.median
     report(
         benchmark, exact=exact, per_eigh=exact / eigh, per_eigvalsh=exact / eigvalsh,
