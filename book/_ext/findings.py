@@ -7,7 +7,9 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 from rcpkg import published
-from rcpkg.experiments import comparisons, results
+from rcpkg.experiments import results
+from rcpkg.experiments.comparisons import contest
+from rcpkg.experiments.studies.honest_comparison import ROPE, means
 
 ROOT = Path(__file__).resolve().parents[2]
 POOLED, PUBLISHED, LOGISTIC = "RC safe, pooled target", "RC as published", "logistic regression, tuned"
@@ -34,11 +36,11 @@ def histories() -> dict[str, int]:
 
 def honest() -> dict[str, int]:
     """RC with the pooled target against RC as published and against logistic regression, by held-out log-loss."""
-    scores = comparisons.means("log_loss")
+    scores = means("log_loss")
     found = {}
     for key, (family, ours, theirs) in FAMILIES.items():
         pairs = [(f"{POOLED} ({ours})", rival) for rival in (f"{PUBLISHED} ({theirs})", f"{LOGISTIC} ({family})")]
-        table = comparisons.contest(scores, pairs, comparisons.ROPE["log_loss"])
+        table = contest(scores, pairs, ROPE["log_loss"])
         for rival, row in zip(("published", "logistic"), table.itertuples(), strict=True):
             found |= {f"{key}_{rival}_{name}": getattr(row, name) for name in ("sets", "better", "level", "worse")}
     return found
