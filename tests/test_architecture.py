@@ -61,9 +61,9 @@ def test_imports_point_down(module):
         assert below or room(source) == room(module), f"{module} imports from {source}, which is not below it"
 
 
-def test_no_two_modules_import_each_other():
+def test_no_modules_import_each_other_in_a_circle():
     graph = {module: {source for source, _ in imports(module)} for module in TREES}
-    assert len(list(graphlib.TopologicalSorter(graph).static_order())) == len(TREES)
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the modules of a circle
 
 
 @each_module

@@ -83,8 +83,6 @@ class SymmetricMatrices:
 Domain = Interval | Simplex | SymmetricMatrices
 
 
-
-
 class Generator(NamedTuple):
     """A convex function and its derivatives; ``hessian(x, v)`` applies the second one to a direction v."""
 

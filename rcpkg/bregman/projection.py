@@ -12,9 +12,7 @@ class ProjectionError(ValueError):
     """A Bregman projection that was not found: the constraints miss the domain, or contradict each other."""
 
 
-def dual_newton(
-    conjugate: Generator, start: Array, A: Array, b: Array, tol: float, max_iter: int
-) -> Array | None:
+def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: float, max_iter: int) -> Array | None:
     r"""The point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
 
     Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``

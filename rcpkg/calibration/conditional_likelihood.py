@@ -190,8 +190,7 @@ class ConditionalLikelihood(RiskCalibration):
             message = "the model separates the classes of the training rows, so that no finite optimum exists"
         elif not self.converged_:
             message = (
-                f"L-BFGS ended after {n_iter} iterations with a gradient of {slope:.2g} per row; "
-                "raise max_iter or tol"
+                f"L-BFGS ended after {n_iter} iterations with a gradient of {slope:.2g} per row; raise max_iter or tol"
             )
         else:
             return
