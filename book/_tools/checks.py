@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^[ \t]*(?::{3,}|`{3,})\{prf:(?P<kind>\w+)\}[^\n]*\n" + OPTI
 EXERCISE = re.compile(r"\{exercise(?:-start)?\}[^\n]*\n" + OPTIONS)
 SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(?P<label>\S+)[ \t]*\n" + OPTIONS)
 LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
-FENCED = re.compile(r"^[ \t]*(`{3,})(?!\{)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 FILE = re.compile(r"LICENSE|Makefile|[A-Z]+_[A-Z_]+|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
@@ -46,7 +46,12 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def prose(notebook: NotebookNode) -> str:
     """All text cells, one after the other, without literal code blocks."""
     texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    return FENCED.sub("", "\n\n".join(texts))
+    return without_literals("\n\n".join(texts))
+
+
+def without_literals(text: str) -> str:
+    """The text without literal code blocks; directives between back-ticks stay."""
+    return FENCED.sub(lambda block: block[0] if block[2] else "", text)
 
 
 def execution(notebook: NotebookNode) -> list[str]:
@@ -242,7 +247,7 @@ def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
     is not looked at.
     """
     problems = []
-    for span in SPAN.findall(FENCED.sub("", text)):
+    for span in SPAN.findall(without_literals(text)):
         match = NAME.match(span)
         if match is None or FILE.fullmatch(span):
             continue

@@ -358,6 +358,11 @@ def test_folded_proofs_and_solutions_are_not_counted_as_words_in_view():
     assert checks.words_in_view(notebook) == words > 20
 
 
+def test_directives_between_backticks_are_prose_and_literal_blocks_are_not():
+    text = "a\n```{note}\nb\n```\nc\n```python\nd\n```\ne"
+    assert checks.without_literals(text).split() == ["a", "```{note}", "b", "```", "c", "e"]
+
+
 def test_every_rule_is_tried():
     assert set(BREAKS) == set(checks.RULES)
 
