@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 
 from rcpkg.experiments import check_claims, scorecard
 
-CHAPTER = "chapters/11_scorecard.html"
+CHAPTER = "chapters/16_scorecard.html"
 
 
 @pytest.fixture(scope="module")
