@@ -47,7 +47,7 @@ experiments: $(READY)  ## recompute the results tables (resumable; hours)
 	$(ONE_THREAD) $(BIN)/python -m rcpkg run --jobs $(JOBS)
 
 notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
-	$(BIN)/python book/_tools/notebooks.py $(CHAPTERS)
+	$(ONE_THREAD) $(BIN)/python book/_tools/notebooks.py $(CHAPTERS)
 
 lab: $(READY) $(LAB)/.ready  ## open the chapters in JupyterLab, in an environment beside the project's
 	$(LAB)/bin/jupyter lab --notebook-dir=chapters
