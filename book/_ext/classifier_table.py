@@ -36,6 +36,11 @@ def takes(name: str) -> str:
     return ", ".join(what for what, does in found.items() if does) or "–"
 
 
+def documented(name: str) -> str:
+    """Where the reference documents a class: in its room."""
+    return ".".join([*getattr(rcpkg, name).__module__.split(".")[:2], name])
+
+
 def classifiers() -> set[str]:
     """Names of all classifiers that `rcpkg` exports, without the abstract ones."""
     abstract = ("GenerativeClassifier", "ClosedFormClassifier")
@@ -50,7 +55,7 @@ class ClassifierTable(SphinxDirective):
         self.env.note_dependency(str(FILE))
         rows = [
             [
-                link("py", "obj", f"rcpkg.{entry.name}", entry.name, nodes.literal),
+                link("py", "obj", documented(entry.name), entry.name, nodes.literal),
                 entry.assumes,
                 entry.cost,
                 takes(entry.name),

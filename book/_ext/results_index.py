@@ -15,7 +15,6 @@ import nbformat
 import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
 
@@ -83,14 +82,15 @@ class ResultsIndex(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(REGISTER))
+        missing = [result.label for result in results() if result.label not in register().index]
+        if missing:
+            raise self.error(f"book/results.csv does not have {', '.join(missing)}")
         rows = [self.row(result) for result in results() if f"chapters/{result.chapter}" in self.env.found_docs]
         headings = ("result", "what it says", "from", "check", "held by")
         root = "../" * self.env.docname.count("/")
         return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]
 
     def row(self, result: Result) -> list[str | nodes.Node]:
-        if result.label not in register().index:
-            raise ExtensionError(f"book/results.csv does not have the result {result.label} of {result.chapter}")
         entry = register().loc[result.label]
         name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
         name += self.inline(result.title)
