@@ -14,7 +14,7 @@ from rcpkg import QDA
 from rcpkg.base import GenerativeClassifier
 
 FILE = Path(__file__).resolve().parents[1] / "classifiers.csv"
-HEADINGS = ("classifier", "it assumes", "cost of a fit", "takes", "missing, unknown", "choose it for", "chapter")
+HEADINGS = ("classifier", "it assumes", "cost of a fit", "takes", "missing, unknown", "choose it for")
 
 
 def entries() -> pd.DataFrame:
@@ -28,10 +28,10 @@ def takes(name: str) -> str:
     first = [QDA()] if wraps else [[("block", QDA(), [0])]] if name == "ProductModel" else []
     model = kind(*first)
     found = {
-        "weights of rows": "sample_weight" in inspect.signature(kind.fit).parameters,
-        "rows in portions": hasattr(kind, "partial_fit"),
+        "weights": "sample_weight" in inspect.signature(kind.fit).parameters,
+        "portions": hasattr(kind, "partial_fit"),
         "costs": "cost" in model.get_params(),
-        "sparse rows": not wraps and model.__sklearn_tags__().input_tags.sparse,
+        "sparse": not wraps and model.__sklearn_tags__().input_tags.sparse,
     }
     return ", ".join(what for what, does in found.items() if does) or "–"
 
@@ -60,8 +60,7 @@ class ClassifierTable(SphinxDirective):
                 entry.cost,
                 takes(entry.name),
                 entry.unknown,
-                entry.when,
-                link("std", "numref", entry.chapter, "%s"),
+                nodes.inline("", f"{entry.when} (", link("std", "numref", entry.chapter, "chapter %s"), nodes.Text(")")),
             ]
             for entry in entries().itertuples(index=False)
         ]

@@ -86,7 +86,7 @@ class ResultsIndex(SphinxDirective):
         if missing:
             raise self.error(f"book/results.csv does not have {', '.join(missing)}")
         rows = [self.row(result) for result in results() if f"chapters/{result.chapter}" in self.env.found_docs]
-        headings = ("result", "what it says", "from", "check", "held by")
+        headings = ("result", "what it says, and the verdict of its check", "from", "held by")
         root = "../" * self.env.docname.count("/")
         return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]
 
@@ -94,15 +94,25 @@ class ResultsIndex(SphinxDirective):
         entry = register().loc[result.label]
         name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
         name += self.inline(result.title)
-        held = nodes.inline()
-        for symbol in entry.names.split():
-            held += [link("py", "obj", symbol, symbol.removeprefix("rcpkg."), nodes.literal), nodes.Text(" ")]
-        for test in entry.tests.split():
-            held += [nodes.literal("", test), nodes.Text(" ")]
-        return [name, self.inline(entry.statement), entry.origin or UNREVIEWED, result.verdict or "–", held]
+        says = nodes.container("", nodes.paragraph("", "", self.inline(entry.statement)))
+        if result.verdict:
+            says += nodes.paragraph(text=f"✓ {result.verdict}", classes=["verdict"])
+        return [name, says, entry.origin or UNREVIEWED, held(entry.names.split(), entry.tests.split())]
 
     def inline(self, text: str) -> nodes.inline:
         return nodes.inline("", "", *self.state.inline_text(text, self.lineno)[0])
+
+
+def held(names: list[str], tests: list[str]) -> nodes.container:
+    """Names of rcpkg, and the tests behind a fold: there are many."""
+    cell = nodes.container("", nodes.paragraph())
+    for name in names:
+        cell[0] += [link("py", "obj", name, name.removeprefix("rcpkg."), nodes.literal), nodes.Text(" ")]
+    if tests:
+        count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
+        listed = "".join(f"<br><code>{test}</code>" for test in tests)
+        cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
+    return cell
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

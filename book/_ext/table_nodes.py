@@ -9,7 +9,7 @@ Cell = str | nodes.Node
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[Cell]], name: str) -> nodes.table:
-    """A table of class ``name``; a text becomes a paragraph."""
+    """A table of class ``name``; a text becomes a paragraph, a container stays what it is."""
     headings = list(headings)
     group = nodes.tgroup("", *(nodes.colspec() for _ in headings), cols=len(headings))
     group += nodes.thead("", _row(headings))
@@ -21,7 +21,9 @@ def _row(cells: Iterable[Cell]) -> nodes.row:
     return nodes.row("", *(nodes.entry("", _paragraph(cell)) for cell in cells))
 
 
-def _paragraph(cell: Cell) -> nodes.paragraph:
+def _paragraph(cell: Cell) -> nodes.Element:
+    if isinstance(cell, nodes.container):
+        return cell
     return nodes.paragraph(text=cell) if isinstance(cell, str) else nodes.paragraph("", "", cell)
 
 
