@@ -60,7 +60,7 @@ class ClassifierTable(SphinxDirective):
                 entry.cost,
                 takes(entry.name),
                 entry.unknown,
-                nodes.inline("", f"{entry.when} (", link("std", "numref", entry.chapter, "chapter %s"), nodes.Text(")")),
+                nodes.inline("", f"{entry.when}: ", link("std", "numref", entry.chapter, "chapter %s")),
             ]
             for entry in entries().itertuples(index=False)
         ]
