@@ -25,22 +25,64 @@ from rcpkg.selection import GridClassifier, log_class_prior
 
 
 class RDA(GridClassifier):
-    r"""Friedman's regularised discriminant analysis (thesis2007 5.1, 5.2), lambda and gamma chosen by
-    cross-validation.
+    r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
+
+    .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
+        (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
     Parameters
     ----------
-    lambdas, gammas : sequences of float in [0, 1]
-        The grid: shrinkage towards the within-class covariance, and towards a multiple of the identity.
-    cv, cost, class_prior, random_state
-        As for `BDA7`; "loo" is exact and closed-form.
+    lambdas : sequence of float, default=(0, 0.125, 0.354, 0.65, 1)
+        Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
+    gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
+        Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
+    cv : "loo", int or splitter, default="loo"
+        "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
+        in expectation; by default the 0-1 loss.
+    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
+    random_state : int or RandomState, optional
+        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
 
     Attributes
     ----------
-    lambda_, gamma_ : float
-    covariance_ : array of shape (r, d, d)
-    statistics_ : ClassStatistics
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    lambda_ : float
+        The chosen lambda.
+    gamma_ : float
+        The chosen gamma.
     cv_errors_ : array of shape (n_lambda, n_gamma)
+        Cross-validated error rates (or mean costs).
+    covariance_ : array of shape (r, d, d)
+        Covariances of the classes.
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+
+    Raises
+    ------
+    InvalidStatistics
+        If under no model of the grid every class has a density.
+
+    References
+    ----------
+    thesis2007 (5.1), (5.2); Friedman (1989).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from rcpkg import RDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = RDA(random_state=0).fit(X, y)
+    >>> model.lambda_, model.gamma_
+    (0.125, 0.0)
+    >>> model.cv_errors_[:2, :3].round(3)
+    array([[0.006, 0.478, 0.393],
+           [0.   , 0.404, 0.354]])
     """
 
     def __init__(
@@ -83,8 +125,7 @@ class RDA(GridClassifier):
 
 
 class EDDA(GridClassifier):
-    r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models (Bensmail and Celeux;
-    thesis2007 5.1.2).
+    r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
     :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
@@ -92,21 +133,57 @@ class EDDA(GridClassifier):
 
     Parameters
     ----------
-    models : sequence of str
-        Names as in `EDDA_MODELS`; leave EVE and VVE out where the iterations take too long.
-    tol : float
+    models : sequence of str, default=`EDDA_MODELS`
+        Some of the fourteen, such as "VEI": volume, shape and orientation Equal, Variable or Identity. Leave EVE and
+        VVE out where the iterations take too long.
+    tol : float, default=1e-8
         The five iterative models stop when -2 log-likelihood per row falls by at most tol in a sweep (500
         sweeps at most, then a ConvergenceWarning).
-    cv, cost, class_prior, random_state
-        As for `BDA7`; "loo" downdates the scatter matrices and refits the models in batches.
+    cv : "loo", int or splitter, default="loo"
+        "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
+        number of stratified folds.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
+        in expectation; by default the 0-1 loss.
+    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
+    random_state : int or RandomState, optional
+        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
 
     Attributes
     ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     model_ : str
-    covariance_ : array of shape (r, d, d)
-    statistics_ : ClassStatistics
+        The chosen model.
     cv_errors_ : array of shape (n_models,)
-        A model without a maximum of the likelihood in a fold errs there.
+        Cross-validated error rates (or mean costs). A model without a maximum of the likelihood in a fold errs there.
+    covariance_ : array of shape (r, d, d)
+        Covariances of the classes.
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+
+    Raises
+    ------
+    InvalidStatistics
+        If under no model every class has a density.
+
+    References
+    ----------
+    thesis2007 section 5.1.2; Bensmail and Celeux (1996).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import EDDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EDDA(models=["EII", "VVI", "EEE", "VVV"]).fit(X, y)
+    >>> model.model_, model.cv_errors_.round(3)
+    ('EEE', array([0.08 , 0.047, 0.02 , 0.027]))
+    >>> round(model.score(X, y), 2)
+    0.98
     """
 
     def __init__(
@@ -170,12 +247,34 @@ class NearestMeans(GenerativeClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
-    where that is 0: it does not move the decision).
+    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
 
     Attributes
     ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     means_ : array of shape (r, d)
+        Means of the classes.
     variance_ : float
+        The variance :math:`\sigma^2`.
+
+    References
+    ----------
+    thesis2007 section 5.5.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import NearestMeans
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NearestMeans().fit(X, y)
+    >>> model.predict_proba(X[[70, 106]]).round(2)
+    array([[0.  , 0.81, 0.19],
+           [0.  , 1.  , 0.  ]])
+    >>> round(model.score(X, y), 2)
+    0.93
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> "NearestMeans":
@@ -193,20 +292,38 @@ class NearestMeans(GenerativeClassifier):
 
 
 class PriorIfSingular(GenerativeClassifier):
-    """The rule by which the printed tables 5.1-5.22 of thesis2007 treat LDA and QDA: where the wrapped
-    classifier raises InvalidStatistics in ``fit`` (a singular covariance), every row gets the largest class
-    prior, ties to the first class.
+    """What the wrapped classifier says or, where its covariance is singular, the largest class prior.
+
+    The rule by which the printed tables 5.1-5.22 of thesis2007 treat LDA and QDA: where the wrapped classifier raises
+    `InvalidStatistics` in ``fit``, every row gets the class of the largest prior, ties to the first one.
 
     Parameters
     ----------
     estimator : GenerativeClassifier
-        For the tables ``LDA(class_prior_strength=r)`` or ``QDA(class_prior_strength=r)``.
-    class_prior : "laplace", "empirical", "uniform" or r probabilities
-        The class prior of the singular case.
+        For the tables ``LDA(class_prior_strength=r)`` or ``QDA(class_prior_strength=r)``; it is cloned.
+    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+        Class probabilities of the singular case: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
 
     Attributes
     ----------
-    estimator_ : the fitted clone, or None where singular
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    estimator_ : GenerativeClassifier or None
+        The fitted clone, None where singular.
+
+    References
+    ----------
+    thesis2007 Tables 5.1-5.22, in the reading that their numbers allow.
+
+    Examples
+    --------
+    >>> from rcpkg import QDA, PriorIfSingular
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], ["a", "b", "b"]
+    >>> model = PriorIfSingular(QDA()).fit(X, y)
+    >>> model.estimator_ is None, model.predict_proba([[1.0, 1.0]])
+    (True, array([[0.4, 0.6]]))
     """
 
     def __init__(self, estimator: GenerativeClassifier, *, class_prior: str | ArrayLike = "laplace"):

@@ -13,28 +13,48 @@ from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     r"""Hard clustering by a Bregman divergence: minimises :math:`\sum_i w_i \min_k d(x_i, c_k)`.
 
-    Lloyd's two steps hold for every divergence, because the best centre of a cluster is its mean
-    (Theorem 2.3.1). Squared error gives k-means.
+    Lloyd's two steps hold for every divergence, because the best centre of a cluster is its mean. Squared error gives
+    k-means.
 
     Parameters
     ----------
-    n_clusters : int
-    divergence : str or BregmanDivergence
-        A name of `divergences` or a divergence of vectors.
-    n_init : int
+    n_clusters : int, default=8
+        Number of clusters, from 1 to that of the rows.
+    divergence : str or BregmanDivergence, default="squared"
+        A name of `divergences` or a divergence of vectors; the rows must lie in its domain.
+    n_init : int, default=10
         Restarts from k-means++ seeds, drawn in proportion to the divergence; the best is kept.
-    max_iter : int
-    tol : float
-        Stop when an iteration lowers the loss by less than this fraction.
-    random_state : int, RandomState or None
+    max_iter : int, default=300
+        Greatest number of updates of the centres in a run.
+    tol : float, default=1e-6
+        Stop when an iteration lowers the loss by no more than this fraction.
+    random_state : int or RandomState, optional
+        For the seeds; None: anew in each fit.
 
     Attributes
     ----------
     cluster_centers_ : array of shape (n_clusters, d)
+        The centres c_k.
     labels_ : array of shape (n,)
+        The cluster of each row.
     inertia_ : float
         The loss.
     n_iter_ : int
+        Updates of the centres in the best run.
+
+    References
+    ----------
+    thesis2007 Theorem 2.3.1; Banerjee et al., "Clustering with Bregman divergences" (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import BregmanClustering
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> model = BregmanClustering(n_clusters=3, divergence="itakura_saito", random_state=0).fit(X)
+    >>> np.sort(np.bincount(model.labels_)), round(model.inertia_, 2)
+    (array([48, 50, 52]), 7.28)
     """
 
     def __init__(

@@ -27,23 +27,38 @@ from rcpkg.bregman.projection import ProjectionError, dual_newton
 
 
 class BregmanDivergence:
-    r""":math:`d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y), x - y\rangle`, thesis2007 (2.10).
+    r""":math:`d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y), x - y\rangle`.
 
     Parameters
     ----------
     name : str
+        Name in messages, and the key if it is one of `divergences`.
     generator : Generator
         :math:`\phi`, its derivatives and its domain.
     conjugate : Generator, optional
         The Legendre conjugate, :math:`\nabla\phi^* = (\nabla\phi)^{-1}`; needed by `dual`, `project` and
         centroids of data in the second argument.
     closed_form : callable, optional
-        d(x, y) without the cancellation of (2.10); values at the boundary are its limits.
+        d(x, y) without the cancellation of the formula; values at the boundary are its limits.
     elementwise : callable, optional
         For a divergence that is a sum over entries: the term of one entry.
-    open_second : bool
+    open_second : bool, default=True
         Whether y must lie in the relative interior. It need not where the closed form has limits on the
         boundary: 0 log 0 = 0, and infinity where x puts mass that y does not.
+
+    References
+    ----------
+    thesis2007 (2.10).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rcpkg.bregman import BregmanDivergence, Generator, divergences
+    >>> round(float(divergences["kl"]([0.5, 0.5], [0.25, 0.75])), 4)
+    0.1438
+    >>> quartic = BregmanDivergence("quartic", Generator(lambda x: np.sum(x**4, axis=-1), lambda x: 4 * x**3))
+    >>> float(quartic([1.0, 2.0], [1.0, 1.0]))  # 17 - 2 - 4
+    11.0
     """
 
     def __init__(

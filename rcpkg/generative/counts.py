@@ -123,20 +123,51 @@ class CountModel(ConjugateClassifier):
 
 
 class CategoricalNB(CountModel):
-    r"""Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y) (rc2025 §3.1).
+    """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
     Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
-    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength`` (rc2025 app. C).
-    Under ML an unseen state has probability zero; a row impossible under every class gets the class prior.
+    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
+    Under ML an unseen state has probability zero; a row impossible under every class gets the class prior. So does,
+    whatever the ``prior_strength``, a row with a code beyond the number of states.
 
     Parameters
     ----------
     n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; learnt as the largest code + 1 when not declared.
-    prior_strength, class_prior_strength : float
-        Pseudo-rows m₀ of each conditional distribution, and of the class distribution (None: the same).
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default learnt as the largest code + 1.
+    prior_strength : float, default=0.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
-        Class probabilities, instead of estimated ones.
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+
+    References
+    ----------
+    rc2025 §3.1, app. C.
+
+    Examples
+    --------
+    >>> from rcpkg import CategoricalNB
+    >>> X, y = [[0, 1], [1, 0], [1, 2], [0, 2]], ["no", "no", "yes", "yes"]
+    >>> model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    >>> model.n_states_
+    array([2, 3])
+    >>> model.predict_proba([[1, 2], [1, 0]]).round(3)
+    array([[0.125, 0.875],
+           [0.8  , 0.2  ]])
     """
 
     def __init__(
@@ -269,9 +300,47 @@ class CategoricalNB(CountModel):
 
 
 class BernoulliNB(CategoricalNB):
-    """Naive Bayes for binary features: `CategoricalNB` with two states, x > ``binarize`` being state 1.
+    """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
 
-    With ``binarize=None`` the features must be 0 or 1 already. The other parameters are those of `CategoricalNB`.
+    ML: p(b_j = v | y) = s_{y,j,v} / s_y, from the counts of the two states within a class; MAP:
+    (s_{y,j,v} + m₀/2) / (s_y + m₀) with m₀ = ``prior_strength``. It is `CategoricalNB` with two states.
+
+    Parameters
+    ----------
+    binarize : float or None, default=0.0
+        Threshold, in the units of the features; None: they are 0 or 1 already, and all else is refused.
+    prior_strength : float, default=0.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
+    n_states_ : array of shape (d,)
+        Twos.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with two states.
+
+    Examples
+    --------
+    >>> from rcpkg import BernoulliNB
+    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]], ["ham", "ham", "spam", "spam"]
+    >>> model = BernoulliNB(prior_strength=1.0).fit(X, y)
+    >>> model.predict_proba([[1, 0, 0], [0, 1, 0]]).round(3)
+    array([[0.938, 0.062],
+           [0.107, 0.893]])
     """
 
     def __init__(
@@ -306,16 +375,50 @@ class BernoulliNB(CategoricalNB):
 
 
 class MultinomialNB(CountModel):
-    r"""Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
+    """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
 
-    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP adds
-    ``prior_strength`` / d to each s_{y,v}.
+    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP:
+    (s_{y,v} + m₀/d) / (Σ_v' s_{y,v'} + m₀) with m₀ = ``prior_strength``.
 
     With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
     summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
     ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
     the model was first fitted to.
-    The other parameters are those of `CategoricalNB`.
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, d); None while the rows of ``partial_fit`` do not suffice.
+    length_ : float
+        Mean length L of the rows that the model was first fitted to.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with a count in the place of a category.
+
+    Examples
+    --------
+    >>> from rcpkg import MultinomialNB
+    >>> X, y = [[3, 0, 1], [2, 1, 1], [0, 3, 1], [1, 2, 1]], ["tennis", "tennis", "chess", "chess"]
+    >>> model = MultinomialNB(prior_strength=1.0).fit(X, y)
+    >>> model.predict_proba([[2, 1, 1], [0, 1, 0]]).round(3)
+    array([[0.2, 0.8],
+           [0.8, 0.2]])
     """
 
     def __sklearn_tags__(self):

@@ -85,7 +85,58 @@ class DiagonalGaussian(GaussianClassifier):
 class GaussianNB(DiagonalGaussian):
     """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
 
-    The parameters are those of `QDA`; a ``prior_covariance`` of shape (d,) holds the prior variances.
+    ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
+    μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
+    prior_mean : float or array of shape (d,), default=0.0
+        μ₀, in the units of the features.
+    prior_covariance : float or array of shape (d,), default=1.0
+        Prior variances σ²₀, in squared units of the features; a number holds for all of them.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
+        do not suffice yet.
+    origin_ : array of shape (d,)
+        Mean of the rows that the model was first fitted to.
+
+    Raises
+    ------
+    InvalidStatistics
+        In ``fit``, where without a prior a feature is constant within a class.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with diagonal covariances.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GaussianNB()
+    >>> for rows in slice(0, None, 2), slice(1, None, 2):  # rows in portions
+    ...     model = model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    >>> model.predict_proba(X[[70, 106]]).round(2)
+    array([[0.  , 0.15, 0.85],
+           [0.  , 0.97, 0.03]])
+    >>> round(model.score(X, y), 2)
+    0.96
     """
 
     _shared = False
@@ -93,10 +144,58 @@ class GaussianNB(DiagonalGaussian):
 
 
 class SharedVarianceGaussianNB(DiagonalGaussian):
-    r"""The closed-form logistic regression of rc2024 §VI-A: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
+    """The closed-form logistic regression: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
 
-    ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². The posterior is a softmax of linear functions of x. The parameters are
-    those of `QDA`; a ``prior_covariance`` of shape (d,) holds the prior variances.
+    ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
+    σ²_j = (m σ²₀ + n σ̂²_j)/(m + n), n the weight of all rows. The posterior is a softmax of linear functions of x.
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
+    prior_mean : float or array of shape (d,), default=0.0
+        μ₀, in the units of the features.
+    prior_covariance : float or array of shape (d,), default=1.0
+        Prior variances σ²₀, in squared units of the features; a number holds for all of them.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d,).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance (d,) and whitener; None where the rows of ``partial_fit``
+        do not suffice yet.
+    origin_ : array of shape (d,)
+        Mean of the rows that the model was first fitted to.
+
+    Raises
+    ------
+    InvalidStatistics
+        In ``fit``, where without a prior a feature is constant within every class.
+
+    References
+    ----------
+    rc2024 §VI-A.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import SharedVarianceGaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SharedVarianceGaussianNB().fit(X, y)
+    >>> model.predict_proba(X[[70, 106]]).round(2)
+    array([[0.  , 0.26, 0.74],
+           [0.  , 1.  , 0.  ]])
+    >>> round(model.score(X, y), 2)
+    0.96
     """
 
     _shared = True

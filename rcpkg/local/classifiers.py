@@ -104,15 +104,50 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
 
 
 class LocalNearestMeans(PerClass, GenerativeClassifier):
-    r"""The class whose mean of the k nearest rows is nearest (Mitani and Hamamoto; thesis2007 §6.1.1).
+    r"""The class whose mean of the k nearest rows is nearest.
 
     Probabilities, and with them costs, are those of spherical unit-variance Gaussians at the local means,
     :math:`\log p(x,h)=-\frac12\|x-\bar x_h\|^2-\frac d2\log 2\pi-\log r`. They depend on the units.
 
     Parameters
     ----------
-    n_neighbors, grid, cost, algorithm
-        As in `LocalBDA`.
+    n_neighbors : int or "cv", default=5
+        Neighbours k of each class; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+    grid : sequence of int, optional
+        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Equal log class probabilities.
+    n_neighbors_ : int
+        k, given or chosen.
+    grid_ : array of int
+        Sizes tried, in order; only after "cv".
+    cv_costs_ : array
+        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+
+    References
+    ----------
+    Mitani and Hamamoto (2006); thesis2007 §6.1.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import LocalNearestMeans
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LocalNearestMeans(n_neighbors=3).fit(X[::2], y[::2])
+    >>> model.predict_path(X[[1, 71]], sizes=[1, 3, 5])  # several k at once
+    array([[0, 0, 0],
+           [1, 1, 1]])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.96
     """
 
     def __init__(self, *, n_neighbors=5, grid=None, cost=None, algorithm="auto"):
@@ -126,7 +161,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
 
 class LocalLinear(Pooled, GenerativeClassifier):
-    r"""Local linear regression of the class indicators, the "pinv" classifier (thesis2007 §6.1.1).
+    """Local linear regression of the class indicators, the "pinv" classifier.
 
     The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. A one is appended
     to every row: the source's formula has no intercept, but its Table 6.1 does; without, the origin matters.
@@ -136,10 +171,44 @@ class LocalLinear(Pooled, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours, of all classes together.
+        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
     fit_intercept : bool, default=True
-    grid, cost, algorithm
-        As in `LocalBDA`; the default grid goes up to n - 1.
+        Whether the one is appended.
+    grid : sequence of int, optional
+        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Equal log class probabilities.
+    n_neighbors_ : int
+        k, given or chosen.
+    grid_ : array of int
+        Sizes tried, in order; only after "cv".
+    cv_costs_ : array
+        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+
+    References
+    ----------
+    thesis2007 §6.1.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import LocalLinear
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LocalLinear(n_neighbors=20).fit(X[::2], y[::2])
+    >>> model.predict_proba(X[[71, 107]]).round(2)
+    array([[0.  , 0.95, 0.05],
+           [0.  , 0.11, 0.89]])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.97
     """
 
     def __init__(self, *, n_neighbors=5, fit_intercept=True, grid=None, cost=None, algorithm="auto"):
@@ -161,25 +230,58 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
 
 class BregmanKNN(Pooled, GenerativeClassifier):
-    r"""Nearest neighbours with class probabilities of least expected Bregman divergence (thesis2007 ch. 3).
+    r"""Nearest neighbours with class probabilities of least expected Bregman divergence.
 
     .. math:: \theta^*_g = \frac{\alpha_g + \lambda_g}{k + \sum_h\lambda_h},\quad
         \alpha_g = k\sum_{j=1}^k w_j 1(y_j=g),\quad \hat Y = \arg\min_g\sum_h C(g,h)\,\theta^*_h
 
-    (3.5)-(3.7): Laplace's correction of a weighted vote. Neighbours say nothing of p(x), so
-    ``predict_joint_log_proba`` is the log posterior.
+    Laplace's correction of a weighted vote. Neighbours say nothing of p(x), so ``predict_joint_log_proba`` is the log
+    posterior.
 
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
+        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
     weights : {"uniform", "distance", "kernel", "tricube"}, default="uniform"
-        See `neighbor_weights`.
+        The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
-        Pseudo-counts λ; 0 is the usual nearest-neighbour estimate (3.1).
-    grid, cost, algorithm
-        As in `LocalBDA`; the default grid goes up to n - 1.
+        Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
+    grid : sequence of int, optional
+        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
     metric : str or callable, default="euclidean"
-        As in `sklearn.neighbors.NearestNeighbors`.
+        Distance, as in `sklearn.neighbors.NearestNeighbors`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Equal log class probabilities.
+    n_neighbors_ : int
+        k, given or chosen.
+    grid_ : array of int
+        Sizes tried, in order; only after "cv".
+    cv_costs_ : array
+        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+
+    References
+    ----------
+    thesis2007 ch. 3, (3.5)-(3.7).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import BregmanKNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BregmanKNN(n_neighbors=5, cost=[[0, 1, 1], [1, 0, 9], [1, 1, 0]]).fit(X, y)
+    >>> model.predict_proba(X[[106]])
+    array([[0.125, 0.625, 0.25 ]])
+    >>> model.predict(X[[106]])  # to take class 2 for class 1 costs 9
+    array([2])
     """
 
     def __init__(
@@ -229,20 +331,52 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
 
 class SVMKNN(Pooled, ClassifierMixin, BaseEstimator):
-    r"""A linear support vector machine on the k nearest rows (Zhang et al. 2006; thesis2007 §6.1.1).
+    """A linear support vector machine on the k nearest rows.
 
     Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first
     against the last of those present, the loser leaves. With costs, a pair trains with weights in the ratio of its
-    losses.
+    losses. There are no probabilities.
 
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours, of all classes together.
+        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
     C : float, default=1.0
-        Penalty of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
-    grid, cost, algorithm
-        As in `LocalBDA`; the default grid goes up to n - 1.
+        Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
+    grid : sequence of int, optional
+        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Equal log class probabilities.
+    n_neighbors_ : int
+        k, given or chosen.
+    grid_ : array of int
+        Sizes tried, in order; only after "cv".
+    cv_costs_ : array
+        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+
+    References
+    ----------
+    Zhang et al. (2006); thesis2007 §6.1.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import SVMKNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVMKNN(n_neighbors=10).fit(X[::2], y[::2])
+    >>> model.predict(X[[1, 71, 107]])
+    array([0, 1, 2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.97
     """
 
     _x_dtype = np.float64
