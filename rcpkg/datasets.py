@@ -154,6 +154,21 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
     The bytes arrive in a folder of their own, are checked and transformed there, and are moved into place by
     one atomic rename; concurrent downloads of the same file therefore do not disturb each other.
 
+    Parameters
+    ----------
+    item : DataFile
+        The registered file.
+    cache : Path
+        Folder to keep it in, see `cache_folder`.
+    timeout : float, default=30.0
+        Seconds of silence after which the download is given up.
+    progressbar : bool, default=False
+        Whether to show one.
+
+    Returns
+    -------
+    Path
+
     Raises
     ------
     DataNotAvailable
@@ -205,7 +220,16 @@ def _content(item: DataFile, timeout: float = 30.0, progressbar: bool = False) -
 
 
 def fetch(which: Iterable[str] = (), timeout: float = 30.0, progressbar: bool = False) -> list[str]:
-    """Make the files of the named data sets (none named: all) available offline; returns the names.
+    """Make the files of the named data sets available offline; returns the names.
+
+    Parameters
+    ----------
+    which : iterable of str, default=()
+        Names out of `names`; none named: all.
+    timeout : float, default=30.0
+        Seconds of silence after which a download is given up.
+    progressbar : bool, default=False
+        Whether to show one for each file.
 
     Raises
     ------
@@ -453,7 +477,7 @@ def _encode(column: NDArray) -> tuple[NDArray[np.float64], list[str] | None]:
 
 
 def variants(name: str) -> list[str]:
-    """The variants of a data set: ``original`` and the sources that use it."""
+    """The variants of the data set ``name``: ``original`` and the sources that use it."""
     _check_name(name)
     table = _variants()
     return table.variant[table.name == name].tolist()

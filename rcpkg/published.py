@@ -67,6 +67,13 @@ def tables() -> pd.DataFrame:
 def wide(source: str, number: str, metric: str) -> pd.DataFrame:
     """One metric of a printed table as printed: a row for each data set, a column for each method; no summary rows.
 
+    Parameters
+    ----------
+    source, number : str
+        Key of the source and number of the table, as in `table`.
+    metric : str
+        One of the metrics that the table prints.
+
     Raises
     ------
     ValueError
@@ -82,7 +89,7 @@ def wide(source: str, number: str, metric: str) -> pd.DataFrame:
 
 
 def half_unit(value_printed: pd.Series) -> pd.Series:
-    """Half of the last printed digit: 0.0005 for ``0.250``, 0.5 for ``04 ± 01``, NaN for a dash."""
+    """Half of the last digit of each ``value_printed``: 0.0005 for ``0.250``, 0.5 for ``04 ± 01``, NaN for a dash."""
     number = value_printed.str.extract(r"^\s*(\d*)(?:\.(\d*))?")
     decimals = number[1].fillna("").str.len()
     return (0.5 * 10.0**-decimals).where(number[0].fillna("").str.len() + decimals > 0)

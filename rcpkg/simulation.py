@@ -11,7 +11,17 @@ from rcpkg.base import Array
 
 @dataclass(frozen=True)
 class GaussianProblem:
-    """Gaussian classes of equal probability: means (r, d), covariances (r, d, d), positive semi-definite."""
+    """Gaussian classes of equal probability.
+
+    Parameters
+    ----------
+    name : str
+        Of the problem, for messages.
+    means : array of shape (r, d)
+        Means of the classes.
+    covariances : array of shape (r, d, d)
+        Their covariances, positive semi-definite.
+    """
 
     name: str
     means: Array
@@ -68,7 +78,19 @@ def _check_dimension(d: int, smallest: int, name: str) -> None:
 
 
 def chapter4_problem(case: str, d: int) -> GaussianProblem:
-    """One of the six two-class problems of thesis2007 section 4.5 (`CHAPTER4_CASES`)."""
+    """One of the six two-class problems of thesis2007 section 4.5.
+
+    Parameters
+    ----------
+    case : str
+        One of `CHAPTER4_CASES`.
+    d : int
+        Number of features; from 1, 2 or 3 on, as the formulas of the case allow.
+
+    Returns
+    -------
+    GaussianProblem
+    """
     if case not in CHAPTER4_CASES:
         raise ValueError(f"case must be one of {CHAPTER4_CASES}; got {case!r}")
     _check_dimension(d, 3 if "variance" in case else 2 if "ellipsoidal" in case else 1, case)
@@ -93,6 +115,19 @@ def chapter5_problem(case: int, d: int, random_state=None) -> GaussianProblem:
     of cases 9 and 10, printed as :math:`R_iR_i^TR_i^TR_i`, is not symmetric:
     :math:`(R_i^TR_i)^2=R_i^TR_iR_i^TR_i` is taken, the one product of these four factors that is the square
     of the covariance of cases 7 and 8.
+
+    Parameters
+    ----------
+    case : int
+        From 1 to 10.
+    d : int
+        Number of features; from 2 on, in cases 3 and 4 from 3 on.
+    random_state : int or RandomState, optional
+        For the draws.
+
+    Returns
+    -------
+    GaussianProblem
     """
     if case not in range(1, 11):
         raise ValueError(f"case must be 1, ..., 10; got {case!r}")

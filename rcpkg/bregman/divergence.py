@@ -235,9 +235,12 @@ def separable(
 
     Parameters
     ----------
+    name : str
+        Of the divergence, in messages.
     scalar, conjugate : triples of callables
         :math:`\varphi, \varphi', \varphi''` and the same of :math:`\varphi^*`.
     domain, dual_domain : Interval
+        Where :math:`\varphi` and :math:`\varphi^*` are defined.
     term : callable
         The scalar divergence in closed form.
     """
@@ -257,7 +260,12 @@ def separable(
 
 
 def mahalanobis(matrix: ArrayLike | None = None) -> BregmanDivergence:
-    r"""Mahalanobis divergence :math:`(x-y)^\top A\,(x-y)` of :math:`\phi(x) = x^\top A x`; A = I by default.
+    r"""Mahalanobis divergence :math:`(x-y)^\top A\,(x-y)` of :math:`\phi(x) = x^\top A x`.
+
+    Parameters
+    ----------
+    matrix : array of shape (d, d), optional
+        A; the identity by default.
 
     Raises
     ------

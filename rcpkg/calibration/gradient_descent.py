@@ -24,7 +24,7 @@ LEAST_VARIANCE = 1e-2  # the sources' ε
 
 
 def project_simplex(v: Array) -> Array:
-    """Euclidean projection of the last axis on the simplex: max(v − τ, 0), with τ such that it sums to one."""
+    """Euclidean projection of v, shape (…, k), on the simplex: max(v − τ, 0), with τ such that it sums to one."""
     ordered = -np.sort(-v, axis=-1)
     tau = (np.cumsum(ordered, axis=-1) - 1) / np.arange(1, v.shape[-1] + 1)
     last = (ordered > tau).sum(axis=-1, keepdims=True) - 1
@@ -32,7 +32,7 @@ def project_simplex(v: Array) -> Array:
 
 
 def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
-    """Symmetric matrices (…, d, d) with eigenvalues below ``least`` raised to it."""
+    """Symmetric ``matrices``, shape (…, d, d), with eigenvalues below ``least`` raised to it."""
     values, vectors = np.linalg.eigh(matrices)
     return (vectors * np.maximum(values, least)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
@@ -40,10 +40,9 @@ def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
 def quadratic_gradient(
     weights: Statistics, first: Array, second: Array, printed: bool = False
 ) -> tuple[Array, Array, Array]:
-    r"""Gradient of CLL in (η_0, η_1, η_2) of QDA, where p(y | x) ∝ exp(η_0y + η_1yᵀx + xᵀη_2y x + A_y(η)).
+    """Gradient of CLL in (η_0, η_1, η_2) of QDA, where p(y | x) ∝ exp(η_0y + η_1yᵀx + xᵀη_2y x + A_y(η)).
 
     ∂η_1y: Σ_i W_iy (x_i + ½ η_2y⁻¹η_1y);  ∂η_2y: Σ_i W_iy (x_i x_iᵀ − ¼ η_2y⁻¹η_1yη_1yᵀη_2y⁻¹ + ½ η_2y⁻¹).
-    ``printed`` has tr(η_2y⁻¹), added to every entry, for the matrix η_2y⁻¹ (rc2025 app. B, rc2024 app. C).
 
     Parameters
     ----------
@@ -51,6 +50,12 @@ def quadratic_gradient(
         s(X, Y − P) about the origin of x.
     first, second : arrays of shape (r, d) and (r, d, d)
         η_1 and η_2.
+    printed : bool, default=False
+        Whether tr(η_2y⁻¹), added to every entry, stands for the matrix η_2y⁻¹ (rc2025 app. B, rc2024 app. C).
+
+    Returns
+    -------
+    arrays of shape (r,), (r, d) and (r, d, d)
     """
     count = weights.count[:, None]
     inverse = np.linalg.inv(second)
@@ -61,7 +66,10 @@ def quadratic_gradient(
 
 
 def centred_at_zero(s: Statistics, origin: Array | float) -> Statistics:
-    """Moments about the origin o as moments about zero: Σ W x = f + s_y o, Σ W xxᵀ = S + f oᵀ + o fᵀ + s_y ooᵀ."""
+    """Moments s about the ``origin`` o as moments about zero.
+
+    Σ W x = f + s_y o, Σ W xxᵀ = S + f oᵀ + o fᵀ + s_y ooᵀ, with o of shape (d,), or a number for all features.
+    """
     o = np.broadcast_to(origin, s.first.shape)
     cross = s.first[:, :, None] * o[:, None, :]
     outer = s.count[:, None, None] * o[:, :, None] * o[:, None, :]
@@ -73,10 +81,25 @@ def centred_at_zero(s: Statistics, origin: Array | float) -> Statistics:
 
 
 def categorical_step(model: CategoricalNB, old: CategoricalParameters, gradient: Statistics, printed: bool) -> Any:
-    """η + gradient, made probabilities: ``printed``, exp(η) projected on the simplex; else normalised.
+    """η + ``gradient``, made probabilities: ``printed``, exp(η) projected on the simplex; else normalised.
 
     Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
     corrected gradient has and the printed one, with its A_y = 0, has not.
+
+    Parameters
+    ----------
+    model : CategoricalNB
+        The fitted model, which knows its states.
+    old : CategoricalParameters
+        Parameters before the step.
+    gradient : Statistics
+        The step: lr/m times s(X, Y − P).
+    printed : bool
+        Whether the sources' gradient and projection are taken.
+
+    Returns
+    -------
+    CategoricalParameters
     """
     if printed:
         log_prior, cells = old.log_prior + gradient.count, np.exp(old.log_prob + gradient.cells)
@@ -91,7 +114,28 @@ def categorical_step(model: CategoricalNB, old: CategoricalParameters, gradient:
 
 
 def quadratic_step(model: QDA, old: GaussianParameters, gradient: Statistics, printed: bool) -> GaussianParameters:
-    """η + gradient; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored."""
+    """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
+
+    Parameters
+    ----------
+    model : QDA
+        The fitted model, which knows the origin of its moments.
+    old : GaussianParameters
+        Parameters before the step.
+    gradient : Statistics
+        The step: lr/m times s(X, Y − P).
+    printed : bool
+        Whether the sources' gradient is taken, and p(y) projected.
+
+    Returns
+    -------
+    GaussianParameters
+
+    Raises
+    ------
+    InvalidStatistics
+        If the step makes a matrix η_2 singular.
+    """
     precision = old.whitener.swapaxes(1, 2) @ old.whitener
     first, second = (precision @ old.mean[:, :, None])[:, :, 0], -0.5 * precision
     change = quadratic_gradient(centred_at_zero(gradient, model._origin), first, second, printed)
@@ -108,7 +152,21 @@ def quadratic_step(model: QDA, old: GaussianParameters, gradient: Statistics, pr
 
 
 def linear_step(model: SharedVarianceGaussianNB, old: GaussianParameters, change: Statistics) -> GaussianParameters:
-    """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay."""
+    """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
+
+    Parameters
+    ----------
+    model : SharedVarianceGaussianNB
+        The fitted model, which knows the origin of its moments.
+    old : GaussianParameters
+        Parameters before the step.
+    change : Statistics
+        The step: lr/m times s(X, Y − P), or s(X, Y) as printed.
+
+    Returns
+    -------
+    GaussianParameters
+    """
     origin = model._origin
     shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
         origin, change.first.shape[1]

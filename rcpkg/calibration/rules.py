@@ -12,17 +12,20 @@ Rule = Callable[[Array, Array], Array]
 
 
 def calibration_weights(P: Array, Y: Array) -> Array:
-    """W = Y − P, shape (n, r): risk-based calibration (rc2025 eqs. 3-4), and TM."""
+    """W = Y − P, shape (n, r), of posteriors P and one-hot labels Y: risk-based calibration (rc2025 eqs. 3-4), and TM."""
     return Y - P
 
 
 def frequency_weights(P: Array, Y: Array) -> Array:
-    """W = Y ∘ (1 − P), shape (n, r): discriminative frequency estimates (rc2025 §5.1)."""
+    """W = Y ∘ (1 − P), shape (n, r), of posteriors P and one-hot labels Y: discriminative frequency estimates (rc2025 §5.1)."""
     return Y * (1 - P)
 
 
 def soft_error_weights(P: Array, Y: Array) -> Array:
-    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r): ∇_η of the sum of P_i,y_i, minus the soft 0-1 loss (rc2025 eq. 2)."""
+    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r), of posteriors P and one-hot labels Y.
+
+    It gives ∇_η of the sum of P_i,y_i, which is minus that of the soft 0-1 loss (rc2025 eq. 2).
+    """
     return (P * Y).sum(axis=1, keepdims=True) * (Y - P)
 
 
@@ -35,20 +38,23 @@ class Losses(NamedTuple):
 
 
 def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
-    """The three `Losses` of each row, shape (3, n), from log posteriors (n, r); ties go to the first class."""
+    """The three `Losses` of each row, shape (3, n), from ``log_posterior`` (n, r) and class numbers y; ties go to the first."""
     true = log_posterior[np.arange(len(y)), y]
     return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
 
 
 def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
-    """Means of the losses (3, n) of rows; a row of weight zero does not count, even if its loss is infinite."""
+    """Means of the losses ``rows``, shape (3, n), weighted by ``sample_weight``, shape (n,).
+
+    A row of weight zero does not count, even if its loss is infinite.
+    """
     if sample_weight is not None:
         rows, sample_weight = rows[:, sample_weight > 0], sample_weight[sample_weight > 0]
     return Losses(*np.average(rows, axis=1, weights=sample_weight).tolist())
 
 
 def losses(log_posterior: Array, y: NDArray[np.intp], sample_weight: Array | None = None) -> Losses:
-    """Mean losses of log posteriors (n, r) at labels y, weighted by ``sample_weight``."""
+    """Mean losses of ``log_posterior``, shape (n, r), at class numbers y, weighted by ``sample_weight``, shape (n,)."""
     return mean_losses(row_losses(log_posterior, y), sample_weight)
 
 

@@ -225,7 +225,25 @@ def run(
 ) -> dict[str, str]:
     """Recompute a published table, as far as it is not done, and write it in its printed columns.
 
-    ``quick`` runs the small data sets only, with few repetitions, and stores them apart.
+    Parameters
+    ----------
+    source, table : str
+        Key of the source and number of the table, or of a study; see `tables`.
+    quick : bool, default=False
+        Run the small data sets only, with few repetitions, and store them apart.
+    jobs : int, default=1
+        Processes that work at once.
+    backend : str, optional
+        Of joblib; its own choice by default.
+    progress : bool, default=True
+        Whether to show a bar.
+    folder : Path, optional
+        Folder of the results; by default ``RCPKG_RESULTS`` if that is set, else ``data/results``.
+
+    Returns
+    -------
+    dict
+        The unexpected errors, by the key of their cell.
     """
     folder = folder or results_folder()
     if quick:

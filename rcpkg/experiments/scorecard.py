@@ -39,6 +39,11 @@ def _explanations() -> list[dict[str, str]]:
 def tolerance(source: str, table: str, metric: str) -> pd.Series:
     """The first row of ``data/tolerances.csv`` that fits a printed number.
 
+    Parameters
+    ----------
+    source, table, metric : str
+        Key of the source, number of the table, and the name of the metric.
+
     Raises
     ------
     LookupError
@@ -89,6 +94,11 @@ def verdict(row: Mapping, rule: Mapping) -> str:
 
 def results(source: str, table: str) -> pd.DataFrame:
     """Our numbers for a published table: its columns, with ``value_se`` and ``n_runs``; or those of a study.
+
+    Parameters
+    ----------
+    source, table : str
+        Key of the source and number of the table, or of a study; see `tables`.
 
     Raises
     ------
@@ -263,6 +273,13 @@ def matches(card: pd.DataFrame | None = None) -> pd.DataFrame:
 def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd.DataFrame:
     """How many rows of each table and method come out to the last printed digit in all the given metrics.
 
+    Parameters
+    ----------
+    metrics : tuple of str
+        Names of the metrics.
+    card : DataFrame, optional
+        Rows of the `scorecard`; all of them by default.
+
     Returns
     -------
     DataFrame
@@ -279,7 +296,13 @@ def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd
 
 
 def status(folder: Path | None = None) -> pd.DataFrame:
-    """One row for each published table: cells that can be run, done, failed, and not attempted; seconds spent."""
+    """One row for each published table and study: cells that can be run, done, failed, and not attempted; seconds spent.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Folder of the results; by default ``RCPKG_RESULTS`` if that is set, else ``data/results``.
+    """
     rows = []
     printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
     for source, table in printed + [key for key in TABLES if key[0] == STUDY]:

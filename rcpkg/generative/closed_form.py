@@ -73,7 +73,7 @@ class Statistics:
 
 
 def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, r): Y_iy = 1 where y is the class of row i, else 0."""
+    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0."""
     return np.equal.outer(y, np.arange(n_classes)).astype(float)
 
 

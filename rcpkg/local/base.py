@@ -17,7 +17,19 @@ CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's
 
 
 def least_cost(P: Array, cost: Array | None) -> Index:
-    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, on axis 1; first of ties."""
+    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`; first of ties.
+
+    Parameters
+    ----------
+    P : array of shape (n, r, ...)
+        Class probabilities, classes on axis 1.
+    cost : array of shape (r, r) or None
+        C; None is the 0-1 loss.
+
+    Returns
+    -------
+    array of int of shape (n, ...)
+    """
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 

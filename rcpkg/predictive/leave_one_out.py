@@ -264,8 +264,9 @@ def grid_log_predictive_loo(
 
 
 class LooErrors(NamedTuple):
-    """Leave-one-out errors ``wrong`` (len(dofs), len(seeds), n), boolean, and the share of rows that needed
-    the exact route."""
+    """What `grid_loo_errors` finds: ``wrong``, the leave-one-out errors, boolean, shape (len(dofs), len(seeds), n), and
+    ``exact_share``, the share of rows that needed the exact route.
+    """
 
     wrong: Array
     exact_share: float

@@ -1,0 +1,156 @@
+"""Every estimator documents itself: its own parameters and attributes, and examples that are run here."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pkgutil
+import pydoc
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
+
+import rcpkg
+from rcpkg import SharedVarianceGaussianNB
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = [m.name for m in pkgutil.walk_packages(rcpkg.__path__, "rcpkg.") if not m.name.endswith("__main__")]
+ABSTRACT = ("ClosedFormClassifier", "GenerativeClassifier")
+PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in ABSTRACT}
+ESTIMATORS = {n: kind for n, kind in PUBLIC.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)}
+DOCUMENTED = {**ESTIMATORS, "BregmanDivergence": rcpkg.BregmanDivergence}
+SECTIONS = ("Parameters", "Attributes", "Raises", "Notes", "References", "Examples")  # in this order
+EVERYWHERE = {"n_features_in_", "feature_names_in_"}  # attributes that scikit-learn explains
+each_documented = pytest.mark.parametrize("kind", DOCUMENTED.values(), ids=DOCUMENTED)
+
+
+@cache
+def sections(kind: type) -> dict[str, str]:
+    """The sections of a numpydoc docstring by their titles; what stands above the first has the title ''."""
+    parts = re.split(r"^(\w+)\n-{3,}$", inspect.getdoc(kind), flags=re.MULTILINE)
+    return dict(zip(["", *parts[1::2]], parts[::2], strict=True))
+
+
+def entries(section: str) -> dict[str, str]:
+    """Name -> type of the entries of a section, whose descriptions are indented."""
+    found = re.findall(r"^(\w+) : (.+)$", section, re.MULTILINE)
+    assert len(found) == len(re.findall(r"^\S", section, re.MULTILINE)), "an entry is not of the form name : type"
+    return dict(found)
+
+
+def parameters(kind: type) -> dict[str, inspect.Parameter]:
+    """Constructor parameters; scikit-learn's own constructor has none."""
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind in named}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_run(module):
+    """All examples in the source of a module are found and give what they print."""
+    module = importlib.import_module(module)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    for test in doctest.DocTestFinder().find(module):
+        runner.run(test)
+    written = re.findall(r"^\s*>>> ", inspect.getsource(module), re.MULTILINE)
+    assert runner.summarize(verbose=False) == (0, len(written))
+
+
+@each_documented
+def test_an_example_computes_something(kind):
+    examples = doctest.DocTestParser().get_examples(sections(kind)["Examples"])
+    assert 3 <= len(examples) <= 8
+    assert any(example.want for example in examples) and all(len(e.source) <= 112 for e in examples)
+    assert re.search(rf"\b{kind.__name__}\(", "".join(example.source for example in examples))
+
+
+@each_documented
+def test_docstring_has_its_sections_in_order(kind):
+    titles = [title for title in sections(kind) if title]
+    assert titles == [title for title in SECTIONS if title in titles]
+    needed = {"References", "Examples"} | ({"Parameters"} if parameters(kind) else set())
+    assert needed | ({"Attributes"} if kind in ESTIMATORS.values() else set()) <= set(titles)
+    assert "arameters are those of" not in kind.__doc__ and not re.search(r"\bAs (in|for) `[A-Z]", kind.__doc__)
+
+
+@each_documented
+def test_parameters_are_documented_with_their_defaults(kind):
+    """Exactly those of the constructor, in its order, each with its default and a description."""
+    section = sections(kind).get("Parameters", "")
+    documented, actual = entries(section), parameters(kind)
+    assert list(documented) == list(actual)
+    for name, described in documented.items():
+        default = actual[name].default
+        stated = re.search(r", default=(.+)$", described)
+        if default is None:
+            assert described.endswith(", optional"), name
+        elif default is inspect.Parameter.empty:
+            assert not stated and "optional" not in described, name
+        else:
+            assert stated, name
+            assert _value(stated[1], kind) == default, name
+        assert re.search(rf"^{name} : .+\n    \S", section, re.MULTILINE), f"{name} is not described"
+
+
+def _value(text, kind):
+    """The value of a default: a literal, or the name of a constant in backticks."""
+    if text.startswith("`"):
+        return getattr(sys.modules[kind.__module__], text.strip("`"))
+    return ast.literal_eval(text)
+
+
+def _instance(kind):
+    if kind is rcpkg.ProductModel:
+        return kind([("all", SharedVarianceGaussianNB(), slice(None))])
+    if "estimator" in parameters(kind):
+        return kind(SharedVarianceGaussianNB())
+    return kind(n_neighbors="cv", grid=[1, 3]) if "grid" in parameters(kind) else kind()
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS)
+def test_fitted_attributes_are_documented(kind):
+    X, y = load_iris(return_X_y=True)
+    model = _instance(kind).fit(np.rint(10 * X[50:]), y[50:])
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
+    assert set(entries(sections(kind)["Attributes"])) == fitted
+
+
+@each_documented
+def test_help_is_legible(kind):
+    """No backslash was taken for a control character, and `help` shows the text as it is written."""
+    assert all(line.isprintable() and len(line) <= 120 for line in kind.__doc__.splitlines())
+    shown = pydoc.plain(pydoc.render_doc(kind))
+    assert [line for line in inspect.getdoc(kind).splitlines() if line not in shown] == []
+
+
+def reference() -> list[tuple[str, object]]:
+    """Functions on the pages of the reference, by their full names."""
+    found = []
+    for page in sorted((ROOT / "book" / "api").glob("*.md")):
+        module = ""
+        directives = re.findall(r"^\.\. (\w+):: ([\w.]+)\n((?:   :\w+:\n)*)", page.read_text("utf-8"), re.MULTILINE)
+        for directive, name, options in directives:
+            if directive.endswith("module"):
+                module = importlib.import_module(name)
+            names = [name] if directive == "autofunction" else []
+            if directive == "automodule" and ":members:" in options:
+                own = (n for n, value in inspect.getmembers(module) if not n.startswith("_"))
+                names = [n for n in own if getattr(getattr(module, n), "__module__", "").startswith(name)]
+            found += [(f"{module.__name__}.{n}", getattr(module, n)) for n in names]
+    return [(name, value) for name, value in found if inspect.isfunction(inspect.unwrap(value))]
+
+
+def test_functions_of_the_reference_name_their_parameters():
+    functions = dict(reference())
+    missing = {
+        name: [p for p in inspect.signature(f).parameters if not re.search(rf"\b{p}\b", inspect.getdoc(f) or "")]
+        for name, f in functions.items()
+    }
+    assert len(functions) > 60
+    assert {name: names for name, names in missing.items() if names} == {}
+    assert [name for name, function in functions.items() if not inspect.getdoc(function)] == []
