@@ -44,20 +44,20 @@ def checked(tried: str, *parts: Part) -> None:
 
 
 def gap(what: str, values: ArrayLike, tolerance: float) -> Part:
-    """|values| ≤ tolerance, where the gap is rounding or zero."""
+    """``what``: |values| ≤ tolerance, where the gap is rounding or zero."""
     text = f"{what} within {tolerance:g}" if tolerance else f"{what} equal"
     return Part(text, _fault(what, values, tolerance))
 
 
 def measured(what: str, values: ArrayLike, tolerance: float, digits: int = 2) -> Part:
-    """|values| ≤ tolerance, the largest shown to ``digits`` significant digits."""
+    """``what``: |values| ≤ tolerance, the largest shown to ``digits`` significant digits."""
     fault = _fault(what, values, tolerance)
     largest = np.abs(np.asarray(values, dtype=float)).max() if fault is None else np.nan
     return Part(f"{what} {largest:.{digits}g}, at most {tolerance:g}", fault)
 
 
 def exceeds(what: str, values: ArrayLike, bound: float, digits: int = 2) -> Part:
-    """values > bound, the smallest shown to ``digits`` significant digits."""
+    """``what``: values > bound, the smallest shown to ``digits`` significant digits."""
     array = np.asarray(values, dtype=float)
     passed = array.size > 0 and bool(np.all(array > bound))
     least = array.min() if array.size else np.nan
@@ -68,7 +68,7 @@ def exceeds(what: str, values: ArrayLike, bound: float, digits: int = 2) -> Part
 
 
 def holds(what: str, conditions: ArrayLike) -> Part:
-    """All conditions are true."""
+    """``what``: all conditions are true."""
     array = np.asarray(conditions)
     if array.dtype != bool:
         raise TypeError(f"conditions of a check must be true or false; got values of type {array.dtype}")

@@ -77,6 +77,11 @@ def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) 
     (\hat\Sigma_h(\lambda))I`, :math:`\hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda
     S}{(1-\lambda)n_h+\lambda n}` (thesis2007 5.1, 5.2; S is the within-class scatter), shape (r, d, d). An
     empty class at lambda = 0 gets zeros.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+    lam, gamma : float in [0, 1]
     """
     n_h, d = statistics.counts, statistics.means.shape[1]
     weight = (1 - lam) * n_h + lam * n_h.sum()
@@ -87,9 +92,10 @@ def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) 
 
 
 def scaled_cholesky(A: Array) -> tuple[Array, float]:
-    """Lower Cholesky factor of a covariance or scatter matrix, taken through its correlation matrix so that
+    """Lower Cholesky factor of a covariance or scatter matrix A, taken through its correlation matrix so that
     the features' scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is
-    singular (the factor is then of no use)."""
+    singular (the factor is then of no use).
+    """
     if not (np.diag(A) > 0).all():
         return np.zeros_like(A), 0.0
     scale = np.sqrt(np.diag(A))
@@ -98,8 +104,9 @@ def scaled_cholesky(A: Array) -> tuple[Array, float]:
 
 
 def is_definite(A: Array, tol: float = 1e-12) -> Array:
-    """Whether each symmetric matrix is numerically positive definite: its correlation matrix has eigenvalues
-    > tol."""
+    """Whether each symmetric matrix of A, shape (..., d, d), is numerically positive definite: its correlation
+    matrix has eigenvalues > tol.
+    """
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)
     positive = (diagonal > 0).all(axis=-1)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -365,9 +372,15 @@ def shrunken_log_density(
     lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
     gammas: Sequence[float] = FRIEDMAN_GAMMA,
 ) -> Array:
-    r"""Gaussian log densities of every class under `shrunken_covariances`, for all (lambda, gamma).
+    """Gaussian log densities of every class under `shrunken_covariances`, for all (lambda, gamma).
 
     One eigendecomposition a class and lambda: gamma acts on the eigenvalues only.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    statistics : ClassStatistics
+    lambdas, gammas : sequences of float in [0, 1]
 
     Returns
     -------
@@ -407,7 +420,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out(X: Array, y: Array, n_classes: int) -> LeftOut:
-    """Each row left out of its class; kappa is 1 for the only row of a class."""
+    """Each row left out of its class; X, y, n_classes as in `class_statistics`, kappa 1 for the only row of a class."""
     statistics = class_statistics(X, y, n_classes)
     n = statistics.counts[y]
     kappa = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
@@ -427,6 +440,12 @@ def shrunken_log_density_loo(
     :math:`z_i` its deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class,
     :math:`\lambda n/(n-1)` for the others. So one eigendecomposition of M a class and lambda, and rank-one
     formulae, serve all rows and all gamma. Rows for which the downdate is nearly singular are refitted.
+
+    Parameters
+    ----------
+    X, y, n_classes
+        As in `class_statistics`.
+    lambdas, gammas : sequences of float in [0, 1]
 
     Returns
     -------
@@ -498,7 +517,9 @@ def _left_out_log_density(
 
 
 def without_row(X: Array, y: Array, statistics: ClassStatistics, i: int) -> ClassStatistics:
-    """Statistics of all rows but row i: those of its class computed afresh, the others taken over."""
+    """The ``statistics`` of the rows X with classes y, without row i: those of its class computed afresh, the others
+    taken over.
+    """
     others = y == y[i]
     others[i] = False
     fresh = class_statistics(X[others], np.zeros(others.sum(), dtype=int), 1)
@@ -509,8 +530,9 @@ def without_row(X: Array, y: Array, statistics: ClassStatistics, i: int) -> Clas
 
 
 def dominates(X: Array, y: Array, statistics: ClassStatistics) -> Array:
-    """The rows that hold nearly all of their class's scatter in some feature: without them a difference of
-    sums would leave rounding where little or nothing is left, so they are to be refitted."""
+    """The rows of X, with classes y, that hold nearly all of their class's scatter in some feature: without them a
+    difference of sums would leave rounding where little or nothing is left, so the ``statistics`` must be refitted.
+    """
     n = statistics.counts[y]
     share = np.where(n > 1, n / np.maximum(n - 1, 1), 0.0)[:, None] * (X - statistics.means[y]) ** 2
     spread = np.einsum("hjj->hj", statistics.scatters)[y]
@@ -519,7 +541,15 @@ def dominates(X: Array, y: Array, statistics: ClassStatistics) -> Array:
 
 def leave_one_out_statistics(X: Array, y: Array, n_classes: int, rows: Array) -> ClassStatistics:
     r"""Class statistics without each of the given rows in turn, stacked: :math:`\bar x'=\bar x-z/(n-1)`,
-    :math:`S'=S-\frac n{n-1}zz^T` for the row's own class, z its deviation from the mean."""
+    :math:`S'=S-\frac n{n-1}zz^T` for the row's own class, z its deviation from the mean.
+
+    Parameters
+    ----------
+    X, y, n_classes
+        As in `class_statistics`.
+    rows : array of int
+        Which rows.
+    """
     statistics = class_statistics(X, y, n_classes)
     size, own = np.arange(len(rows)), y[rows]
     counts, means, scatters = (np.repeat(part[None], len(rows), axis=0) for part in statistics)

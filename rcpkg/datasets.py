@@ -156,18 +156,11 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
 
     Parameters
     ----------
-    item : DataFile
-        The registered file.
-    cache : Path
-        Folder to keep it in, see `cache_folder`.
+    item, cache : DataFile and Path
+        The registered file, and the folder to keep it in.
     timeout : float, default=30.0
         Seconds of silence after which the download is given up.
     progressbar : bool, default=False
-        Whether to show one.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------

@@ -156,6 +156,13 @@ def pointwise(divergence: str | BregmanDivergence, name: str | None = None) -> F
     For it :math:`\phi[g] = \int s(g)\,d\nu`, :math:`\delta\phi[g; a] = \int s'(g)\,a\,d\nu` (A.12) and
     :math:`\delta^2\phi[g; a, b] = \int s''(g)\,a\,b\,d\nu`.
 
+    Parameters
+    ----------
+    divergence : str or BregmanDivergence
+        A name of `rcpkg.bregman.divergences`, or a divergence that is a sum over entries.
+    name : str, optional
+        "pointwise" and the name of the divergence by default.
+
     Raises
     ------
     ValueError

@@ -124,10 +124,6 @@ def chapter5_problem(case: int, d: int, random_state=None) -> GaussianProblem:
         Number of features; from 2 on, in cases 3 and 4 from 3 on.
     random_state : int or RandomState, optional
         For the draws.
-
-    Returns
-    -------
-    GaussianProblem
     """
     if case not in range(1, 11):
         raise ValueError(f"case must be 1, ..., 10; got {case!r}")

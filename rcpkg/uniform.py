@@ -69,7 +69,7 @@ def _summary(x: ArrayLike) -> tuple[int, float]:
 
 
 def maximum_likelihood(x: ArrayLike) -> stats.distributions.rv_frozen:
-    """Uniform distribution on [0, M]."""
+    """Uniform distribution on [0, M], M the largest of the draws x."""
     return stats.uniform(scale=_summary(x)[1])
 
 
@@ -79,8 +79,14 @@ def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float 
     .. math:: E\theta = \frac{M\,\alpha/h + 1/t_2}{\alpha - 1},\qquad \alpha = n + t_1,\quad
         h = {}_1F_1(1; \alpha+1; z) = \sum_k \frac{z^k}{(\alpha+1)_k},\quad z = \frac1{t_2 M}.
 
-    It equals (7.22), whose two chi-squared probabilities vanish in floating point from some n on. The limit
-    ``t2=inf`` is :math:`M\alpha/(\alpha-1)`.
+    It equals (7.22), whose two chi-squared probabilities vanish in floating point from some n on.
+
+    Parameters
+    ----------
+    maximum, n : arrays, broadcast
+        The largest M of n draws.
+    t1, t2 : float, default=1.0 and inf
+        Of the prior; t1 >= 0, and n + t1 > 1. The limit ``t2=inf`` is :math:`M\alpha/(\alpha-1)`.
     """
     maximum, n = (np.asarray(v, dtype=float) for v in np.broadcast_arrays(maximum, n))
     if not t1 >= 0 or not t2 > 0:
@@ -107,7 +113,10 @@ def _reciprocal_kummer(alpha: Array, z: Array) -> Array:
 
 
 def bayes_parameter(x: ArrayLike, t1: float = 1.0, t2: float = 1.0) -> stats.distributions.rv_frozen:
-    """Uniform distribution up to the posterior mean of the end point, (7.21)-(7.22); see `parameter_mean`."""
+    """Uniform distribution up to the posterior mean of the end point, (7.21)-(7.22), from the draws x.
+
+    The prior of the end point has the parameters ``t1`` and ``t2`` of `parameter_mean`.
+    """
     n, maximum = _summary(x)
     return stats.uniform(scale=float(parameter_mean(maximum, n, t1, t2)))
 
@@ -115,14 +124,18 @@ def bayes_parameter(x: ArrayLike, t1: float = 1.0, t2: float = 1.0) -> stats.dis
 def bayes_restricted(x: ArrayLike, measure: str | float = "fisher") -> stats.distributions.rv_frozen:
     r"""Uniform distribution on :math:`[0, 2^{1/N}M]`: the least expected squared difference of all (A.31).
 
-    Because :math:`\int(f_a - f_b)^2 = |1/a - 1/b|`, its end point is the posterior median.
+    Because :math:`\int(f_a - f_b)^2 = |1/a - 1/b|`, its end point is the posterior median. M is the largest of the
+    draws x, and N their `order` under the ``measure``.
     """
     n, maximum = _summary(x)
     return stats.uniform(scale=float(2 ** (1 / order(n, measure)) * maximum))
 
 
 def bayes_unrestricted(x: ArrayLike, measure: str | float = "fisher") -> stats.distributions.rv_frozen:
-    r"""Posterior mean of the density, :math:`g(x) = \frac{N M^N}{(N+1)\max(x, M)^{N+1}}` (7.23)."""
+    r"""Posterior mean of the density, :math:`g(x) = \frac{N M^N}{(N+1)\max(x, M)^{N+1}}` (7.23).
+
+    M is the largest of the draws, and N their `order` under the ``measure``.
+    """
     n, maximum = _summary(x)
     return uniform_pareto(float(order(n, measure)), scale=maximum)
 
@@ -150,7 +163,10 @@ def project(distribution: stats.distributions.rv_frozen) -> stats.distributions.
 
 
 def uniform_squared_error(end: ArrayLike, scale: float = 1.0) -> Array:
-    r""":math:`\int(f_b - f_\theta)^2 = |b - \theta|/(b\theta)` for uniforms on [0, b] and [0, theta]."""
+    r""":math:`\int(f_b - f_\theta)^2 = |b - \theta|/(b\theta)` for uniforms on [0, b] and [0, theta].
+
+    b is the ``end`` of the estimate, theta the ``scale``.
+    """
     end = np.asarray(end, dtype=float)
     return np.abs(end - scale) / (end * scale)
 
@@ -161,6 +177,15 @@ def unrestricted_squared_error(
     r"""Squared error of (7.23) when the maximum is M: with :math:`u = M/\theta` it is :math:`1/\theta` times
 
     .. math:: \frac{2N^2}{(N+1)(2N+1)\,u} - 1 + \frac{2u^N}{N+1}.
+
+    Parameters
+    ----------
+    maximum, n : arrays, broadcast
+        The largest M of n draws.
+    measure : str or float, default="fisher"
+        What makes N of n, see `order`.
+    scale : float, default=1.0
+        The true end point theta.
     """
     N, u = order(n, measure), np.asarray(maximum, dtype=float) / scale
     return (2 * N**2 / ((N + 1) * (2 * N + 1) * u) - 1 + 2 * u**N / (N + 1)) / scale

@@ -65,7 +65,7 @@ def test_examples_run(module):
 def test_an_example_computes_something(kind):
     examples = doctest.DocTestParser().get_examples(sections(kind)["Examples"])
     assert 3 <= len(examples) <= 8
-    assert any(example.want for example in examples) and all(len(e.source) <= 112 for e in examples)
+    assert any(example.want for example in examples)
     assert re.search(rf"\b{kind.__name__}\(", "".join(example.source for example in examples))
 
 

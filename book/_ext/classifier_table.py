@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
+from sklearn.base import ClassifierMixin
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
 
 import rcpkg
 from rcpkg import QDA
-from rcpkg.base import GenerativeClassifier
 
 FILE = Path(__file__).resolve().parents[1] / "classifiers.csv"
 HEADINGS = ("classifier", "it assumes", "cost of a fit", "takes", "missing, unknown", "choose it for")
@@ -45,7 +45,7 @@ def classifiers() -> set[str]:
     """Names of all classifiers that `rcpkg` exports, without the abstract ones."""
     abstract = ("GenerativeClassifier", "ClosedFormClassifier")
     exported = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in abstract}
-    return {n for n, kind in exported.items() if inspect.isclass(kind) and issubclass(kind, GenerativeClassifier)}
+    return {n for n, kind in exported.items() if inspect.isclass(kind) and issubclass(kind, ClassifierMixin)}
 
 
 class ClassifierTable(SphinxDirective):

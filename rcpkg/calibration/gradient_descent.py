@@ -223,8 +223,7 @@ class ProjectedGradientDescent(RiskCalibration):
     best_iter_ : int
         The update that gave ``estimator_``.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, and
-        validation_log_loss if rows are held out.
+        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
 
     Raises
     ------

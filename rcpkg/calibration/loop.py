@@ -92,8 +92,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     best_iter_ : int
         The update that gave ``estimator_``.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, and
-        validation_log_loss if rows are held out.
+        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
 
     Raises
     ------
@@ -401,17 +400,15 @@ class TM(RiskCalibration):
     estimator : ClosedFormClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
     max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
+        Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
-        the estimator a ``prior_strength``.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
+        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
+        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
     random_state : int or RandomState, optional
         For the choice of the held-out rows.
     verbose : int, default=0
@@ -430,8 +427,7 @@ class TM(RiskCalibration):
     best_iter_ : int
         The update that gave ``estimator_``.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, and
-        validation_log_loss if rows are held out.
+        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
 
     References
     ----------
@@ -485,29 +481,25 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
     learning_rate : float, default=0.1
         lr > 0, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
     max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
+        Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
-        the estimator a ``prior_strength``.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
+        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
     step : {"fixed", "safe"}, default="fixed"
-        "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
-        two of three are accelerated by the curvature that the last updates show. Where no step is left that rises
-        the run ends. A prior of the estimator shapes the start, and nothing else; ``estimator_`` has none.
+        "safe": valid steps, each shortened until the (penalised) conditional log-likelihood rises enough; the run ends
+        where none is left. A prior of the estimator shapes the start, and nothing else.
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
+        one that is the same for every class, or a model of yours.
     target_weight : float, default=0.0
-        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else;
-        ``estimator_`` has none.
+        b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with fixed steps lr t^(−2/3).
     validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
+        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
     random_state : int or RandomState, optional
         For the held-out rows and the order of the batches.
     verbose : int, default=0
@@ -526,8 +518,7 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
     best_iter_ : int
         The update that gave ``estimator_``.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, and
-        validation_log_loss if rows are held out.
+        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
 
     References
     ----------
@@ -560,29 +551,25 @@ class SoftErrorCalibration(RiskCalibration):
     learning_rate : float, default=0.1
         lr > 0, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
     max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
+        Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
-        the estimator a ``prior_strength``.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
+        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
     step : {"fixed", "safe"}, default="fixed"
-        "safe": steps that stay valid, each shortened until the (penalised) soft error falls enough;
-        two of three are accelerated by the curvature that the last updates show. Where no step is left that lowers it
-        the run ends. A prior of the estimator shapes the start, and nothing else; ``estimator_`` has none.
+        "safe": valid steps, each shortened until the (penalised) soft error falls enough; the run ends where none is
+        left. A prior of the estimator shapes the start, and nothing else.
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
+        one that is the same for every class, or a model of yours.
     target_weight : float, default=0.0
-        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else;
-        ``estimator_`` has none.
+        b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with fixed steps lr t^(−2/3).
     validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
+        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
     random_state : int or RandomState, optional
         For the held-out rows and the order of the batches.
     verbose : int, default=0
@@ -601,8 +588,7 @@ class SoftErrorCalibration(RiskCalibration):
     best_iter_ : int
         The update that gave ``estimator_``.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, and
-        validation_log_loss if rows are held out.
+        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
 
     References
     ----------

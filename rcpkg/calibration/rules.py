@@ -12,19 +12,19 @@ Rule = Callable[[Array, Array], Array]
 
 
 def calibration_weights(P: Array, Y: Array) -> Array:
-    """W = Y − P, shape (n, r), of posteriors P and one-hot labels Y: risk-based calibration (rc2025 eqs. 3-4), and TM."""
+    """W = Y − P, shape (n, r), of posteriors P and labels Y: risk-based calibration (rc2025 eqs. 3-4), and TM."""
     return Y - P
 
 
 def frequency_weights(P: Array, Y: Array) -> Array:
-    """W = Y ∘ (1 − P), shape (n, r), of posteriors P and one-hot labels Y: discriminative frequency estimates (rc2025 §5.1)."""
+    """W = Y ∘ (1 − P), shape (n, r), of posteriors P and labels Y: discriminative frequency estimates (rc2025 §5.1)."""
     return Y * (1 - P)
 
 
 def soft_error_weights(P: Array, Y: Array) -> Array:
-    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r), of posteriors P and one-hot labels Y.
+    """W_iy = P_i,y_i (Y_iy − P_iy), shape (n, r), of posteriors P and labels Y.
 
-    It gives ∇_η of the sum of P_i,y_i, which is minus that of the soft 0-1 loss (rc2025 eq. 2).
+    It gives ∇_η of the sum of P_i,y_i, which is minus the summed soft 0-1 loss up to a constant (rc2025 eq. 2).
     """
     return (P * Y).sum(axis=1, keepdims=True) * (Y - P)
 
@@ -38,7 +38,7 @@ class Losses(NamedTuple):
 
 
 def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
-    """The three `Losses` of each row, shape (3, n), from ``log_posterior`` (n, r) and class numbers y; ties go to the first."""
+    """The three `Losses` of each row, shape (3, n), from ``log_posterior`` (n, r) at labels y; ties go to the first."""
     true = log_posterior[np.arange(len(y)), y]
     return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
 

@@ -296,7 +296,7 @@ def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd
 
 
 def status(folder: Path | None = None) -> pd.DataFrame:
-    """One row for each published table and study: cells that can be run, done, failed, and not attempted; seconds spent.
+    """One row for each published table and study: cells that can be run, done, failed, not attempted; seconds spent.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ class PredictiveNotDefined(InvalidStatistics):
 
 
 def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str = "fisher") -> Array | float:
-    """a = n + q (Fisher measure) or n + q - d - 2 (Lebesgue measure)."""
+    """a = n + q (Fisher ``measure``) or n + q - d - 2 (Lebesgue), with n = ``count`` rows and q = ``dof``."""
     if measure not in ("fisher", "lebesgue"):
         raise ValueError(f'measure must be "fisher" or "lebesgue"; got {measure!r}')
     return count + dof - (d + 2 if measure == "lebesgue" else 0)
@@ -92,7 +92,19 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     Leaving :math:`x_i` out: :math:`S'=S-\kappa z_iz_i^T`, :math:`x_i-\bar x'=\kappa z_i`, with :math:`z_i=x_i-\bar
     x`, :math:`\kappa=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
     E[\mathcal N](x_i)=\text{const}
-    -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`. Shape (n,); -inf for a single row.
+    -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows of the class.
+    seed, dof, measure
+        B, q and the measure, as in `log_predictive`.
+
+    Returns
+    -------
+    array of shape (n,)
+        -inf for a single row.
 
     Raises
     ------
@@ -122,6 +134,12 @@ def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: f
 
     The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha
     without is the predictive at x.
+
+    Parameters
+    ----------
+    count, scatter : rows of the class and their scatter matrix (d, d)
+    seed, dof, measure
+        B, q and the measure, as in `log_predictive`.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def base_diagonal(base: str, statistics: ClassStatistics, h: int) -> Array:
 
 
 def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> Array:
-    """The matrix B of class h, shape (d, d), that a rule gives."""
+    """The matrix B of class h, shape (d, d), that the rule ``seed`` gives for q = ``dof`` and these ``statistics``."""
     return np.diag(seed.scale * dof ** float(seed.power) * base_diagonal(seed.base, statistics, h))
 
 
@@ -93,6 +93,15 @@ def grid_log_predictive(
 
     One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves
     all multiples c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    statistics : ClassStatistics
+    dofs, seeds : sequences of float and of Seed
+        The grid.
+    measure : {"fisher", "lebesgue"}, default="fisher"
+        Distribution-based or parameter-based.
 
     Returns
     -------

@@ -246,6 +246,16 @@ def grid_log_predictive_loo(
     one tridiagonal reduction, :math:`\frac43d^3`, a row and class. Rows that dominate their class are
     refitted.
 
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : integer array of shape (n,), values 0, ..., n_classes - 1
+    n_classes : int
+    dofs, seeds : sequences of float and of Seed
+        The grid.
+    measure : {"fisher", "lebesgue"}, default="fisher"
+        Distribution-based or parameter-based.
+
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
@@ -264,8 +274,8 @@ def grid_log_predictive_loo(
 
 
 class LooErrors(NamedTuple):
-    """What `grid_loo_errors` finds: ``wrong``, the leave-one-out errors, boolean, shape (len(dofs), len(seeds), n), and
-    ``exact_share``, the share of rows that needed the exact route.
+    """Leave-one-out errors ``wrong``, boolean, shape (len(dofs), len(seeds), n), and ``exact_share``, the share of
+    rows that needed the exact route.
     """
 
     wrong: Array
@@ -296,6 +306,8 @@ def grid_loo_errors(
 
     Parameters
     ----------
+    X, y, dofs, seeds, measure
+        As in `grid_log_predictive_loo`.
     log_prior : array of shape (n, r)
         Log class probabilities without the row.
     """
