@@ -44,20 +44,20 @@ def checked(tried: str, *parts: Part) -> None:
 
 
 def gap(what: str, values: ArrayLike, tolerance: float) -> Part:
-    """``what``: |values| ≤ tolerance, where the gap is rounding or zero."""
+    """``what``: ``abs(values) <= tolerance``, where the gap is rounding or zero."""
     text = f"{what} within {tolerance:g}" if tolerance else f"{what} equal"
     return Part(text, _fault(what, values, tolerance))
 
 
 def measured(what: str, values: ArrayLike, tolerance: float, digits: int = 2) -> Part:
-    """``what``: |values| ≤ tolerance, the largest shown to ``digits`` significant digits."""
+    """``what``: ``abs(values) <= tolerance``, the largest shown to ``digits`` significant digits."""
     fault = _fault(what, values, tolerance)
     largest = np.abs(np.asarray(values, dtype=float)).max() if fault is None else np.nan
     return Part(f"{what} {largest:.{digits}g}, at most {tolerance:g}", fault)
 
 
 def exceeds(what: str, values: ArrayLike, bound: float, digits: int = 2) -> Part:
-    """``what``: values > bound, the smallest shown to ``digits`` significant digits."""
+    """``what``: ``values > bound``, the smallest shown to ``digits`` significant digits."""
     array = np.asarray(values, dtype=float)
     passed = array.size > 0 and bool(np.all(array > bound))
     least = array.min() if array.size else np.nan

@@ -159,7 +159,7 @@ def pointwise(divergence: str | BregmanDivergence, name: str | None = None) -> F
     Parameters
     ----------
     divergence : str or BregmanDivergence
-        A name of `rcpkg.bregman.divergences`, or a divergence that is a sum over entries.
+        A name of ``rcpkg.bregman.divergences``, or a divergence that is a sum over entries.
     name : str, optional
         "pointwise" and the name of the divergence by default.
 

@@ -402,8 +402,8 @@ class TM(RiskCalibration):
     max_iter : int, default=64
         Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
-        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
+        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
@@ -483,8 +483,8 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
     max_iter : int, default=64
         Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
-        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
+        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
     step : {"fixed", "safe"}, default="fixed"
         "safe": valid steps, each shortened until the (penalised) conditional log-likelihood rises enough; the run ends
         where none is left. A prior of the estimator shapes the start, and nothing else.
@@ -553,8 +553,8 @@ class SoftErrorCalibration(RiskCalibration):
     max_iter : int, default=64
         Number of updates.
     stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_…", "validation": the
-        iterate of least training soft error, error, or log-loss on held-out rows. "none": the last.
+        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
+        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
     step : {"fixed", "safe"}, default="fixed"
         "safe": valid steps, each shortened until the (penalised) soft error falls enough; the run ends where none is
         left. A prior of the estimator shapes the start, and nothing else.
