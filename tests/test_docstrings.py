@@ -66,6 +66,7 @@ def test_an_example_computes_something(kind):
     examples = doctest.DocTestParser().get_examples(sections(kind)["Examples"])
     assert 3 <= len(examples) <= 8
     assert any(example.want for example in examples)
+    assert all(len(line) <= 80 for line in sections(kind)["Examples"].splitlines()), "wider than its box on the page"
     assert re.search(rf"\b{kind.__name__}\(", "".join(example.source for example in examples))
 
 

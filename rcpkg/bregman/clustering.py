@@ -52,9 +52,10 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import BregmanClustering
     >>> X, _ = load_iris(return_X_y=True)
-    >>> model = BregmanClustering(n_clusters=3, divergence="itakura_saito", random_state=0).fit(X)
-    >>> np.sort(np.bincount(model.labels_)), round(model.inertia_, 2)
-    (array([48, 50, 52]), 7.28)
+    >>> model = BregmanClustering(n_clusters=3, divergence="kl", random_state=0)
+    >>> model = model.fit(X / X.sum(axis=1, keepdims=True))  # proportions
+    >>> np.sort(np.bincount(model.labels_)), round(model.inertia_, 3)
+    (array([49, 50, 51]), 0.325)
     """
 
     def __init__(

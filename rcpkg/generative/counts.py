@@ -336,7 +336,8 @@ class BernoulliNB(CategoricalNB):
     Examples
     --------
     >>> from rcpkg import BernoulliNB
-    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]], ["ham", "ham", "spam", "spam"]
+    >>> X = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]]
+    >>> y = ["ham", "ham", "spam", "spam"]
     >>> model = BernoulliNB(prior_strength=1.0).fit(X, y)
     >>> model.predict_proba([[1, 0, 0], [0, 1, 0]]).round(3)
     array([[0.938, 0.062],
@@ -414,7 +415,8 @@ class MultinomialNB(CountModel):
     Examples
     --------
     >>> from rcpkg import MultinomialNB
-    >>> X, y = [[3, 0, 1], [2, 1, 1], [0, 3, 1], [1, 2, 1]], ["tennis", "tennis", "chess", "chess"]
+    >>> X = [[3, 0, 1], [2, 1, 1], [0, 3, 1], [1, 2, 1]]  # "ball", "king", "match"
+    >>> y = ["tennis", "tennis", "chess", "chess"]
     >>> model = MultinomialNB(prior_strength=1.0).fit(X, y)
     >>> model.predict_proba([[2, 1, 1], [0, 1, 0]]).round(3)
     array([[0.2, 0.8],

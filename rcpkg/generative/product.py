@@ -59,7 +59,8 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     >>> from rcpkg import QDA, CategoricalNB, ProductModel
     >>> X, y = load_iris(return_X_y=True)
     >>> X[:, 3] = X[:, 3] > 1.5  # a category and three measurements
-    >>> model = ProductModel([("wide", CategoricalNB(), [3]), ("size", QDA(), slice(0, 3))]).fit(X, y)
+    >>> blocks = [("wide", CategoricalNB(), [3]), ("size", QDA(), slice(0, 3))]
+    >>> model = ProductModel(blocks).fit(X, y)
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.07, 0.93],
            [0.  , 0.01, 0.99]])

@@ -277,7 +277,8 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import BregmanKNN
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = BregmanKNN(n_neighbors=5, cost=[[0, 1, 1], [1, 0, 9], [1, 1, 0]]).fit(X, y)
+    >>> cost = [[0, 1, 1], [1, 0, 9], [1, 1, 0]]
+    >>> model = BregmanKNN(n_neighbors=5, cost=cost).fit(X, y)
     >>> model.predict_proba(X[[106]])
     array([[0.125, 0.625, 0.25 ]])
     >>> model.predict(X[[106]])  # to take class 2 for class 1 costs 9
