@@ -158,7 +158,7 @@ class ConditionalLikelihood(RiskCalibration):
 
     References
     ----------
-    The optimum that rc2025 §5 and wanbia2014 approach; L-BFGS: Byrd et al. (1995).
+    The optimum that rc2025 §5.2 and wanbia2014 approach; L-BFGS: Byrd et al. (1995).
 
     Examples
     --------
