@@ -1,8 +1,10 @@
 """What the book's own checks share: where things are, the chapters, and the book built once from stored outputs."""
 
+import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -36,12 +38,29 @@ def notebook(chapter):
 @pytest.fixture(scope="session")
 def html(tmp_path_factory) -> Path:
     """The folder of the rendered book, built from the stored outputs with warnings as errors."""
-    target = tmp_path_factory.mktemp("book")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    outcome = shared / "book.txt"
+    try:
+        (shared / "book").mkdir()  # the first of the workers builds for all
+    except FileExistsError:
+        while not outcome.exists():
+            time.sleep(0.5)
+    else:
+        build(shared / "book", outcome)
+    assert outcome.read_text(encoding="utf-8") == ""
+    return shared / "book" / "_build" / "html"
+
+
+def build(target: Path, outcome: Path) -> None:
+    """Build the book; what went wrong is written to ``outcome``, nothing if nothing did."""
     jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     options = ["--all", "-W", "-n", "--keep-going", "-q", "--path-output", str(target)]
     built = subprocess.run([*jupyter_book, "build", str(ROOT), *options], capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
-    return target / "_build" / "html"
+    partial = outcome.with_suffix(".part")
+    partial.write_text(built.stdout[-3000:] + built.stderr[-3000:] if built.returncode else "", encoding="utf-8")
+    partial.rename(outcome)
 
 
 @pytest.fixture(scope="session")
