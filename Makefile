@@ -12,7 +12,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test bench experiments notebooks lab lint lock clean distclean
+.PHONY: help book test test-full bench experiments notebooks lab lint lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -35,6 +35,9 @@ test: $(READY) lint  ## run all tests, then every chapter against its stored out
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 chapters
+
+test-full: test  ## run the slow suites as well
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
 
 lint: $(READY)  ## check the code style
 	$(BIN)/ruff check .
