@@ -1,14 +1,18 @@
 """What every generative classifier of the package shares: one hook, ``log p(x, y)``, and all predictions from it."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rcpkg._version import __version__
 
 Array = NDArray[np.float64]
 
@@ -98,7 +102,36 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     return priors
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+class InconsistentVersion(InconsistentVersionWarning):
+    """An estimator was saved by another version of rcpkg: a parameter may be missing, or mean something else."""
+
+    def __init__(self, *, estimator_name: str, original_version: str) -> None:
+        self.estimator_name = estimator_name
+        self.original_version, self.current_version = original_version, __version__
+
+    def __str__(self) -> str:
+        return (
+            f"{self.estimator_name} was saved by rcpkg {self.original_version} and is read by {self.current_version}, "
+            "where it may fail or predict differently: fit it anew, or install the version that saved it"
+        )
+
+
+class Estimator(BaseEstimator):
+    """An estimator that is saved with the version of rcpkg, by pickle, joblib or skops; reading warns of another."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_rcpkg_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        saved_by = state.pop("_rcpkg_version", "(version unknown)")
+        if saved_by != __version__:
+            warning = InconsistentVersion(estimator_name=type(self).__name__, original_version=saved_by)
+            warnings.warn(warning, stacklevel=2)
+        super().__setstate__(state)
+
+
+class GenerativeClassifier(ClassifierMixin, Estimator):
     """A classifier through its joint density.
 
     A subclass sets ``classes_`` and ``class_log_prior_`` in ``fit`` and implements ``_joint_log_proba(X)``, the

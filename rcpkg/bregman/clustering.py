@@ -2,15 +2,15 @@
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from rcpkg.base import Array
+from rcpkg.base import Array, Estimator
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 
 
-class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     r"""Hard clustering by a Bregman divergence: minimises :math:`\sum_i w_i \min_k d(x_i, c_k)`.
 
     Lloyd's two steps hold for every divergence, because the best centre of a cluster is its mean. Squared error gives

@@ -2,6 +2,7 @@ r"""The divergence itself, and the named ones (thesis2007 (2.10), Table 2.1)."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,9 +82,19 @@ class BregmanDivergence:
     def __repr__(self) -> str:
         return f"<BregmanDivergence {self.name}>"
 
+    @property
+    def _is_named(self) -> bool:
+        return self.name in divergences and divergences[self.name].generator is self.generator
+
+    # the named ones hold closures: they are saved by name, by pickle and (the other two) by skops
     def __reduce__(self):
-        # the named ones hold closures: pickle them by name
-        return (named_divergence, (self.name,)) if divergences.get(self.name) is self else super().__reduce__()
+        return (named_divergence, (self.name,)) if self._is_named else super().__reduce__()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"name": self.name} if self._is_named else self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(named_divergence(state["name"])) if state.keys() == {"name"} else state)
 
     @property
     def domain(self) -> Domain:
@@ -302,7 +313,7 @@ class _Mahalanobis(BregmanDivergence):
         )
 
     def __reduce__(self):
-        return mahalanobis, (self.matrix,)
+        return super().__reduce__() if self._is_named else (type(self), (self.name, self.matrix))
 
 
 _REAL, _HALF_LINE, _POSITIVE = Interval(), Interval(0.0, np.inf, closed=True), Interval(0.0, np.inf)

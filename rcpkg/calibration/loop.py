@@ -1,10 +1,11 @@
 """One loop, a rule for the weights, one pass an iteration: risk-based calibration, TM, frequency estimates."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
@@ -17,6 +18,9 @@ from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, frequency_weights, history_row, soft_error_weights
 from rcpkg.calibration.safe_steps import SafeSteps
 from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("fixed", "safe")
@@ -186,8 +190,17 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
-        self.history_, self.n_iter_, self.best_iter_ = pd.DataFrame(run.history), len(run.history) - 1, run.best_iter
+        self._history = {name: np.array([row[name] for row in run.history]) for name in run.history[0]}
+        self.n_iter_, self.best_iter_ = len(run.history) - 1, run.best_iter
         return self
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """The history of the run, a row for each update; kept as arrays, so that saved models outlive a pandas."""
+        import pandas as pd  # here alone: half of the time that importing rcpkg would take
+
+        check_is_fitted(self)
+        return pd.DataFrame(self._history)
 
     def sample(
         self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None

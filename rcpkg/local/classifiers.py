@@ -9,11 +9,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, check_number, check_numbers
+from rcpkg.base import Array, Estimator, GenerativeClassifier, check_number, check_numbers
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
@@ -331,7 +331,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         return evidence
 
 
-class SVMKNN(Pooled, ClassifierMixin, BaseEstimator):
+class SVMKNN(Pooled, ClassifierMixin, Estimator):
     """A linear support vector machine on the k nearest rows.
 
     Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first

@@ -1,0 +1,177 @@
+"""Every fitted estimator goes through pickle, joblib and skops unchanged, and says which version saved it."""
+
+import io
+import pickle
+from copy import copy
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import MODELS, rows_for
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import InconsistentVersionWarning
+
+import rcpkg
+from rcpkg import (
+    BDA7,
+    EDDA,
+    LDA,
+    QDA,
+    RDA,
+    SVMKNN,
+    TM,
+    BayesianQDA,
+    BregmanClustering,
+    BregmanKNN,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    LocalBDA,
+    LocalLinear,
+    LocalNearestMeans,
+    NearestMeans,
+    PriorIfSingular,
+    ProjectedGradientDescent,
+    QuadraticBayes,
+    RiskCalibration,
+    SoftErrorCalibration,
+    bregman,
+)
+from rcpkg.base import InconsistentVersion
+
+CALIBRATED = {
+    "RiskCalibration": RiskCalibration(QDA(), max_iter=3),
+    "RiskCalibration with a target": RiskCalibration(QDA(), step="safe", stopping="none", target_weight=3.0),
+    "RiskCalibration validated": RiskCalibration(
+        LDA(), stopping="validation", validation_fraction=0.3, max_iter=3, random_state=0
+    ),
+    "TM": TM(LDA(), max_iter=2),
+    "DiscriminativeFrequencyEstimate": DiscriminativeFrequencyEstimate(QDA(), learning_rate=0.05, max_iter=3),
+    "SoftErrorCalibration": SoftErrorCalibration(QDA(), max_iter=3),
+    "ConditionalLikelihood": ConditionalLikelihood(QDA(), target_weight=1.0),
+    "ProjectedGradientDescent": ProjectedGradientDescent(QDA(), max_iter=3),
+}
+OTHERS = {
+    "BayesianQDA": BayesianQDA(),
+    "BDA7": BDA7(dof_multiples=(1, 2)),
+    "QuadraticBayes": QuadraticBayes(),
+    "RDA": RDA(),
+    "EDDA": EDDA(),
+    "NearestMeans": NearestMeans(),
+    "PriorIfSingular": PriorIfSingular(QDA()),
+    "LocalBDA": LocalBDA(n_neighbors="cv", seed="diag"),
+    "LocalNearestMeans": LocalNearestMeans(),
+    "LocalLinear": LocalLinear(),
+    "SVMKNN": SVMKNN(),
+    "BregmanKNN": BregmanKNN(algorithm="kd_tree"),
+    "BregmanClustering": BregmanClustering(n_clusters=3, random_state=0),
+    "BregmanClustering, a divergence": BregmanClustering(n_clusters=3, divergence=bregman.divergences["squared"]),
+    "BregmanClustering, a matrix": BregmanClustering(
+        n_clusters=3, divergence=bregman.mahalanobis(np.diag([1.0, 2.0, 3.0]))
+    ),
+}
+ESTIMATORS = {**MODELS, **CALIBRATED, **OTHERS}
+BASES = {"ClosedFormClassifier", "GenerativeClassifier"}
+each_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+
+
+def fitted(name):
+    X, y = rows_for(name)
+    return clone(ESTIMATORS[name]).fit(X, y), X
+
+
+def joblib_dumps(model):
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    return file.getvalue()
+
+
+def skops_dumps(model):
+    return pytest.importorskip("skops.io").dumps(model)
+
+
+def skops_loads(saved):
+    skops = pytest.importorskip("skops.io")
+    types = skops.get_untrusted_types(data=saved)
+    # nothing to trust but our own classes, and the search tree of scikit-learn
+    assert {name.split(".")[0] for name in types} <= {"rcpkg", "sklearn"}, types
+    return skops.loads(saved, trusted=types)
+
+
+FORMATS = {
+    "pickle": (pickle.dumps, pickle.loads),
+    "joblib": (joblib_dumps, lambda saved: joblib.load(io.BytesIO(saved))),
+    "skops": (skops_dumps, skops_loads),
+}
+each_format = pytest.mark.parametrize("dumps, loads", FORMATS.values(), ids=FORMATS)
+
+
+def test_no_public_estimator_is_left_out():
+    public = {
+        name for name in rcpkg.__all__ if isinstance(c := getattr(rcpkg, name), type) and issubclass(c, BaseEstimator)
+    }
+    assert {type(estimator).__name__ for estimator in ESTIMATORS.values()} == public - BASES
+
+
+@each_estimator
+@each_format
+def test_fitted_estimators_return_as_they_were(name, dumps, loads):
+    model, X = fitted(name)
+    restored = loads(dumps(loads(dumps(model))))  # what came back can be saved again
+    assert type(restored) is type(model) and vars(restored).keys() == vars(model).keys()
+    for method in ("predict", "predict_proba", "predict_joint_log_proba", "transform"):
+        if hasattr(model, method):
+            np.testing.assert_array_equal(getattr(restored, method)(X), getattr(model, method)(X))
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+@each_format
+def test_histories_are_frames_kept_as_arrays(name, dumps, loads):
+    model, _ = fitted(name)
+    saved = dumps(model)
+    assert b"pandas" not in saved
+    pd.testing.assert_frame_equal(loads(saved).history_, model.history_)
+    assert list(model.history_.iteration) == list(range(model.n_iter_ + 1))
+
+
+def test_a_history_before_the_fit_is_an_error_that_says_so():
+    assert not hasattr(RiskCalibration(QDA()), "history_")
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        _ = RiskCalibration(QDA()).history_
+
+
+@pytest.mark.parametrize("name", bregman.divergences)
+@each_format
+def test_named_divergences_are_saved_by_name(name, dumps, loads):
+    divergence = bregman.divergences[name]
+    for restored in (loads(dumps(divergence)), loads(dumps(loads(dumps(divergence))))):
+        assert restored.generator is divergence.generator and restored.closed_form is divergence.closed_form
+    assert pickle.loads(pickle.dumps(restored)) is divergence
+
+
+@pytest.mark.parametrize("name", ["QDA", "RiskCalibration", "SVMKNN", "BregmanClustering"])
+@each_format
+def test_another_version_is_told(name, dumps, loads, monkeypatch):
+    model, _ = fitted(name)
+    saved = dumps(model)
+    with monkeypatch.context() as other:
+        other.setattr("rcpkg.base.__version__", "99.0")
+        saved_by_another = dumps(model)
+    loads(saved)  # a warning would be an error
+    told = f"was saved by rcpkg 99.0 and is read by {rcpkg.__version__}, .* fit it anew"
+    with pytest.warns(InconsistentVersionWarning, match=told) as warned:  # each estimator within another tells, too
+        loads(saved_by_another)
+    assert str(warned[-1].message).startswith(f"{type(model).__name__} was saved")
+
+
+def test_a_pickle_without_a_version_is_told():
+    model, X = fitted("QDA")
+    restored = QDA()
+    with pytest.warns(InconsistentVersion, match=r"saved by rcpkg \(version unknown\)"):
+        restored.__setstate__(vars(model))
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+
+
+def test_copies_carry_no_trace_of_the_saving():
+    model, _ = fitted("QDA")
+    assert vars(copy(model)).keys() == vars(model).keys()
