@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 
-from rcpkg import datasets, experiments
+from rcpkg import __version__, datasets, experiments
 
 
 def _fetch(arguments: argparse.Namespace) -> int:
@@ -31,6 +32,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rcpkg", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"rcpkg {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     fetch = commands.add_parser("fetch", help="make data sets available offline")
     fetch.add_argument("name", nargs="*", help="name of a data set (default: all)")
@@ -47,16 +49,24 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, 1 (something is not available) or 2 (a wrong argument)."""
+    """Run one command; returns the exit status.
+
+    0; 1 where something is not available; 2 for a wrong argument; 130 after Ctrl-C. What went wrong is one line.
+    """
     arguments = _parser().parse_args(argv)
-    try:
-        return arguments.action(arguments)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except (OSError, ImportError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *place: print(f"warning: {message}", file=sys.stderr)
+        try:
+            return arguments.action(arguments)
+        except KeyboardInterrupt as stop:
+            print(f"\n{stop or 'stopped'}", file=sys.stderr)
+            return 130
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            return 2
+        except (OSError, ImportError) as error:
+            print(error, file=sys.stderr)
+            return 1
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def _pooch():
         import pooch
     except ImportError as error:
         raise DataNotAvailable(
-            "the data sets need the package pooch, which is not installed: pip install 'rcpkg[data]', or "
+            "the data sets need the package pooch, which is not installed: pip install pooch, or "
             "name a folder that holds the files in the environment variable RCPKG_DATA"
         ) from error
     pooch.get_logger().setLevel("WARNING")

@@ -33,7 +33,7 @@ def test_figure_2_1():
     assert curve.theta[curve.likelihood.idxmax()] == pytest.approx(0.6)
     np.testing.assert_allclose(curve.likelihood, 10 * (1 - curve.theta) ** 2 * curve.theta**3, atol=1e-15)
     np.testing.assert_allclose(curve.posterior_density, 6 * curve.likelihood, atol=1e-12)
-    assert integrate.simpson(curve.posterior_density, curve.theta) == pytest.approx(1)
+    assert integrate.simpson(curve.posterior_density, x=curve.theta) == pytest.approx(1)
     for risk in ("expected_squared", "expected_logistic"):
         assert curve.theta[curve[risk].idxmin()] == pytest.approx(4 / 7, abs=1e-3)
 

@@ -285,7 +285,7 @@ def test_expected_squared_error_against_quadrature(name, options, draws):
     value = uniform.expected_squared_error(name, draws, **options)
     grid = np.linspace(0, 80, 400001) if draws == 2 else np.linspace(0, 60, 200001)
     errors = realised_error(name, np.exp(-grid / draws), draws, options)
-    assert value == pytest.approx(integrate.simpson(np.exp(-grid) * errors, grid), rel=1e-7)
+    assert value == pytest.approx(integrate.simpson(np.exp(-grid) * errors, x=grid), rel=1e-7)
 
 
 def test_closed_forms_in_short():

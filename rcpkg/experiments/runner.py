@@ -1,8 +1,9 @@
 """Resumable execution of experiments: each finished cell is one line of a file, with its provenance.
 
-``data/results/<source>_table_<id>.jsonl`` holds the cells, ``….csv`` the same numbers in the columns of the printed
-table. A line is appended and flushed to disk at once; a line cut short by a kill is dropped at the next start, so
-that a kill at any moment costs at most the cells in flight. One run of a table at a time.
+``<source>_table_<id>.jsonl`` in the folder of the results holds the cells, ``….csv`` the same numbers in the columns
+of the printed table. A line is appended and flushed to disk at once; a line cut short by a kill is dropped at the next
+start, so that a kill at any moment costs at most the cells in flight. A line damaged otherwise is set aside, in
+``….damaged``, and its cell computed anew. One run of a table at a time.
 """
 
 import importlib
@@ -11,30 +12,27 @@ import os
 import platform
 import subprocess
 import time
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import joblib
 import pandas as pd
 from tqdm import tqdm
 
 from rcpkg import __version__, published
-from rcpkg._files import data_folder
+from rcpkg._files import checkout, results_folder
 from rcpkg.base import InvalidStatistics
 from rcpkg.experiments.cells import STUDY, Cell, Record, cells_of
 
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "joblib")
 SEED = 2007
-
-
-def results_folder() -> Path:
-    """Folder of the results: ``RCPKG_RESULTS`` if that is set, else ``data/results``."""
-    return Path(os.environ.get("RCPKG_RESULTS") or data_folder() / "results")
 
 
 def table_path(source: str, table: str, folder: Path | None = None) -> Path:
@@ -52,10 +50,11 @@ def cell_seed(cell: Cell) -> int:
 
 
 def _git(*arguments: str) -> str | None:
+    root = checkout()
+    if root is None:
+        return None
     try:
-        done = subprocess.run(
-            ["git", "-C", str(data_folder().parent), *arguments], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
@@ -63,10 +62,8 @@ def _git(*arguments: str) -> str | None:
 
 def commit() -> dict[str, Any]:
     """The commit of the code, and whether code or data tables differ from it; None outside a checkout."""
-    return {
-        "commit": _git("rev-parse", "HEAD"),
-        "modified": bool(_git("status", "--porcelain", "--", "rcpkg", ":(glob)data/*.csv", "data/published")),
-    }
+    changes = _git("status", "--porcelain", "--", "rcpkg", ":(glob)data/*.csv", "data/published")
+    return {"commit": _git("rev-parse", "HEAD"), "modified": None if changes is None else bool(changes)}
 
 
 @lru_cache
@@ -114,36 +111,102 @@ class Done:
         return (self.key, self.protocol, self.arguments) == (cell.key, cell.protocol, cell.arguments)
 
 
+class DamagedLine(UserWarning):
+    """A line of a file of cells cannot be read."""
+
+
+class Content(NamedTuple):
+    """What a file of cells holds: the last line of each key, and the damaged lines, as they are, by their numbers."""
+
+    done: list[Done]
+    damaged: dict[int, bytes]
+
+
+def content(path: Path) -> Content:
+    """The content of a file of cells; each damaged line is named in a warning. A line cut short at the end is none."""
+    found, damaged = {}, {}
+    *lines, _ = path.read_bytes().split(b"\n") if path.is_file() else [b""]
+    for number, line in enumerate(lines, 1):
+        try:
+            fields = json.loads(line)
+            fields["records"] = [Record(**record) for record in fields["records"]]
+            found[fields["key"]] = Done(**fields)
+        except (ValueError, TypeError, KeyError) as error:
+            damaged[number] = line
+            message = f"{path}, line {number} is damaged and set aside ({error}); a run of the table computes it anew"
+            warnings.warn(message, DamagedLine, stacklevel=2)
+    return Content(list(found.values()), damaged)
+
+
 def read(path: Path) -> list[Done]:
-    """All complete lines of a file of cells; the last one of each key counts."""
-    if not path.is_file():
-        return []
-    found = {}
-    for line in path.read_text().splitlines(keepends=True):
-        if not line.endswith("\n"):
-            break
-        fields = json.loads(line)
-        fields["records"] = [Record(**record) for record in fields["records"]]
-        found[fields["key"]] = Done(**fields)
-    return list(found.values())
+    """All cells that a file holds."""
+    return content(path).done
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of writing, those of a full disk among them, name the file."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _replace(path: Path, text: str) -> None:
     """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    with _naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w") as file:
+            _write(file, text)
+        os.replace(temporary, path)
 
 
-def _append(path: Path, done: Done) -> None:
-    with path.open("a") as file:
-        file.write(done.line())
-        file.flush()
-        os.fsync(file.fileno())
+def _append(path: Path, lines: str | bytes) -> None:
+    with _naming(path), path.open("a" if isinstance(lines, str) else "ab") as file:
+        _write(file, lines)
+
+
+def _write(file: IO, content: str | bytes) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+class RunInProgress(OSError):
+    """Another process computes the cells of this table."""
+
+
+@contextmanager
+def sole_run(path: Path) -> Iterator[None]:
+    """One run of a table at a time: a lock of the operating system, which ends with the process that holds it.
+
+    Raises
+    ------
+    RunInProgress
+        If another process holds it.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    with _naming(lock):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a")
+    with file:
+        try:
+            _lock(file)
+        except (BlockingIOError, PermissionError):
+            raise RunInProgress(f"another run of {path.stem} is writing {path}: wait for it, or end it") from None
+        yield
+
+
+def _lock(file: IO) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # Execution -----------------------------------------------------------------------------------------
@@ -187,7 +250,7 @@ def run_cells(
     cells : iterable of Cell
         Cells with a ``reason`` are left out.
     path : Path
-        File of cells; lines of cells that are no longer asked for are dropped.
+        File of cells; lines of cells that are no longer asked for are dropped, damaged lines moved to a file beside.
     jobs : int
         Number of parallel workers, as joblib's ``n_jobs``.
     backend : str, optional
@@ -196,7 +259,10 @@ def run_cells(
         A bar with the time left, on stderr.
     """
     wanted = {cell.key: cell for cell in cells if not cell.reason}
-    kept = {done.key: done for done in read(path) if done.key in wanted and done.is_of(wanted[done.key])}
+    stored, damaged = content(path)
+    kept = {done.key: done for done in stored if done.key in wanted and done.is_of(wanted[done.key])}
+    if damaged:
+        _append(path.with_suffix(".damaged"), b"".join(line + b"\n" for line in damaged.values()))
     _replace(path, "".join(done.line() for done in kept.values()))
     todo = [cell for key, cell in wanted.items() if key not in kept]
     code, errors = commit(), {}
@@ -205,7 +271,7 @@ def run_cells(
     for outcome in bar:
         if isinstance(outcome, Done):
             done = Done(**{**vars(outcome), "provenance": code | outcome.provenance})
-            _append(path, done)
+            _append(path, done.line())
             kept[done.key] = done
         else:
             errors[outcome[0]] = outcome[1]
@@ -238,20 +304,33 @@ def run(
     progress : bool, default=True
         Whether to show a bar.
     folder : Path, optional
-        Folder of the results; by default ``RCPKG_RESULTS`` if that is set, else ``data/results``.
+        Folder of the results; that of `results_folder` by default.
 
     Returns
     -------
     dict
         The unexpected errors, by the key of their cell.
+
+    Raises
+    ------
+    RunInProgress
+        If another process runs the same table.
+    KeyboardInterrupt
+        On Ctrl-C; the message says how many cells are kept, and where.
     """
     folder = folder or results_folder()
     if quick:
         folder = folder / "quick"
     path = table_path(source, table, folder)
     cells = cells_of(source, table, quick)
-    errors = run_cells(cells, path, jobs, backend, progress)
-    _replace(path.with_suffix(".csv"), as_printed(source, table, folder).to_csv(index=False, lineterminator="\n"))
+    with sole_run(path):
+        try:
+            errors = run_cells(cells, path, jobs, backend, progress)
+        except KeyboardInterrupt:
+            n, wanted = len(read(path)), sum(not cell.reason for cell in cells)
+            message = f"stopped: {n} of {wanted} cells of {source}:{table} are kept in {path}; run it again to go on"
+            raise KeyboardInterrupt(message) from None
+        _replace(path.with_suffix(".csv"), as_printed(source, table, folder).to_csv(index=False, lineterminator="\n"))
     return errors
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from rcpkg import published
-from rcpkg._files import data_folder
+from rcpkg._files import data_folder, stored_file
 from rcpkg.experiments import runner
 from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, cells_of
 from rcpkg.published import KEY
@@ -105,15 +105,13 @@ def results(source: str, table: str) -> pd.DataFrame:
     ValueError
         If there is no such table.
     FileNotFoundError
-        If none of it has been recomputed.
+        If none of it has been recomputed in the folder of the results (`rcpkg.experiments.run`).
     """
     if source != STUDY:
         published.table(source, table)
-    path = runner.table_path(source, table, data_folder() / "results").with_suffix(".csv")
-    if not path.is_file():
-        raise FileNotFoundError(f"{source}:{table} has not been recomputed: python -m rcpkg run {source}:{table}")
+    path = runner.table_path(source, table).with_suffix(".csv")
     cells = pd.read_csv(
-        path,
+        stored_file(path, f"recompute it by `python -m rcpkg run {source}:{table}`"),
         dtype=dict.fromkeys(KEY, str),
         keep_default_na=False,
         na_values={"value": [""], "std": [""], "value_se": [""]},
@@ -143,7 +141,7 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     cells = {(cell.row, cell.method): cell.reason for cell in cells_of(source, table)}
     failed = {
         done.key: "no valid estimate: " + done.failure.partition(": ")[2].split(";")[0]
-        for done in runner.read(_lines(source, table))
+        for done in runner.read(runner.table_path(source, table))
         if done.failure
     }
     reasons = []
@@ -156,10 +154,6 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
             reason = "no number is printed" if row.value_printed == "-" else "a summary"
         reasons.append(reason or "not run yet")
     return pd.Series(reasons, index=printed.index)
-
-
-def _lines(source: str, table: str) -> Path:
-    return runner.table_path(source, table, data_folder() / "results")
 
 
 def _explanation(row: dict) -> tuple[str, str]:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from rcpkg import datasets
-from rcpkg.experiments.runner import results_folder, write_tables
+from rcpkg._files import results_folder, stored_file
+from rcpkg.experiments.runner import write_tables
 from rcpkg.experiments.studies.tables_of_bda7 import classifier
 
 METHODS = ("BDA7", "QB", "RDA", "EDDA", "NM", "LDA", "QDA")
@@ -44,7 +45,7 @@ def write(directory: str | Path) -> None:
 
 def stored() -> pd.DataFrame:
     """The table as it is kept with the results."""
-    return pd.read_csv(results_folder() / FILE)
+    return pd.read_csv(stored_file(results_folder() / FILE, f"write it by `python -m {__name__} FOLDER`"))
 
 
 if __name__ == "__main__":
