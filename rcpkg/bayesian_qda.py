@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, check_number, check_numbers, check_sequence
@@ -95,7 +96,7 @@ class BayesianQDA(GenerativeClassifier):
         measure: str = "fisher",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
-    ):
+    ) -> None:
         self.seed = seed
         self.dof = dof
         self.prior = prior
@@ -258,11 +259,11 @@ class BDA7(_PredictiveGrid):
         self,
         *,
         dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6),
-        cv="loo",
+        cv: int | str | BaseCrossValidator = "loo",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
-        random_state=None,
-    ):
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.dof_multiples = dof_multiples
         self.cv = cv
         self.cost = cost
@@ -341,11 +342,11 @@ class QuadraticBayes(_PredictiveGrid):
         dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6),
         scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7),
         measure: str = "fisher",
-        cv="loo",
+        cv: int | str | BaseCrossValidator = "loo",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
-        random_state=None,
-    ):
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.dof_multiples = dof_multiples
         self.scales = scales
         self.measure = measure

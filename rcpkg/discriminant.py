@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.model_selection import BaseCrossValidator
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence
 from rcpkg.covariance import (
@@ -90,11 +91,11 @@ class RDA(GridClassifier):
         *,
         lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
         gammas: Sequence[float] = FRIEDMAN_GAMMA,
-        cv="loo",
+        cv: int | str | BaseCrossValidator = "loo",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
-        random_state=None,
-    ):
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.lambdas = lambdas
         self.gammas = gammas
         self.cv = cv
@@ -191,11 +192,11 @@ class EDDA(GridClassifier):
         *,
         models: Sequence[str] = EDDA_MODELS,
         tol: float = 1e-8,
-        cv="loo",
+        cv: int | str | BaseCrossValidator = "loo",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
-        random_state=None,
-    ):
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.models = models
         self.tol = tol
         self.cv = cv

@@ -27,7 +27,9 @@ class GaussianProblem:
     means: Array
     covariances: Array
 
-    def sample(self, n_samples: int, random_state=None) -> tuple[Array, NDArray[np.intp]]:
+    def sample(
+        self, n_samples: int, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Array, NDArray[np.intp]]:
         """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section
         4.5)."""
         rng = check_random_state(random_state)
@@ -106,7 +108,7 @@ def chapter4_problem(case: str, d: int) -> GaussianProblem:
     return GaussianProblem(case, np.stack([zero, second]), np.stack([np.diag(e), np.diag(e[::-1])]))
 
 
-def chapter5_problem(case: int, d: int, random_state=None) -> GaussianProblem:
+def chapter5_problem(case: int, d: int, random_state: int | np.random.RandomState | None = None) -> GaussianProblem:
     r"""One of the ten three-class problems of thesis2007 section 5.6.1.
 
     Cases 7 to 10 draw their covariances (and, for 8 and 10, their means) by ``random_state``. Two printed

@@ -66,7 +66,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
-        random_state=None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.divergence = divergence

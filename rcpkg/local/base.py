@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +41,7 @@ class LocalClassifier:
     shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Store the sample, index it for the neighbour search and, with ``n_neighbors="cv"``, choose k.
 
         Raises

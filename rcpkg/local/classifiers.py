@@ -150,7 +150,14 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     0.96
     """
 
-    def __init__(self, *, n_neighbors=5, grid=None, cost=None, algorithm="auto"):
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | str = 5,
+        grid: Sequence[int] | None = None,
+        cost: ArrayLike | None = None,
+        algorithm: str = "auto",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.grid = grid
         self.cost = cost
@@ -211,7 +218,15 @@ class LocalLinear(Pooled, GenerativeClassifier):
     0.97
     """
 
-    def __init__(self, *, n_neighbors=5, fit_intercept=True, grid=None, cost=None, algorithm="auto"):
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | str = 5,
+        fit_intercept: bool = True,
+        grid: Sequence[int] | None = None,
+        cost: ArrayLike | None = None,
+        algorithm: str = "auto",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.fit_intercept = fit_intercept
         self.grid = grid
@@ -288,14 +303,14 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     def __init__(
         self,
         *,
-        n_neighbors=5,
-        weights="uniform",
-        smoothing=1.0,
-        grid=None,
-        cost=None,
-        algorithm="auto",
-        metric="euclidean",
-    ):
+        n_neighbors: int | str = 5,
+        weights: str = "uniform",
+        smoothing: ArrayLike = 1.0,
+        grid: Sequence[int] | None = None,
+        cost: ArrayLike | None = None,
+        algorithm: str = "auto",
+        metric: str = "euclidean",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.smoothing = smoothing
@@ -386,7 +401,15 @@ class SVMKNN(Pooled, ClassifierMixin, Estimator):
     _check_rows = GenerativeClassifier._check_rows
     _check_Xy = GenerativeClassifier._check_Xy
 
-    def __init__(self, *, n_neighbors=5, C=1.0, grid=None, cost=None, algorithm="auto"):
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | str = 5,
+        C: float = 1.0,
+        grid: Sequence[int] | None = None,
+        cost: ArrayLike | None = None,
+        algorithm: str = "auto",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.C = C
         self.grid = grid

@@ -1,8 +1,9 @@
 """Local Bayesian discriminant analysis (thesis2007 ch. 6), at every neighbourhood size at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln
@@ -157,7 +158,15 @@ class LocalBDA(PerClass, GenerativeClassifier):
            [0.  , 0.11, 0.89]])
     """
 
-    def __init__(self, *, n_neighbors=5, seed=1.0, grid=None, cost=None, algorithm="auto"):
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | str = 5,
+        seed: ArrayLike | str = 1.0,
+        grid: Sequence[int] | None = None,
+        cost: ArrayLike | None = None,
+        algorithm: str = "auto",
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.seed = seed
         self.grid = grid
