@@ -7,20 +7,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LAB := .venv-lab
+OLDEST := .venv-oldest
 CHAPTERS = $(sort $(wildcard chapters/*.ipynb))
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-full bench experiments notebooks lab lint lock clean distclean
+.PHONY: help book test test-full test-oldest bench experiments notebooks lab lint lock clean distclean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
-	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.13), JOBS=4 the number of processes."
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.14), JOBS=4 the number of processes."
 
 $(READY): requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "error: '$(PYTHON)' is not Python 3.11, 3.12 or 3.13; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || { \
+	  echo "error: '$(PYTHON)' is not Python 3.11 to 3.14; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -38,6 +39,23 @@ test: $(READY) lint  ## run all tests, then every chapter against its stored out
 
 test-full: test  ## run the slow suites as well
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
+
+# not the tests of the book and of the stored results, whose environment is the pinned one
+PINNED := architecture checking errata experiments honest_comparison installation package plotting published \
+  scorecard typing
+OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py) $(wildcard tests/test_*_of_*.py tests/test_*_among_*.py \
+  tests/test_distribution_or_*.py), $(wildcard tests/test_*.py))
+
+test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
+	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile $(OLDEST_TESTS)
+
+$(OLDEST)/.ready: requirements-oldest.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { \
+	  echo "error: the oldest packages have wheels for Python 3.11 and 3.12; name one: make PYTHON=python3.11 ..." >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.txt
+	@touch $@
 
 lint: $(READY)  ## check the code style
 	$(BIN)/ruff check .
@@ -69,10 +87,11 @@ lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --all-extras pyproject.toml -o requirements.txt
 	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
+	$(COMPILE) --no-config --resolution lowest-direct --extra test pyproject.toml -o requirements-oldest.txt
 
 clean:  ## remove what was built
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the virtual environments too
-	rm -rf $(VENV) $(LAB)
+	rm -rf $(VENV) $(LAB) $(OLDEST)
