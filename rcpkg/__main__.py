@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return arguments.action(arguments)
         except KeyboardInterrupt as stop:
-            print(f"\n{stop or 'stopped'}", file=sys.stderr)
+            print(f"{stop or 'stopped'}", file=sys.stderr)
             return 130
         except ValueError as error:
             print(error, file=sys.stderr)

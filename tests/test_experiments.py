@@ -233,6 +233,142 @@ def test_a_line_cut_short_is_dropped(tmp_path):
     assert path.read_text().count("\n") == 3
 
 
+def damage(path, number, line):
+    lines = path.read_bytes().split(b"\n")
+    lines[number - 1] = line
+    path.write_bytes(b"\n".join(lines))
+    return line
+
+
+DAMAGES = {
+    "control character": b'{"key": "1/A", "proto\x00col": 1}',
+    "no JSON": b"<<<<<<< HEAD",
+    "not text": b"\xff\xfe\x00",
+    "empty": b"",
+    "a number": b"17",
+    "a field missing": b'{"key": "1/A", "records": []}',
+    "records of another kind": b'{"key": "1/A", "records": [{"metrum": 1}]}',
+}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("line", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_line_is_named_set_aside_and_computed_anew(tmp_path, number, line):
+    path = tmp_path / "toy.jsonl"
+    cells = some_cells(tmp_path, 3)
+    runner.run_cells(cells, path, progress=False)
+    before = runner.read(path)
+    damage(path, number, line)
+    with pytest.warns(runner.DamagedLine, match=rf"toy\.jsonl, line {number} is damaged and set aside"):
+        found, damaged = runner.content(path)
+    assert [done.key for done in found] == [done.key for done in before if done.key != f"{number - 1}/A"]
+    assert damaged == {number: line}
+    with pytest.warns(runner.DamagedLine):
+        assert runner.run_cells(cells, path, progress=False) == {}
+    assert ran(tmp_path)[3:] == [f"{number - 1}/A"]
+    assert path.with_suffix(".damaged").read_bytes() == line + b"\n"
+    assert [done.records for done in runner.read(path)] == [done.records for done in before]
+
+
+@pytest.mark.filterwarnings("default::rcpkg.experiments.runner.DamagedLine")
+def test_status_survives_a_damaged_line_and_names_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    path = runner.table_path("rc2024", "III")
+    path.write_bytes((RESULTS / path.name).read_bytes())
+    n = len(runner.read(path))
+    damage(path, 2, b"{")
+    assert main(["status"]) == 0
+    out, err = capsys.readouterr()
+    (line,) = (line for line in out.splitlines() if "rc2024:III " in line)
+    assert line.split()[2] == str(n - 1)
+    assert len(err.splitlines()) == 1 and f"warning: {path}, line 2 is damaged" in err
+
+
+def start_toy_run(tmp_path, sleep):
+    """A process that runs the cells of ``TOY``, and its file once the first cells are there."""
+    code = (
+        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcpkg.__main__ import main\n"
+        f"t.install_toy(Path(sys.argv[1]), {sleep})\nsys.exit(main(['run', 'study:toy']))"
+    )
+    path = tmp_path / "study_table_toy.jsonl"
+    environment = {**os.environ, "RCPKG_RESULTS": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 300
+    while len(runner.read(path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    return process, path
+
+
+def install_toy(tmp_path, sleep, setattr=setattr):
+    """Make ``study:toy`` a table of twelve cells."""
+    cells = [replace(cell, source=STUDY, table="toy") for cell in some_cells(tmp_path, 12, sleep=sleep)]
+    setattr(runner, "cells_of", lambda source, table, quick=False: cells)
+
+
+def test_one_run_of_a_table_at_a_time_and_none_after_a_kill(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    process, path = start_toy_run(tmp_path, sleep=0.5)
+    install_toy(tmp_path, 0.5, monkeypatch.setattr)
+    try:
+        assert main(["run", "study:toy"]) == 1
+        assert f"another run of study_table_toy is writing {path}" in capsys.readouterr().err
+        with pytest.raises(runner.RunInProgress):
+            runner.run(STUDY, "toy", progress=False)
+    finally:
+        process.kill()
+        process.communicate()
+    with runner.sole_run(path):
+        pass
+
+
+def test_ctrl_c_ends_in_one_line_that_says_what_is_kept(tmp_path):
+    process, path = start_toy_run(tmp_path, sleep=0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    n = len(runner.read(path))
+    assert process.returncode == 130 and 2 <= n < 12
+    bar, said = err.rstrip("\n").rsplit("\n", 1)
+    assert said == f"stopped: {n} of 12 cells of study:toy are kept in {path}; run it again to go on"
+    assert "Traceback" not in bar
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_named_by_the_file(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "toy.jsonl"
+    path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*toy\.jsonl'"):
+        runner._append(path, "a line\n")
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["run", "rc2024:III"]) == 1
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1 and f"No space left on device: '{tmp_path}" in err and "III.jsonl'" in err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0 and capsys.readouterr().out == f"rcpkg {rcpkg.__version__}\n"
+
+
+def test_results_are_looked_for_where_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    with pytest.raises(
+        FileNotFoundError, match=r"no rc2024_table_III\.csv in .* rcpkg run rc2024:III`.* RCPKG_RESULTS"
+    ):
+        scorecard.results("rc2024", "III")
+    (tmp_path / "rc2024_table_III.csv").write_bytes((RESULTS / "rc2024_table_III.csv").read_bytes())
+    ours = scorecard.results("rc2024", "III")
+    monkeypatch.delenv("RCPKG_RESULTS")
+    pd.testing.assert_frame_equal(ours, scorecard.results("rc2024", "III"))
+
+
 def test_killed_run_loses_only_the_cells_in_flight(tmp_path):
     """SIGKILL at a moment that falls between or into cells; what is stored stays and is not computed again."""
     path = tmp_path / "toy.jsonl"

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import subprocess
+import threading
 import time
 import warnings
 import zlib
@@ -30,6 +31,9 @@ from rcpkg import __version__, published
 from rcpkg._files import checkout, results_folder
 from rcpkg.base import InvalidStatistics
 from rcpkg.experiments.cells import STUDY, Cell, Record, cells_of
+
+# a lock within the process is enough for one bar; the semaphore that tqdm would take outlives workers that are stopped
+tqdm.set_lock(threading.RLock())
 
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "joblib")
 SEED = 2007
