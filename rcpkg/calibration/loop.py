@@ -1,11 +1,10 @@
 """One loop, a rule for the weights, one pass an iteration: risk-based calibration, TM, frequency estimates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
@@ -18,9 +17,6 @@ from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, frequency_weights, history_row, soft_error_weights
 from rcpkg.calibration.safe_steps import SafeSteps
 from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("fixed", "safe")
@@ -196,9 +192,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     @property
     def history_(self) -> pd.DataFrame:
-        """The history of the run, a row for each update; kept as arrays, so that saved models outlive a pandas."""
-        import pandas as pd  # here alone: half of the time that importing rcpkg would take
-
+        """The history of the run, a row for each update; kept as arrays, so that a saved model needs no pandas."""
         check_is_fitted(self)
         return pd.DataFrame(self._history)
 
