@@ -7,6 +7,12 @@ from collections.abc import Sequence
 
 from rcpkg import __version__, datasets, experiments
 
+FOLDERS = (
+    "Data sets are looked for in the folder that the environment variable RCPKG_DATA names, then in the user's cache. "
+    "Results are read and written in the folder that RCPKG_RESULTS names; without it in data/results of a checkout, "
+    "or in ~/.rcpkg/results where rcpkg is installed."
+)
+
 
 def _fetch(arguments: argparse.Namespace) -> int:
     names = datasets.fetch(arguments.name, progressbar=True)
@@ -31,7 +37,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m rcpkg", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m rcpkg", description=__doc__, epilog=FOLDERS)
     parser.add_argument("--version", action="version", version=f"rcpkg {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
     fetch = commands.add_parser("fetch", help="make data sets available offline")

@@ -308,7 +308,8 @@ def run(
     progress : bool, default=True
         Whether to show a bar.
     folder : Path, optional
-        Folder of the results; that of `results_folder` by default.
+        Where the results are; by default the folder that the environment variable ``RCPKG_RESULTS`` names, without
+        it ``data/results`` in a checkout, and ``.rcpkg/results`` in the user's home for an installed wheel.
 
     Returns
     -------
