@@ -117,7 +117,7 @@ def _instance(kind):
 def test_fitted_attributes_are_documented(kind):
     X, y = load_iris(return_X_y=True)
     model = _instance(kind).fit(np.rint(10 * X[50:]), y[50:])
-    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
+    fitted = {name for name in dir(model) if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
     assert set(entries(sections(kind)["Attributes"])) == fitted
 
 
