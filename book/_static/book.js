@@ -1,4 +1,4 @@
-// What style sheets cannot do: wide formulas on a narrow screen, and pages on paper.
+// What style sheets cannot do: wide formulas on a narrow screen, pages on paper, and a name that the theme leaves out.
 "use strict";
 
 (() => {
@@ -43,6 +43,12 @@
     while (undo.length) undo.pop()();
   }
 
+  // the folds of the sidebar have only an icon
+  function nameFolds() {
+    for (const fold of document.querySelectorAll("nav summary")) fold.setAttribute("aria-label", "Pages below this one");
+  }
+
+  window.addEventListener("DOMContentLoaded", nameFolds);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.addEventListener("resize", markWide);
