@@ -29,16 +29,20 @@ RIDGE = 1e-6  # of the squared coefficients: makes a maximum where the classes a
 SIZES, SPLITS, TEST_ROWS = (12, 18, 30, 50, 80), 200, 70
 
 
+def scores(X: Array, beta: Array) -> Array:
+    return (X @ beta[..., None])[..., 0]
+
+
 def logistic_regression(X: Array, y: Array, iterations: int = 40) -> Array:
-    """Newton's method with halved steps for a stack of data sets: X is (runs, n, d), y (runs, n), the result (runs, d)."""
+    """Newton's method with halved steps for a stack of data sets: X is (runs, n, d), y (runs, n); returns (runs, d)."""
 
     def objective(beta: Array) -> Array:
-        return np.sum(np.logaddexp(0, (1 - 2 * y) * np.matvec(X, beta)), axis=1) + RIDGE / 2 * np.sum(beta**2, axis=1)
+        return np.sum(np.logaddexp(0, (1 - 2 * y) * scores(X, beta)), axis=1) + RIDGE / 2 * np.sum(beta**2, axis=1)
 
     beta = np.zeros((len(X), X.shape[2]))
     for _ in range(iterations):
-        p = expit(np.matvec(X, beta))
-        gradient = np.vecmat(y - p, X) - RIDGE * beta
+        p = expit(scores(X, beta))
+        gradient = scores(X.mT, y - p) - RIDGE * beta
         hessian = X.mT @ ((p * (1 - p))[..., None] * X) + RIDGE * np.eye(X.shape[2])
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
         while np.any(worse := objective(beta + step) > objective(beta) + 1e-9):
@@ -79,7 +83,7 @@ def efficiency(cell: Cell, seed: int) -> list[Record]:
         X = np.concatenate([np.ones((*shape, 1)), rng.normal(size=(*shape, FEATURES))], axis=2)
         X[..., 1] += (y - 0.5) * distance
         logistic = logistic_regression(X, y)
-        separated = np.all((2 * y - 1) * np.matvec(X, logistic) > 0, axis=1)
+        separated = np.all((2 * y - 1) * scores(X, logistic) > 0, axis=1)
         gaussian = excess_error(discriminant_analysis(X, y), distance)
         runs.append(np.column_stack([gaussian, excess_error(logistic, distance), separated]))
     gaussian, logistic, separated = np.concatenate(runs).T
