@@ -98,6 +98,25 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     return priors
 
 
+#: Magnitudes of features whose squares and sums of squares are numbers
+LEAST_SPREAD, LARGEST = 1e-150, 1e150
+
+
+def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
+    """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding."""
+    if X.size and max(X.max(), -X.min()) > LARGEST:
+        j = int(np.abs(X).max(axis=0).argmax())
+        raise ValueError(f"X holds {np.abs(X[:, j]).max():g} in feature {j}, whose square overflows: rescale X")
+    if fitting:
+        spread = np.ptp(X, axis=0)
+        lost = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
+        if len(lost):
+            raise ValueError(
+                f"feature {lost[0]} of X varies by {spread[lost[0]]:g} only, whose square vanishes: rescale X"
+            )
+    return X
+
+
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier through its joint density.
 

@@ -17,7 +17,6 @@ from rcpkg.covariance import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
-    _disjoint_pairs,
     class_statistics,
     edda_covariances,
     leave_one_out_statistics,
@@ -25,6 +24,7 @@ from rcpkg.covariance import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
+from rcpkg.covariance.edda import _disjoint_pairs
 
 IRIS = load_iris(return_X_y=True)
 

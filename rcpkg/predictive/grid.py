@@ -87,6 +87,7 @@ def grid_log_predictive(
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
     measure: str = "fisher",
+    classes: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and
     beyond.
@@ -102,16 +103,20 @@ def grid_log_predictive(
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based or parameter-based.
+    classes : array of int, optional
+        Those that are asked for; all by default.
 
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
-        -inf where the density does not exist.
+        -inf where the density does not exist, and for a class that is not asked for.
     """
     n_classes, d = statistics.means.shape
     out = np.full((len(dofs), len(seeds), len(X), n_classes), -np.inf)
     groups = models_by_base(np.asarray(dofs, dtype=float), seeds)
-    for h in np.flatnonzero(statistics.counts):
+    for h in np.arange(n_classes) if classes is None else classes:
+        if statistics.counts[h] == 0:
+            continue
         a = posterior_dof(statistics.counts[h], d, np.asarray(dofs, dtype=float), measure)
         for base, models in groups.items():
             diagonal = base_diagonal(base, statistics, h)
