@@ -63,6 +63,12 @@ def check_numbers(name: str, values: ArrayLike) -> Array:
     return array
 
 
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}; got {value!r}")
+
+
 def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False) -> Array:
     """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
     array = check_numbers(name, values)
