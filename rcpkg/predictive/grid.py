@@ -75,10 +75,9 @@ def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> 
 def fill(out: Array, models: Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
     """Write the log densities of the models of one base for class h; log_det and quadratic are (rows,
     multiples)."""
-    for k, dof in enumerate(a):
-        value = log_t(count, dof, d, log_det[:, models.where[k]], quadratic[:, models.where[k]])
-        for position, column in enumerate(models.columns):
-            out[k, column, rows, h] = value[:, position]
+    for position, column in enumerate(models.columns):
+        which = models.where[:, position]
+        out[:, column, rows, h] = log_t(count, a[:, None], d, log_det[:, which].T, quadratic[:, which].T)
 
 
 def grid_log_predictive(

@@ -214,12 +214,12 @@ class _LeaveOneOut:
                 log_det, quadratic = tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
             fill(out, models, case.rows, case.h, case.count, case.a, d, log_det, quadratic)
 
-    def bounds(self, base: str, models: Models) -> tuple[Array, Array]:
-        """Lower and upper bounds on the log densities of the models of a diagonal base, shape (len(dofs), models, n,
-        r), but for the classes to be refitted."""
+    def bounds(self, base: str, models: Models, folds: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds on the log densities of the rows ``folds`` under the models of a diagonal base, shape
+        (len(dofs), models, n, r), but for the classes to be refitted."""
         low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
         dropped = self.left.kappa[:, None] * self.left.z**2
-        for case in self._diagonal_cases(base, np.arange(len(self.left.X))):
+        for case in self._diagonal_cases(base, folds):
             scatter, diagonal = self.left.statistics.scatters[case.h], case.reference / case.divisor
             if base == "diag_class" and not case.own:
                 ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
@@ -339,14 +339,15 @@ def grid_loo_errors(
     grid = _LeaveOneOut(X, y, log_prior.shape[1], dofs, seeds, measure)
     wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
     doubtful = grid.dominates | grid.refit.any(axis=1)
-    for base, models in grid.models.items():
+    folds = np.flatnonzero(~doubtful)
+    for base, models in grid.models.items() if len(folds) else ():
         alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
         if base in SPHERICAL_BASES:
             scores = grid.blank(len(models.columns))
-            doubtful |= grid.spherical(scores, base, alone, np.arange(len(y))).any(axis=1)
+            doubtful |= grid.spherical(scores, base, alone, folds).any(axis=1)
             wrong[:, models.columns] = wrong_predictions(scores + log_prior, y)
         else:
-            low, high = grid.bounds(base, alone)
+            low, high = grid.bounds(base, alone, folds)
             wrong[:, models.columns], sure = _decide(low + log_prior, high + log_prior, y)
             doubtful |= ~sure.all(axis=(0, 1))
     rows = np.flatnonzero(doubtful)
