@@ -175,3 +175,32 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if cost is None:
             return self.classes_[np.argmax(log_proba, axis=1)]
         return self.classes_[np.argmin(np.exp(log_proba) @ cost.T, axis=1)]
+
+
+class SquareableRows:
+    """Mixin in front of `GenerativeClassifier`: rows whose squares leave the range of numbers are refused."""
+
+    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
+        X, y = super()._check_rows(X, y, reset=reset)
+        return check_magnitude(X, fitting=True), y
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        return check_magnitude(super()._check_X(X))
+
+
+#: Mean log-losses that differ by no more are equal
+LOG_LOSS_ROUNDING = 1e-9
+
+
+def least(values: Array, among: Array, rounding: float) -> Array:
+    """Which models of ``among``, boolean, have the least of ``values``, but for ``rounding``."""
+    return among & (values <= np.where(among, values, np.inf).min() + rounding)
+
+
+def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
+    """Mean of log-losses (..., n) over the rows whose class has a density under some model; the others, such as a
+    class's only row when it is left out, say nothing of the choice. Infinite where there is no such row."""
+    comparable = np.isfinite(losses).any(axis=tuple(range(losses.ndim - 1)))
+    if not comparable.any():
+        return np.full(losses.shape[:-1], np.inf)
+    return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])

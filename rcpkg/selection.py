@@ -11,18 +11,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from rcpkg.base import (
+    LOG_LOSS_ROUNDING,
     Array,
     GenerativeClassifier,
     InvalidStatistics,
+    SquareableRows,
     check_choice,
     check_cost,
-    check_magnitude,
     check_priors,
+    least,
     log_posterior,
+    mean_log_loss,
 )
-
-#: Mean log-losses that differ by no more are equal
-LOG_LOSS_ROUNDING = 1e-9
 
 
 def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
@@ -78,6 +78,11 @@ def decision_losses(scores: Array, y: Array, cost: Array | None = None) -> Array
     return np.where(np.isneginf(own_scores(scores, y)), cost.max(axis=0)[y], cost[decision, y])
 
 
+def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
+    """Mean of the `decision_losses`."""
+    return decision_losses(scores, y, cost).mean(axis=-1)
+
+
 def log_losses(scores: Array, y: Array) -> Array:
     """-log p(y | x) from scores log p(x, y) of shape (..., n, r), for each row; infinite where the own class has no
     density."""
@@ -86,24 +91,8 @@ def log_losses(scores: Array, y: Array) -> Array:
     return np.where(without, np.inf, logsumexp(scores - np.where(without, 0.0, own)[..., None], axis=-1))
 
 
-def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
-    """Mean of log-losses (..., n) over the rows whose class has a density under some model; the others, such as a
-    class's only row when it is left out, say nothing of the choice. Infinite where there is no such row."""
-    comparable = np.isfinite(losses).any(axis=tuple(range(losses.ndim - 1)))
-    if not comparable.any():
-        return np.full(losses.shape[:-1], np.inf)
-    return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])
-
-
-class MomentClassifier(GenerativeClassifier):
+class MomentClassifier(SquareableRows, GenerativeClassifier):
     """A generative classifier of the classes' counts, means and scatter matrices, which take weights."""
-
-    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
-        X, y = super()._check_rows(X, y, reset=reset)
-        return check_magnitude(X, fitting=True), y
-
-    def _check_X(self, X: ArrayLike) -> Array:
-        return check_magnitude(super()._check_X(X))
 
     def _training_rows(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
@@ -197,8 +186,3 @@ class GridClassifier(MomentClassifier):
             )
         places = np.argwhere(best)
         return tuple(places[check_random_state(self.random_state).randint(len(places)) if self.ties == "random" else 0])
-
-
-def least(values: Array, among: Array, rounding: float) -> Array:
-    """Which models of ``among``, boolean, have the least of ``values``, but for ``rounding``."""
-    return among & (values <= np.where(among, values, np.inf).min() + rounding)

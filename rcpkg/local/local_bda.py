@@ -113,13 +113,18 @@ class LocalBDA(PerClass, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours k of each class; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+        Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
     seed : float, "trace", "diag" or array of shape (d, d), default=1.0
         Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
         within-class variance, as its mean over the features times I or feature by feature; or any positive definite
         matrix.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    scoring : {"error", "log_loss"}, default="error"
+        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
+        take where probabilities matter.
+    ties : {"log_loss", "smallest"}, default="log_loss"
+        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -139,6 +144,9 @@ class LocalBDA(PerClass, GenerativeClassifier):
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
         Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    cv_log_loss_ : array
+        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
+        ``scoring`` or ``ties`` needs them.
 
     References
     ----------
@@ -157,10 +165,14 @@ class LocalBDA(PerClass, GenerativeClassifier):
            [0.  , 0.11, 0.89]])
     """
 
-    def __init__(self, *, n_neighbors=5, seed=1.0, grid=None, cost=None, algorithm="auto"):
+    def __init__(
+        self, *, n_neighbors=5, seed=1.0, grid=None, scoring="error", ties="log_loss", cost=None, algorithm="auto"
+    ):
         self.n_neighbors = n_neighbors
         self.seed = seed
         self.grid = grid
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.algorithm = algorithm
 
@@ -187,7 +199,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
             variances = ((X - means[self._codes]) ** 2).mean(axis=0)
             return np.diag(variances) if self.seed == "diag" else variances.mean() * np.eye(d)
         seed = check_numbers("seed", self.seed)
-        seed = seed * np.eye(d) if seed.ndim == 0 else seed
+        seed = seed * np.eye(d) if seed.ndim == 0 else seed.copy()
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed
