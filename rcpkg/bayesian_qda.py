@@ -106,7 +106,7 @@ class BayesianQDA(MomentClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
         """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
         ``sample_weight`` times."""
-        X, y, weights = self._training_rows(X, y, sample_weight)
+        X, y, weights, _ = self._training_rows(X, y, sample_weight)
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
@@ -182,8 +182,8 @@ class _PredictiveGrid(GridClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
         """Choose q and the seed by cross-validation and keep the statistics of all rows. Rows count ``sample_weight``
         times; leave-one-out leaves out one of them, or all of less than one."""
-        X, y, weights = self._training_rows(X, y, sample_weight)
-        row, column = self._select(X, y, weights)
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
+        row, column = self._select(X, y, weights, kept)
         self.dof_ = float(self._dofs(X.shape[1])[row])
         self.seed_ = self._seeds()[column]
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)

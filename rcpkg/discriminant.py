@@ -125,10 +125,10 @@ class RDA(GridClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "RDA":
         """Choose lambda and gamma, and compute the covariances of all rows. Rows count ``sample_weight`` times;
         leave-one-out leaves out one of them, or all of less than one."""
-        X, y, weights = self._training_rows(X, y, sample_weight)
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
         for name in ("lambdas", "gammas"):
             check_sequence(name, getattr(self, name), 0, 1)
-        row, column = self._select(X, y, weights)
+        row, column = self._select(X, y, weights, kept)
         self.lambda_, self.gamma_ = float(self.lambdas[row]), float(self.gammas[column])
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         self.covariance_ = shrunken_covariances(self.statistics_, self.lambda_, self.gamma_)
@@ -262,11 +262,11 @@ class EDDA(GridClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "EDDA":
         """Choose the model, and estimate it from all rows. Rows count ``sample_weight`` times; leave-one-out leaves
         out one of them, or all of less than one."""
-        X, y, weights = self._training_rows(X, y, sample_weight)
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
         check_number("tol", self.tol, 0, above=True)
-        self.model_ = self.models[self._select(X, y, weights)[0]]
+        self.model_ = self.models[self._select(X, y, weights, kept)[0]]
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         counts, _, scatters = self.statistics_
         self.covariance_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=np.bincount(y))[0]
@@ -312,7 +312,7 @@ class NearestMeans(MomentClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
-        X, y, weights = self._training_rows(X, y, sample_weight)
+        X, y, weights, _ = self._training_rows(X, y, sample_weight)
         statistics = class_statistics(X, y, len(self.classes_), weights)
         self.means_ = statistics.means
         self.variance_ = float(np.trace(statistics.pooled)) / (X.shape[1] * statistics.counts.sum()) or 1.0

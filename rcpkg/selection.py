@@ -2,6 +2,7 @@
 form."""
 
 from collections.abc import Iterator
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,12 +97,13 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
     def _training_rows(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Array, NDArray[np.intp], Array | None]:
-        """Validated X, y as indices into ``classes_``, which is set, and the weights, None where all are one; rows of
-        weight zero are left out, as if they were not there."""
+    ) -> tuple[Array, NDArray[np.intp], Array | None, NDArray[np.bool_]]:
+        """Validated X, y as indices into ``classes_``, which is set, the weights, None where all are one, and which
+        of the caller's rows these are: rows of weight zero are left out, as if they were not there."""
         X, y = self._check_Xy(X, y)
+        kept = np.ones(len(X), dtype=bool)
         if sample_weight is None:
-            return X, y, None
+            return X, y, None, kept
         weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         kept = weights > 0
         if not kept.all():
@@ -111,7 +113,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
                 raise ValueError(
                     "sample_weight is positive for one class at most; a classifier needs at least 2 classes"
                 )
-        return X, y, None if (weights == 1).all() else weights
+        return X, y, None if (weights == 1).all() else weights, kept
 
 
 class GridClassifier(MomentClassifier):
@@ -133,21 +135,30 @@ class GridClassifier(MomentClassifier):
         prior = log_class_prior_loo(y, len(self.classes_), self.class_prior, weights)
         return wrong_predictions(self._grid_loo(X, y, weights) + prior, y)
 
-    def _held_out(self, X: Array, y: Array, weights: Array | None) -> Iterator[tuple[Array, Array]]:
+    def _folds(self, X: Array, y: Array, kept: Array) -> Iterator[tuple[Array, Array]]:
+        """Training and test rows of each fold; a list of folds counts the caller's rows, of which ``kept`` are here."""
+        if isinstance(self.cv, str):
+            raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
+        listed = not isinstance(self.cv, Integral) and not hasattr(self.cv, "split")
+        position = np.cumsum(kept) - 1
+        for fold in check_cv(self.cv, y, classifier=True).split(X, y):
+            train, test = (position[part[kept[part]]] for part in map(np.asarray, fold)) if listed else fold
+            if len(train) and len(test):
+                yield train, test
+
+    def _held_out(self, X: Array, y: Array, weights: Array | None, kept: Array) -> Iterator[tuple[Array, Array]]:
         """Held-out rows, and their scores log p(x, y) by every model fitted without them, shape (..., rows, r)."""
         n_classes = len(self.classes_)
         if isinstance(self.cv, str) and self.cv == "loo":
             prior = log_class_prior_loo(y, n_classes, self.class_prior, weights)
             yield np.arange(len(y)), self._grid_loo(X, y, weights) + prior
             return
-        if isinstance(self.cv, str):
-            raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
-        for train, test in check_cv(self.cv, y, classifier=True).split(X, y):
+        for train, test in self._folds(X, y, kept):
             w = None if weights is None else weights[train]
             prior = log_class_prior(np.bincount(y[train], w, minlength=n_classes), self.class_prior)
             yield test, self._grid(X[train], y[train], X[test], w) + prior
 
-    def _cross_validate(self, X: Array, y: Array, weights: Array | None) -> None:
+    def _cross_validate(self, X: Array, y: Array, weights: Array | None, kept: Array) -> None:
         """Set ``cv_errors_`` and, where it is of use, ``cv_log_loss_``, of every model of the grid."""
         cost = check_cost(self.cost, len(self.classes_))
         self.cv_log_loss_ = None
@@ -155,7 +166,7 @@ class GridClassifier(MomentClassifier):
             self.cv_errors_ = np.average(self._loo_errors(X, y, weights), axis=-1, weights=weights)
             return
         rows, decisions, losses = [], [], []
-        for test, scores in self._held_out(X, y, weights):
+        for test, scores in self._held_out(X, y, weights, kept):
             rows.append(test)
             decisions.append(decision_losses(scores, y[test], cost))
             losses.append(log_losses(scores, y[test]))
@@ -163,13 +174,13 @@ class GridClassifier(MomentClassifier):
         self.cv_errors_ = np.average(np.concatenate(decisions, axis=-1), axis=-1, weights=w)
         self.cv_log_loss_ = mean_log_loss(np.concatenate(losses, axis=-1), w)
 
-    def _select(self, X: Array, y: Array, weights: Array | None) -> tuple[int, ...]:
+    def _select(self, X: Array, y: Array, weights: Array | None, kept: Array) -> tuple[int, ...]:
         """Position of the chosen model: the best by ``scoring`` among the models under which, fitted to all rows,
         every class has a density; of equals by ``ties``."""
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "random"))
         self.class_log_prior_ = log_class_prior(np.bincount(y, weights), self.class_prior)
-        self._cross_validate(X, y, weights)
+        self._cross_validate(X, y, weights, kept)
         best = np.isfinite(self._grid(X, y, X[:1], weights)).all(axis=(-2, -1))
         if not best.any():
             raise InvalidStatistics(
