@@ -7,7 +7,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln
 
-from rcpkg.base import Array, GenerativeClassifier, check_numbers
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_numbers
 from rcpkg.local.base import PerClass
 from rcpkg.local.neighbours import BATCH_BYTES, Index
 
@@ -38,7 +38,7 @@ def local_bda_log_density(Z: Array) -> Array:
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    LostSeed
         If B = I is lost in rounding beside the spread of the neighbours.
     """
     *batch, K, d = Z.shape
@@ -61,6 +61,10 @@ def _log_density_of_gram(bordered: Array, d: int) -> Array:
     power = (sizes + d + 4) / 2
     constant = gammaln(power) - gammaln((sizes + 4) / 2) - d / 2 * np.log(np.pi * (sizes + 1) / sizes)
     return constant - power * np.log(sizes / (sizes + 1) * (1 + 1 / s)) - 0.5 * (log_det + np.log(s / sizes))
+
+
+class LostSeed(InvalidStatistics, np.linalg.LinAlgError):
+    """The seed is lost in rounding beside the spread of the neighbours."""
 
 
 class SharedGram:
@@ -95,9 +99,7 @@ def _factor_in_place(A: Array) -> None:
     for matrix in A:  # numpy's batched routine copies and transposes: a third slower
         _, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
-            raise np.linalg.LinAlgError(
-                "the seed vanishes beside the spread of the neighbours; standardise X or raise the seed"
-            )
+            raise LostSeed("the seed vanishes beside the spread of the neighbours; standardise X or raise the seed")
 
 
 class LocalBDA(PerClass, GenerativeClassifier):
