@@ -262,7 +262,7 @@ class BDA7(_PredictiveGrid):
     >>> X, y = load_wine(return_X_y=True)
     >>> model = BDA7().fit(X[::3], y[::3])
     >>> model.dof_, model.seed_.base
-    (52.0, 'diag_pooled')
+    (78.0, 'diag_class')
     >>> round(model.score(X, y), 2)
     0.99
     """
@@ -356,7 +356,7 @@ class QuadraticBayes(_PredictiveGrid):
     >>> X, y = load_wine(return_X_y=True)
     >>> model = QuadraticBayes().fit(scale(X)[::3], y[::3])
     >>> model.dof_, model.seed_.scale
-    (65.0, 3.0)
+    (78.0, 2.0)
     >>> round(model.score(scale(X), y), 2)
     0.99
     """

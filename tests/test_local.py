@@ -432,11 +432,8 @@ def test_log_loss_chooses_the_size(estimator):
 
 
 def test_a_log_loss_that_is_infinite_everywhere_is_an_error():
-    X, y = np.r_[np.zeros(4), np.ones(4)][:, None], np.r_[0, 0, 0, 1, 1, 1, 1, 0]
     with pytest.raises(InvalidStatistics, match="smooth the probabilities"):
-        BregmanKNN(n_neighbors="cv", grid=[1, 2], smoothing=0.0, scoring="log_loss").fit(
-            np.vstack([X, X]), np.r_[y, 1 - y]
-        )
+        LocalLinear(n_neighbors="cv", grid=[5, 12], scoring="log_loss").fit(*blobs(n=60, random_state=1))
     for name in ("scoring", "ties"):
         with pytest.raises(ValueError, match=f"{name} must be"):
             LocalBDA(n_neighbors="cv", **{name: "first"}).fit(*blobs())

@@ -180,19 +180,13 @@ def edda_covariances(
     model : one of `EDDA_MODELS`
         Volume, shape, orientation: E equal, V variable, I identity.
     rows : array of shape (..., r), optional
-        Different rows of each class, which bound the rank of its scatter matrix; by default ``counts``, which are then
-        no sums of weights.
+        Different rows of each class, which bound the rank of its scatter; ``counts`` unless these are sums of weights.
 
     Returns
     -------
     covariances : array of shape (..., r, d, d)
         The identity where not feasible.
     feasible : boolean array of shape (...)
-
-    Raises
-    ------
-    ValueError
-        If the model is unknown.
     """
     if model not in EDDA_MODELS:
         raise ValueError(f"model must be one of {', '.join(EDDA_MODELS)}; got {model!r}")

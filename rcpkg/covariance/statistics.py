@@ -105,7 +105,8 @@ class LeftOut(NamedTuple):
 
 
 def left_out(X: Array, y: Array, n_classes: int, weights: Array | None = None) -> LeftOut:
-    """Each row left out of its class; arguments as in `class_statistics`, kappa 1 for the only row of a class."""
+    """Each row left out of its class; X, y, n_classes and weights as in `class_statistics`, kappa 1 for the only row of
+    a class."""
     statistics = class_statistics(X, y, n_classes, weights)
     n = statistics.counts[y]
     kappa = np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
@@ -113,8 +114,8 @@ def left_out(X: Array, y: Array, n_classes: int, weights: Array | None = None) -
 
 
 def reduced_weights(weights: Array) -> Array:
-    """What leave-one-out leaves of each row's weight: it takes one away, as of a row that is repeated, or all there is
-    of less."""
+    """What leave-one-out leaves of each row's ``weights``: it takes one away, as of a row that is repeated, or all
+    there is of less."""
     return np.maximum(weights - 1.0, 0.0)
 
 
