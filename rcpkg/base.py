@@ -67,6 +67,12 @@ def check_numbers(name: str, values: ArrayLike) -> Array:
     return array
 
 
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(repr(choice) for choice in choices)}; got {value!r}")
+
+
 def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.inf, *, above: bool = False) -> Array:
     """Refuse what is no sequence of finite numbers >= ``low`` (> ``low`` if ``above``) and <= ``high``."""
     array = check_numbers(name, values)
@@ -100,6 +106,25 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     if not np.all(priors >= 0) or not np.isclose(priors.sum(), 1.0):
         raise ValueError(f"{name} must be non-negative and sum to one; divide by the sum")
     return priors
+
+
+#: Magnitudes of features whose squares and sums of squares are numbers
+LEAST_SPREAD, LARGEST = 1e-150, 1e150
+
+
+def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
+    """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding."""
+    if X.size and max(X.max(), -X.min()) > LARGEST:
+        j = int(np.abs(X).max(axis=0).argmax())
+        raise ValueError(f"X holds {np.abs(X[:, j]).max():g} in feature {j}, whose square overflows: rescale X")
+    if fitting:
+        spread = np.ptp(X, axis=0)
+        lost = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
+        if len(lost):
+            raise ValueError(
+                f"feature {lost[0]} of X varies by {spread[lost[0]]:g} only, whose square vanishes: rescale X"
+            )
+    return X
 
 
 class InconsistentVersion(InconsistentVersionWarning):
@@ -183,3 +208,32 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
         if cost is None:
             return self.classes_[np.argmax(log_proba, axis=1)]
         return self.classes_[np.argmin(np.exp(log_proba) @ cost.T, axis=1)]
+
+
+class SquareableRows:
+    """Mixin in front of `GenerativeClassifier`: rows whose squares leave the range of numbers are refused."""
+
+    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
+        X, y = super()._check_rows(X, y, reset=reset)
+        return check_magnitude(X, fitting=True), y
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        return check_magnitude(super()._check_X(X))
+
+
+#: Mean log-losses that differ by no more are equal
+LOG_LOSS_ROUNDING = 1e-9
+
+
+def least(values: Array, among: Array, rounding: float) -> Array:
+    """Which models of ``among``, boolean, have the least of ``values``, but for ``rounding``."""
+    return among & (values <= np.where(among, values, np.inf).min() + rounding)
+
+
+def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
+    """Mean of log-losses (..., n) over the rows whose class has a density under some model; the others, such as a
+    class's only row when it is left out, say nothing of the choice. Infinite where there is no such row."""
+    comparable = np.isfinite(losses).any(axis=tuple(range(losses.ndim - 1)))
+    if not comparable.any():
+        return np.full(losses.shape[:-1], np.inf)
+    return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])

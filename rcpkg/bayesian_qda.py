@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, check_number, check_numbers, check_sequence
+from rcpkg.base import Array, check_number, check_numbers, check_sequence
 from rcpkg.covariance import ClassStatistics, class_statistics
 from rcpkg.predictive import (
     BDA7_SEEDS,
@@ -19,7 +19,7 @@ from rcpkg.predictive import (
     log_predictive,
     seed_matrix,
 )
-from rcpkg.selection import GridClassifier, log_class_prior, log_class_prior_loo
+from rcpkg.selection import GridClassifier, MomentClassifier, log_class_prior, log_class_prior_loo
 
 _NAMED_SEEDS = {
     "trace": Seed("trace_class"),
@@ -29,7 +29,7 @@ _NAMED_SEEDS = {
 }
 
 
-class BayesianQDA(GenerativeClassifier):
+class BayesianQDA(MomentClassifier):
     r"""Quadratic discriminant analysis with the Gaussians integrated out.
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
@@ -104,10 +104,11 @@ class BayesianQDA(GenerativeClassifier):
         self.cost = cost
         self.class_prior = class_prior
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "BayesianQDA":
-        """Compute the classes' statistics and seeds; every class must have a predictive density."""
-        X, y = self._check_Xy(X, y)
-        self.statistics_ = class_statistics(X, y, len(self.classes_))
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
+        """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
+        ``sample_weight`` times."""
+        X, y, weights, _ = self._training_rows(X, y, sample_weight)
+        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
         self._log_predictive(X[:1])
@@ -165,25 +166,28 @@ class _PredictiveGrid(GridClassifier):
     def _dofs(self, d: int) -> NDArray:
         return d * check_sequence("dof_multiples", self.dof_multiples, 0, above=True)
 
-    def _grid(self, X: Array, y: Array, X_new: Array) -> Array:
-        statistics = class_statistics(X, y, len(self.classes_))
+    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
+        statistics = class_statistics(X, y, len(self.classes_), weights)
         return grid_log_predictive(X_new, statistics, self._dofs(X.shape[1]), self._seeds(), self.measure)
 
-    def _grid_loo(self, X: Array, y: Array) -> Array:
+    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
         dofs = self._dofs(X.shape[1])
-        return grid_log_predictive_loo(X, y, len(self.classes_), dofs, self._seeds(), self.measure)
+        return grid_log_predictive_loo(X, y, len(self.classes_), dofs, self._seeds(), self.measure, weights)
 
-    def _loo_errors(self, X: Array, y: Array) -> Array:
+    def _loo_errors(self, X: Array, y: Array, weights: Array | None) -> Array:
+        if weights is not None:
+            return super()._loo_errors(X, y, weights)
         prior = log_class_prior_loo(y, len(self.classes_), self.class_prior)
-        return grid_loo_errors(X, y, prior, self._dofs(X.shape[1]), self._seeds(), self.measure).wrong.mean(axis=-1)
+        return grid_loo_errors(X, y, prior, self._dofs(X.shape[1]), self._seeds(), self.measure).wrong
 
-    def fit(self, X: ArrayLike, y: ArrayLike):
-        """Choose q and the seed by cross-validation and keep the statistics of all rows."""
-        X, y = self._check_Xy(X, y)
-        row, column = self._select(X, y)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
+        """Choose q and the seed by cross-validation and keep the statistics of all rows. Rows count ``sample_weight``
+        times; leave-one-out leaves out one of them, or all of less than one."""
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
+        row, column = self._select(X, y, weights, kept)
         self.dof_ = float(self._dofs(X.shape[1])[row])
         self.seed_ = self._seeds()[column]
-        self.statistics_ = class_statistics(X, y, len(self.classes_))
+        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         return self
 
     def log_predictive(self, X: ArrayLike) -> Array:
@@ -210,13 +214,19 @@ class BDA7(_PredictiveGrid):
         Candidates of q / d, > 0.
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
+        to take where probabilities matter: a model of few errors may be sure of them.
+    ties : {"log_loss", "random"}, default="log_loss"
+        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
+        give the same model; or one uniformly at random, as in the sources' tables.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
         in expectation; by default the 0-1 loss.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
     random_state : int or RandomState, optional
-        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
+        Matters for ``ties="random"`` only; None: anew in each fit.
 
     Attributes
     ----------
@@ -231,6 +241,9 @@ class BDA7(_PredictiveGrid):
     cv_errors_ : array of shape (n_dof, 7)
         Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own
         class has no density without it counts as an error.
+    cv_log_loss_ : array of shape (n_dof, 7)
+        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
+        ``ties="random"`` where leave-one-out of errors needs them not.
     statistics_ : ClassStatistics
         Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
@@ -248,9 +261,9 @@ class BDA7(_PredictiveGrid):
     >>> from sklearn.datasets import load_wine
     >>> from rcpkg import BDA7
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = BDA7(random_state=0).fit(X[::3], y[::3])
+    >>> model = BDA7().fit(X[::3], y[::3])
     >>> model.dof_, model.seed_.base
-    (52.0, 'diag_pooled')
+    (78.0, 'diag_class')
     >>> round(model.score(X, y), 2)
     0.99
     """
@@ -260,12 +273,16 @@ class BDA7(_PredictiveGrid):
         *,
         dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6),
         cv: int | str | BaseCrossValidator = "loo",
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.dof_multiples = dof_multiples
         self.cv = cv
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.class_prior = class_prior
         self.random_state = random_state
@@ -290,13 +307,19 @@ class QuadraticBayes(_PredictiveGrid):
         (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
+        to take where probabilities matter: a model of few errors may be sure of them.
+    ties : {"log_loss", "random"}, default="log_loss"
+        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
+        give the same model; or one uniformly at random, as in the sources' tables.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
         in expectation; by default the 0-1 loss.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
     random_state : int or RandomState, optional
-        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
+        Matters for ``ties="random"`` only; None: anew in each fit.
 
     Attributes
     ----------
@@ -311,6 +334,9 @@ class QuadraticBayes(_PredictiveGrid):
     cv_errors_ : array of shape (n_dof, n_scales)
         Cross-validated error rates (or mean costs). A held-out row whose own class has no density without it counts
         as an error.
+    cv_log_loss_ : array of shape (n_dof, n_scales)
+        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
+        ``ties="random"`` where leave-one-out of errors needs them not.
     statistics_ : ClassStatistics
         Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
@@ -329,9 +355,9 @@ class QuadraticBayes(_PredictiveGrid):
     >>> from sklearn.preprocessing import scale
     >>> from rcpkg import QuadraticBayes
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = QuadraticBayes(random_state=0).fit(scale(X)[::3], y[::3])
+    >>> model = QuadraticBayes().fit(scale(X)[::3], y[::3])
     >>> model.dof_, model.seed_.scale
-    (65.0, 3.0)
+    (78.0, 2.0)
     >>> round(model.score(scale(X), y), 2)
     0.99
     """
@@ -343,6 +369,8 @@ class QuadraticBayes(_PredictiveGrid):
         scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7),
         measure: str = "fisher",
         cv: int | str | BaseCrossValidator = "loo",
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
@@ -351,6 +379,8 @@ class QuadraticBayes(_PredictiveGrid):
         self.scales = scales
         self.measure = measure
         self.cv = cv
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.class_prior = class_prior
         self.random_state = random_state

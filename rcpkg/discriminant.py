@@ -22,7 +22,7 @@ from rcpkg.covariance import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.selection import GridClassifier, log_class_prior
+from rcpkg.selection import GridClassifier, MomentClassifier, log_class_prior
 
 
 class RDA(GridClassifier):
@@ -39,13 +39,19 @@ class RDA(GridClassifier):
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
+        to take where probabilities matter: a model of few errors may be sure of them.
+    ties : {"log_loss", "random"}, default="log_loss"
+        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
+        give the same model; or one uniformly at random, as in the sources' tables.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
         in expectation; by default the 0-1 loss.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
     random_state : int or RandomState, optional
-        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
+        Matters for ``ties="random"`` only; None: anew in each fit.
 
     Attributes
     ----------
@@ -59,6 +65,9 @@ class RDA(GridClassifier):
         The chosen gamma.
     cv_errors_ : array of shape (n_lambda, n_gamma)
         Cross-validated error rates (or mean costs).
+    cv_log_loss_ : array of shape (n_lambda, n_gamma)
+        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
+        ``ties="random"`` where leave-one-out of errors needs them not.
     covariance_ : array of shape (r, d, d)
         Covariances of the classes.
     statistics_ : ClassStatistics
@@ -78,7 +87,7 @@ class RDA(GridClassifier):
     >>> from sklearn.datasets import load_wine
     >>> from rcpkg import RDA
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = RDA(random_state=0).fit(X, y)
+    >>> model = RDA().fit(X, y)
     >>> model.lambda_, model.gamma_
     (0.125, 0.0)
     >>> model.cv_errors_[:2, :3].round(3)
@@ -92,6 +101,8 @@ class RDA(GridClassifier):
         lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
         gammas: Sequence[float] = FRIEDMAN_GAMMA,
         cv: int | str | BaseCrossValidator = "loo",
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
@@ -99,24 +110,28 @@ class RDA(GridClassifier):
         self.lambdas = lambdas
         self.gammas = gammas
         self.cv = cv
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.class_prior = class_prior
         self.random_state = random_state
 
-    def _grid(self, X: Array, y: Array, X_new: Array) -> Array:
-        return shrunken_log_density(X_new, class_statistics(X, y, len(self.classes_)), self.lambdas, self.gammas)
+    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
+        statistics = class_statistics(X, y, len(self.classes_), weights)
+        return shrunken_log_density(X_new, statistics, self.lambdas, self.gammas)
 
-    def _grid_loo(self, X: Array, y: Array) -> Array:
-        return shrunken_log_density_loo(X, y, len(self.classes_), self.lambdas, self.gammas)
+    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
+        return shrunken_log_density_loo(X, y, len(self.classes_), self.lambdas, self.gammas, weights)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "RDA":
-        """Choose lambda and gamma, and compute the covariances of all rows."""
-        X, y = self._check_Xy(X, y)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "RDA":
+        """Choose lambda and gamma, and compute the covariances of all rows. Rows count ``sample_weight`` times;
+        leave-one-out leaves out one of them, or all of less than one."""
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
         for name in ("lambdas", "gammas"):
             check_sequence(name, getattr(self, name), 0, 1)
-        row, column = self._select(X, y)
+        row, column = self._select(X, y, weights, kept)
         self.lambda_, self.gamma_ = float(self.lambdas[row]), float(self.gammas[column])
-        self.statistics_ = class_statistics(X, y, len(self.classes_))
+        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         self.covariance_ = shrunken_covariances(self.statistics_, self.lambda_, self.gamma_)
         return self
 
@@ -143,13 +158,19 @@ class EDDA(GridClassifier):
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
         number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
+        to take where probabilities matter: a model of few errors may be sure of them.
+    ties : {"log_loss", "random"}, default="log_loss"
+        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
+        give the same model; or one uniformly at random, as in the sources' tables.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
         in expectation; by default the 0-1 loss.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
     random_state : int or RandomState, optional
-        Breaks ties of the cross-validation, uniformly at random; None: anew in each fit.
+        Matters for ``ties="random"`` only; None: anew in each fit.
 
     Attributes
     ----------
@@ -161,6 +182,9 @@ class EDDA(GridClassifier):
         The chosen model.
     cv_errors_ : array of shape (n_models,)
         Cross-validated error rates (or mean costs). A model without a maximum of the likelihood in a fold errs there.
+    cv_log_loss_ : array of shape (n_models,)
+        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
+        ``ties="random"`` where leave-one-out of errors needs them not.
     covariance_ : array of shape (r, d, d)
         Covariances of the classes.
     statistics_ : ClassStatistics
@@ -193,6 +217,8 @@ class EDDA(GridClassifier):
         models: Sequence[str] = EDDA_MODELS,
         tol: float = 1e-8,
         cv: int | str | BaseCrossValidator = "loo",
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
@@ -200,51 +226,58 @@ class EDDA(GridClassifier):
         self.models = models
         self.tol = tol
         self.cv = cv
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.class_prior = class_prior
         self.random_state = random_state
 
-    def _log_density(self, statistics: ClassStatistics, model: str, X: Array) -> Array:
-        """Log densities (..., n, r) of rows X (..., n, d) for batches (...) of statistics."""
-        covariances, feasible = edda_covariances(statistics.counts, statistics.scatters, model, self.tol)
+    def _log_density(self, statistics: ClassStatistics, rows: Array, model: str, X: Array) -> Array:
+        """Log densities (..., n, r) of rows X (..., n, d) for batches (...) of statistics, of so many rows (..., r)."""
+        counts, _, scatters = statistics
+        covariances, feasible = edda_covariances(counts, scatters, model, self.tol, rows=rows)
         exists = (feasible[..., None] & (statistics.counts > 0))[..., None, :]
         deviations = X[..., :, None, :] - statistics.means[..., None, :, :]
         if not exists.any():
             return np.full(deviations.shape[:-1], -np.inf)
         return np.where(exists, log_normal(deviations, covariances), -np.inf)
 
-    def _grid(self, X: Array, y: Array, X_new: Array) -> Array:
-        statistics = class_statistics(X, y, len(self.classes_))
-        return np.stack([self._log_density(statistics, model, X_new) for model in self.models])
+    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
+        statistics = class_statistics(X, y, len(self.classes_), weights)
+        rows = np.bincount(y, minlength=len(self.classes_))
+        return np.stack([self._log_density(statistics, rows, model, X_new) for model in self.models])
 
-    def _grid_loo(self, X: Array, y: Array) -> Array:
+    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
         n, d = X.shape
         out = np.empty((len(self.models), n, len(self.classes_)))
         step = max(1, 2**21 // (len(self.classes_) * d * d))
+        gone = np.ones(n) if weights is None else weights <= 1
+        left = np.bincount(y, minlength=len(self.classes_)) - gone[:, None] * np.eye(len(self.classes_))[y]
         for start in range(0, n, step):
             rows = np.arange(start, min(start + step, n))
-            statistics = leave_one_out_statistics(X, y, len(self.classes_), rows)
+            statistics = leave_one_out_statistics(X, y, len(self.classes_), rows, weights)
             for k, model in enumerate(self.models):
-                out[k, rows] = self._log_density(statistics, model, X[rows, None, :])[:, 0]
+                out[k, rows] = self._log_density(statistics, left[rows], model, X[rows, None, :])[:, 0]
         return out
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "EDDA":
-        """Choose the model, and estimate it from all rows."""
-        X, y = self._check_Xy(X, y)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "EDDA":
+        """Choose the model, and estimate it from all rows. Rows count ``sample_weight`` times; leave-one-out leaves
+        out one of them, or all of less than one."""
+        X, y, weights, kept = self._training_rows(X, y, sample_weight)
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
         check_number("tol", self.tol, 0, above=True)
-        self.model_ = self.models[self._select(X, y)[0]]
-        self.statistics_ = class_statistics(X, y, len(self.classes_))
+        self.model_ = self.models[self._select(X, y, weights, kept)[0]]
+        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         counts, _, scatters = self.statistics_
-        self.covariance_ = edda_covariances(counts, scatters, self.model_, self.tol)[0]
+        self.covariance_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=np.bincount(y))[0]
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
         return log_normal(X[:, None, :] - self.statistics_.means, self.covariance_) + self.class_log_prior_
 
 
-class NearestMeans(GenerativeClassifier):
+class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
@@ -278,12 +311,12 @@ class NearestMeans(GenerativeClassifier):
     0.93
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "NearestMeans":
-        """Compute the means and the common variance."""
-        X, y = self._check_Xy(X, y)
-        statistics = class_statistics(X, y, len(self.classes_))
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
+        """Compute the means and the common variance; rows count ``sample_weight`` times."""
+        X, y, weights, _ = self._training_rows(X, y, sample_weight)
+        statistics = class_statistics(X, y, len(self.classes_), weights)
         self.means_ = statistics.means
-        self.variance_ = float(np.trace(statistics.pooled)) / X.size or 1.0
+        self.variance_ = float(np.trace(statistics.pooled)) / (X.shape[1] * statistics.counts.sum()) or 1.0
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 

@@ -1,6 +1,9 @@
 """BayesianQDA, BDA7, QuadraticBayes: decisions (4.13-4.15), seeds (5.13), cross-validation, conventions."""
 
+import functools
 import pickle
+import time
+import timeit
 
 import numpy as np
 import pandas as pd
@@ -16,10 +19,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import BDA7, BayesianQDA, InvalidStatistics, PredictiveNotDefined, QuadraticBayes
+from rcpkg import BDA7, EDDA, RDA, BayesianQDA, InvalidStatistics, NearestMeans, PredictiveNotDefined, QuadraticBayes
+from rcpkg.base import mean_log_loss
 from rcpkg.covariance import class_statistics
 from rcpkg.predictive import BDA7_SEEDS, Seed, log_predictive, seed_matrix
-from rcpkg.selection import log_class_prior, log_class_prior_loo, mean_loss
+from rcpkg.selection import decision_losses, log_class_prior, log_class_prior_loo, log_losses, mean_loss
 
 IRIS = load_iris(return_X_y=True)
 
@@ -34,8 +38,11 @@ def small_problem(n=40, d=5, r=3, random_state=0):
     "estimator", [BayesianQDA(), BayesianQDA(seed="trace_pooled"), BDA7(), BDA7(cv=3), QuadraticBayes()], ids=repr
 )
 def test_check_estimator(estimator):
-    results = check_estimator(estimator, on_skip=None)
-    assert sum(result["status"] == "passed" for result in results) >= 50
+    alone = {"check_sample_weight_equivalence_on_dense_data": "a class of one row has no trace: seed='trace_pooled'"}
+    expected = alone if isinstance(estimator, BayesianQDA) and estimator.seed == "trace" else {}
+    results = check_estimator(estimator, on_skip=None, expected_failed_checks=expected)
+    assert sum(result["status"] == "passed" for result in results) >= 60
+    assert [result["check_name"] for result in results if result["status"] == "xfail"] == list(expected)
 
 
 # ---------------------------------------------------------------- decisions
@@ -231,15 +238,15 @@ def test_cv_errors_equal_refits(model, cost):
     assert chosen == pytest.approx(model.cv_errors_.min())
 
 
-def test_ties_are_broken_by_the_seed_only():
+def test_random_ties_are_broken_by_the_seed_only():
     X, y = IRIS
-    first = BDA7(random_state=0).fit(X, y)
+    first = BDA7(ties="random", random_state=0).fit(X, y)
     tied = np.argwhere(first.cv_errors_ == first.cv_errors_.min())
     assert len(tied) > 1
-    chosen = {(m.dof_, m.seed_) for m in (BDA7(random_state=k).fit(X, y) for k in range(12))}
+    chosen = {(m.dof_, m.seed_) for m in (BDA7(ties="random", random_state=k).fit(X, y) for k in range(12))}
     assert len(chosen) > 1
     assert chosen <= {(4.0 * (a + 1), BDA7_SEEDS[b]) for a, b in tied}
-    assert BDA7(random_state=3).fit(X, y).dof_ == BDA7(random_state=3).fit(X, y).dof_
+    assert len({BDA7(ties="random", random_state=3).fit(X, y).dof_ for _ in range(3)}) == 1
 
 
 def test_diagonal_seeds_do_not_see_the_scale_of_the_features():
@@ -284,17 +291,143 @@ def test_classes_absent_from_a_fold():
     assert BDA7(cv=splitter, random_state=0).fit(X, y).cv_errors_.min() >= 1 / 10
 
 
+GRIDS = [BDA7(), QuadraticBayes(), RDA(), EDDA(models=("EII", "VEI", "VVI", "EEE", "VVV"), tol=1e-12)]
+each_grid = pytest.mark.parametrize("model", GRIDS, ids=lambda model: type(model).__name__)
+
+
+@each_grid
+def test_the_same_data_give_the_same_model(model):
+    """Fitted again, and with the rows in another order; of the models of fewest errors, that of least log-loss."""
+    X, y = small_problem(n=45, d=4)
+    first, again = clone(model).fit(X, y), clone(model).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = clone(model).fit(X[order], y[order])
+    for other in (again, shuffled):
+        assert_allclose(other.predict_proba(X), first.predict_proba(X), rtol=1e-6, atol=1e-9)
+    fewest = first.cv_errors_ <= first.cv_errors_.min() + 1e-12
+    by_log_loss = clone(model).set_params(scoring="log_loss").fit(X, y)
+    assert_allclose(by_log_loss.cv_log_loss_, first.cv_log_loss_)
+    assert chosen(first, first.cv_log_loss_) == pytest.approx(first.cv_log_loss_[fewest].min(), abs=1e-8)
+    assert chosen(by_log_loss, first.cv_log_loss_) == pytest.approx(first.cv_log_loss_.min(), abs=1e-8)
+
+
+def chosen(model, table):
+    """The entry of a table over the grid at the chosen model."""
+    if isinstance(model, EDDA):
+        return table[model.models.index(model.model_)]
+    if isinstance(model, RDA):
+        return table[model.lambdas.index(model.lambda_), model.gammas.index(model.gamma_)]
+    row = np.flatnonzero(np.isclose(model.dof_multiples, model.dof_ / model.n_features_in_))[0]
+    return table[row, list(model._seeds()).index(model.seed_)]
+
+
+@each_grid
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cv_errors_and_log_losses_equal_refits(model, weighted):
+    X, y = small_problem(n=30, d=3)
+    w = np.random.default_rng(1).uniform(0.1, 1.0, len(y)) if weighted else None  # less than one: the row leaves
+    ours = clone(model).fit(X, y, sample_weight=w)
+    refits = clone(model).set_params(cv=LeaveOneOut()).fit(X, y, sample_weight=w)
+    assert_allclose(ours.cv_errors_, refits.cv_errors_, atol=1e-12)
+    assert_allclose(ours.cv_log_loss_, refits.cv_log_loss_, rtol=1e-7)
+    random = clone(model).set_params(ties="random", random_state=0).fit(X, y, sample_weight=w)
+    assert_allclose(random.cv_errors_, ours.cv_errors_, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [*GRIDS, BayesianQDA(), NearestMeans()], ids=lambda model: type(model).__name__)
+def test_weights_are_repetitions(model):
+    X, y = small_problem(n=30, d=3)
+    w = np.random.default_rng(2).integers(0, 4, len(y))
+    weighted = clone(model).fit(X, y, sample_weight=w)
+    repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-7, atol=1e-12)
+    if model in GRIDS:
+        assert_allclose(weighted.cv_errors_, repeated.cv_errors_, atol=1e-12)
+        assert_allclose(weighted.cv_log_loss_, repeated.cv_log_loss_, rtol=1e-7)
+    ones = clone(model).fit(X, y, sample_weight=np.ones(len(y)))
+    assert_allclose(ones.predict_proba(X), clone(model).fit(X, y).predict_proba(X))
+
+
+@each_grid
+def test_weights_of_a_class_vanish_or_are_bad(model):
+    X, y = small_problem(n=30, d=3)
+    names = np.array(["a", "b", "c"])[y]
+    without = clone(model).fit(X, names, sample_weight=(y != 1).astype(float))
+    assert without.classes_.tolist() == ["a", "c"]
+    assert_allclose(without.predict_proba(X), clone(model).fit(X[y != 1], names[y != 1]).predict_proba(X))
+    with pytest.raises(ValueError, match="positive for one class at most"):
+        clone(model).fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        clone(model).fit(X, y, sample_weight=np.where(y == 1, -1.0, 1.0))
+
+
+@each_grid
+@pytest.mark.parametrize("name", ["scoring", "ties"])
+def test_bad_choices_are_named(model, name):
+    with pytest.raises(ValueError, match=f"{name} must be .* got 'first'"):
+        clone(model).set_params(**{name: "first"}).fit(*IRIS)
+
+
+def test_log_loss_passes_over_rows_that_no_model_can_tell():
+    losses = np.array([[1.0, np.inf, 2.0], [3.0, np.inf, np.inf]])
+    assert mean_log_loss(losses).tolist() == [1.5, np.inf]
+    assert mean_log_loss(losses, np.array([1.0, 5.0, 3.0])).tolist() == [1.75, np.inf]
+    assert mean_log_loss(losses[:, 1:2]).tolist() == [np.inf, np.inf]
+    scores = np.log([[0.3, 0.1], [0.2, 0.2]])
+    assert_allclose(log_losses(scores, np.array([1, 0])), [np.log(4), np.log(2)])
+    assert np.isposinf(log_losses(np.array([[0.0, -np.inf]]), np.array([1])))
+
+
+@pytest.mark.parametrize("exponent", [-149, -75, 75, 149])
+@pytest.mark.parametrize("model", [BDA7(), RDA(), EDDA(), BayesianQDA(), NearestMeans()], ids=repr)
+@pytest.mark.filterwarnings("error")
+def test_units_of_any_size(model, exponent):
+    """Features in other units, down to those whose squares are barely numbers, give the same decisions."""
+    X, y = IRIS[0][::3] - 3, IRIS[1][::3]
+    scale = 10.0**exponent
+    ours = clone(model).fit(X * scale, y)
+    assert np.isfinite(ours.predict_proba(X * scale)).all()
+    assert (ours.predict(X * scale) == clone(model).fit(X, y).predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "scale, match", [(1e200, "feature 0, whose square overflows"), (1e-200, "feature 0 .* vanishes")]
+)
+@pytest.mark.parametrize("model", [*GRIDS, BayesianQDA(), NearestMeans()], ids=lambda model: type(model).__name__)
+def test_units_beyond_are_refused(model, scale, match):
+    X, y = IRIS
+    with pytest.raises(ValueError, match=match):
+        clone(model).fit(X * scale, y)
+    with pytest.raises(ValueError, match="square overflows"):
+        clone(model).fit(X, y).predict(X * 1e200)
+
+
+def test_many_tiny_classes_are_fast():
+    """A row that dominates its class changes that class alone: 100 classes of 2 rows take the time that their number
+    of pairs of row and class takes, not that of fitting all classes for every row."""
+    rng = np.random.default_rng(0)
+    for model in (BDA7(), RDA(), QuadraticBayes()):
+        seconds = []
+        for r, k in ((20, 10), (100, 2)):
+            y = np.repeat(np.arange(r), k)
+            X = rng.normal(size=(r * k, 5)) + 3 * rng.normal(size=(r, 5))[y]
+            fit = functools.partial(model.fit, X, y)
+            seconds.append(min(timeit.repeat(fit, timer=time.process_time, number=1, repeat=3)))
+        assert seconds[1] < 8 * seconds[0], model  # 3 to 5; it was 80
+
+
 def test_a_bad_splitter_is_named():
     with pytest.raises(ValueError, match="cv must be"):
         BDA7(cv="leave-one-out").fit(*IRIS)
 
 
-def test_mean_loss():
+def test_decision_losses():
     scores = np.log(np.array([[0.6, 0.4], [0.2, 0.8], [0.5, 1e-9]]))
     scores[2, 1] = -np.inf
     y = np.array([0, 0, 1])
+    assert decision_losses(scores, y).tolist() == [0, 1, 1]
     assert mean_loss(scores, y) == pytest.approx(2 / 3)
-    assert mean_loss(scores, y, np.array([[0.0, 9.0], [1.0, 0.0]])) == pytest.approx((1 + 1 + 9) / 3)
+    assert decision_losses(scores, y, np.array([[0.0, 9.0], [1.0, 0.0]])).tolist() == [1, 1, 9]
 
 
 # ---------------------------------------------------------------- scikit-learn

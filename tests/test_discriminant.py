@@ -1,5 +1,7 @@
 """RDA, the fourteen EDDA models, nearest means, and the printed tables' rule for singular LDA and QDA."""
 
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -17,7 +19,6 @@ from rcpkg.covariance import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
-    _disjoint_pairs,
     class_statistics,
     edda_covariances,
     leave_one_out_statistics,
@@ -25,6 +26,7 @@ from rcpkg.covariance import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
+from rcpkg.covariance.edda import _disjoint_pairs
 
 IRIS = load_iris(return_X_y=True)
 
@@ -32,7 +34,13 @@ IRIS = load_iris(return_X_y=True)
 @pytest.mark.parametrize("estimator", [RDA(), EDDA(cv=3), NearestMeans(), PriorIfSingular(QDA())], ids=repr)
 def test_check_estimator(estimator):
     results = check_estimator(estimator, on_skip=None)
-    assert sum(result["status"] == "passed" for result in results) >= 50
+    assert sum(result["status"] == "passed" for result in results) >= (
+        50 if "sample_weight" not in names(estimator) else 61
+    )
+
+
+def names(estimator):
+    return inspect.signature(estimator.fit).parameters
 
 
 def test_statistics_4_5_4_6():

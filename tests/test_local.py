@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg import SVMKNN, BregmanKNN, InvalidStatistics, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.base import mean_log_loss
 from rcpkg.local import (
     least_cost,
     linear_weights,
@@ -408,7 +409,71 @@ def test_leave_one_out_equals_refitting(estimator, cost):
             predicted = estimator(n_neighbors=k, cost=cost).fit(X[rest], y[rest]).predict(X[[i]])[0]
             expected[j] += matrix[predicted, y[i]] / 27
     assert_allclose(model.cv_costs_, expected, atol=1e-12)
-    assert model.n_neighbors_ == grid[np.argmin(np.round(expected, 12))]
+    tied = np.flatnonzero(expected <= expected.min() + 1e-12)
+    if estimator is SVMKNN:
+        assert model.n_neighbors_ == grid[tied[0]]
+        return
+    losses = np.zeros((3, 27))
+    for j, k in enumerate(grid):
+        for i in range(27):
+            rest = np.arange(27) != i
+            losses[j, i] = -estimator(n_neighbors=k).fit(X[rest], y[rest]).predict_log_proba(X[[i]])[0, y[i]]
+    assert_allclose(model.cv_log_loss_, mean_log_loss(losses), rtol=1e-9)
+    assert model.n_neighbors_ == grid[tied[np.argmin(np.round(model.cv_log_loss_[tied], 8))]]
+    smallest = estimator(n_neighbors="cv", grid=grid, cost=cost, ties="smallest").fit(X, y)
+    assert smallest.n_neighbors_ == grid[tied[0]] and not hasattr(smallest, "cv_log_loss_")
+
+
+@pytest.mark.parametrize("estimator", [LocalBDA, LocalNearestMeans, BregmanKNN])
+def test_log_loss_chooses_the_size(estimator):
+    X, y = blobs(n=60)
+    model = estimator(n_neighbors="cv", grid=[1, 5, 15], scoring="log_loss").fit(X, y)
+    assert model.n_neighbors_ == model.grid_[np.argmin(model.cv_log_loss_)]
+
+
+def test_a_log_loss_that_is_infinite_everywhere_is_an_error():
+    with pytest.raises(InvalidStatistics, match="smooth the probabilities"):
+        LocalLinear(n_neighbors="cv", grid=[5, 12], scoring="log_loss").fit(*blobs(n=60, random_state=1))
+    for name in ("scoring", "ties"):
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            LocalBDA(n_neighbors="cv", **{name: "first"}).fit(*blobs())
+
+
+@pytest.mark.parametrize("shift", [3e3, 1e6])
+@pytest.mark.parametrize("cost", [None, [[0, 5, 1], [1, 0, 1], [1, 2, 0]]])
+def test_svmknn_does_not_see_the_origin(shift, cost):
+    X, y = blobs(n=60)
+    Q = blobs(n=60, random_state=1)[0]
+    model = SVMKNN(n_neighbors=15, cost=cost)
+    here, there = model.fit(X, y).predict(Q), model.fit(X + shift, y).predict(Q + shift)
+    assert (here == there).mean() >= 59 / 60  # a row on a boundary may change with the digits
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_the_caller_s_arrays_stay_the_caller_s(estimator):
+    X, y = blobs(n=60)
+    cost = np.array([[0.0, 2, 1], [1, 0, 1], [1, 2, 0]])
+    parameters = {"seed": np.eye(X.shape[1])} if estimator is LocalBDA else {}
+    model = estimator(n_neighbors=5).set_params(**parameters).fit(X, y)
+    held = [
+        value for value in vars(model).values() if isinstance(value, np.ndarray) and value is not parameters.get("seed")
+    ]
+    assert not any(np.shares_memory(value, array) for value in held for array in (X, y, *parameters.values()))
+    Q = X.copy()
+    before = model.predict(Q)
+    X += 100.0
+    assert_array_equal(model.predict(Q), before)
+    assert not np.shares_memory(estimator(n_neighbors=5, cost=cost).fit(Q, y)._cost, cost)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("scale, match", [(1e200, "square overflows"), (1e-200, "square vanishes")])
+def test_units_beyond_numbers_are_refused(estimator, scale, match):
+    X, y = blobs(n=30)
+    with pytest.raises(ValueError, match=match):
+        estimator(n_neighbors=3).fit(X * scale, y)
+    with pytest.raises(ValueError, match="square overflows"):
+        estimator(n_neighbors=3).fit(X, y).predict(X * 1e200)
 
 
 def test_leave_one_out_with_duplicates_and_a_class_of_one_row():

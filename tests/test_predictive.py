@@ -413,6 +413,18 @@ def test_loo_equals_refits_on_three_hundred_problems(block):
         assert_equal_scores(fast, refits(X, y, r, dofs, ALL_SEEDS, measure))
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+def test_loo_of_many_tiny_classes_equals_refits(rows):
+    """Every row dominates its class; of the rows of one class a feature is constant, of those of another all are."""
+    rng = np.random.default_rng(rows)
+    y = np.repeat(np.arange(12), rows)
+    X = rng.normal(size=(len(y), 3)) + 2 * rng.normal(size=(12, 3))[y]
+    X[y == 0, 0] = 1.0
+    X[y == 1] = 2.0
+    fast = grid_log_predictive_loo(X, y, 12, [3.0, 9.0], ALL_SEEDS)
+    assert_equal_scores(fast, refits(X, y, 12, [3.0, 9.0], ALL_SEEDS))
+
+
 @pytest.mark.parametrize("d, n", [(30, 40), (60, 30), (60, 90)])
 def test_loo_equals_refits_in_high_dimension(d, n):
     rng = np.random.default_rng(d)

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, check_cost, log_posterior
+from rcpkg.base import (
+    LOG_LOSS_ROUNDING,
+    Array,
+    InvalidStatistics,
+    SquareableRows,
+    check_choice,
+    check_cost,
+    least,
+    log_posterior,
+    mean_log_loss,
+)
 from rcpkg.local.neighbours import Index, Neighbors, batches
 
 GRID = (*range(1, 21), *range(30, 101, 10))
@@ -34,7 +44,7 @@ def least_cost(P: Array, cost: Array | None) -> Index:
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 
-class LocalClassifier:
+class LocalClassifier(SquareableRows):
     """Fit, the choice of k, and prediction in batches; a subclass says what its neighbours say.
 
     ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
@@ -50,7 +60,7 @@ class LocalClassifier:
             On bad data, fewer than two classes, a bad ``n_neighbors``, ``grid`` or ``cost``.
         """
         X, self._codes = self._check_Xy(X, y)
-        self._cost = check_cost(self.cost, len(self.classes_))
+        self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
         if isinstance(self.n_neighbors, str) and self.n_neighbors == "cv":
@@ -72,19 +82,37 @@ class LocalClassifier:
         return [self._check_size(k, name) for k in sizes]
 
     def _choose(self, X: Array) -> None:
-        """Leave-one-out average cost over the grid; the smallest k among the best."""
+        """The best size of the grid by leave-one-out cost or log-loss; the smallest k where ties are left."""
+        check_choice("scoring", self.scoring, ("error", "log_loss"))
+        check_choice("ties", self.ties, ("log_loss", "smallest"))
         grid = GRID if self.grid is None else self.grid
         sizes = self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid")
         sizes = sorted(set(sizes))
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
-        total = np.zeros(len(sizes))
+        total, losses = np.zeros(len(sizes)), []
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
             rows = np.arange(part.start, part.stop)
-            decided = self._decide(X[part], sizes, rows)
+            if "log_loss" in (self.scoring, self.ties):
+                evidence = self._evidence(X[part], sizes, rows)
+                decided = self._decision(evidence)
+                losses.append(self._log_losses(evidence, self._codes[part]))
+            else:
+                decided = self._decide(X[part], sizes, rows)
             total += cost[decided, self._codes[part, None]].sum(axis=0)
         self.grid_ = np.array(sizes)
         self.cv_costs_ = total / len(X)
-        self.n_neighbors_ = int(self.grid_[np.argmin(self.cv_costs_)])
+        best = np.ones(len(sizes), dtype=bool)
+        if self.scoring == "error":
+            best = least(self.cv_costs_, best, 1e-12 * cost.max())
+        if losses:
+            self.cv_log_loss_ = mean_log_loss(np.concatenate(losses, axis=1))
+            best = least(self.cv_log_loss_, best, LOG_LOSS_ROUNDING)
+        if self.scoring == "log_loss" and np.isinf(self.cv_log_loss_).all():
+            raise InvalidStatistics(
+                "at every size some row's class has probability zero, so its log-loss is infinite: smooth the "
+                'probabilities, try larger sizes, or take scoring="error"'
+            )
+        self.n_neighbors_ = int(self.grid_[np.argmax(best)])
 
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
@@ -98,7 +126,15 @@ class LocalClassifier:
 
     def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
         """Class indices (n, len(sizes))."""
-        evidence = self._evidence(Q, sizes, own)
+        return self._decision(self._evidence(Q, sizes, own))
+
+    def _log_losses(self, evidence: Array, codes: Index) -> Array:
+        """-log p(y | x) by log joint densities (n, r, sizes), shape (sizes, n)."""
+        posterior = [log_posterior(joint, self.class_log_prior_) for joint in np.moveaxis(evidence, 2, 0)]
+        return -np.take_along_axis(np.stack(posterior), codes[None, :, None], axis=2)[:, :, 0]
+
+    def _decision(self, evidence: Array) -> Index:
+        """Class indices (n, sizes) by log joint densities (n, r, sizes)."""
         if self._cost is None:
             return np.argmax(evidence, axis=1)
         posterior = [np.exp(log_posterior(joint, self.class_log_prior_)) for joint in np.moveaxis(evidence, 2, 0)]
@@ -161,7 +197,7 @@ class Pooled(LocalClassifier):
     metric = "euclidean"
 
     def _index(self, X: Array) -> None:
-        self._search = Neighbors(X, self.algorithm, self.metric)
+        self._search = Neighbors(X.copy(), self.algorithm, self.metric)
         self._largest, self._cap = len(X), len(X) - 1
 
     def _bytes_per_query(self, k: int, n_sizes: int) -> int:

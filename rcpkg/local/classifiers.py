@@ -112,9 +112,14 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours k of each class; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+        Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    scoring : {"error", "log_loss"}, default="error"
+        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
+        take where probabilities matter.
+    ties : {"log_loss", "smallest"}, default="log_loss"
+        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -132,6 +137,9 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
         Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    cv_log_loss_ : array
+        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
+        ``scoring`` or ``ties`` needs them.
 
     References
     ----------
@@ -155,11 +163,15 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
         *,
         n_neighbors: int | str = 5,
         grid: Sequence[int] | None = None,
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.grid = grid
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.algorithm = algorithm
 
@@ -178,11 +190,16 @@ class LocalLinear(Pooled, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+        Neighbours k of all classes together; "cv": the best of ``grid`` by leave-one-out.
     fit_intercept : bool, default=True
         Whether the one is appended.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
+    scoring : {"error", "log_loss"}, default="error"
+        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
+        take where probabilities matter.
+    ties : {"log_loss", "smallest"}, default="log_loss"
+        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -200,6 +217,9 @@ class LocalLinear(Pooled, GenerativeClassifier):
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
         Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    cv_log_loss_ : array
+        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
+        ``scoring`` or ``ties`` needs them.
 
     References
     ----------
@@ -224,12 +244,16 @@ class LocalLinear(Pooled, GenerativeClassifier):
         n_neighbors: int | str = 5,
         fit_intercept: bool = True,
         grid: Sequence[int] | None = None,
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.fit_intercept = fit_intercept
         self.grid = grid
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.algorithm = algorithm
 
@@ -256,13 +280,18 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+        Neighbours k of all classes together; "cv": the best of ``grid`` by leave-one-out.
     weights : {"uniform", "distance", "kernel", "tricube"}, default="uniform"
         The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
+    scoring : {"error", "log_loss"}, default="error"
+        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
+        take where probabilities matter.
+    ties : {"log_loss", "smallest"}, default="log_loss"
+        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -282,6 +311,9 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
         Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    cv_log_loss_ : array
+        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
+        ``scoring`` or ``ties`` needs them.
 
     References
     ----------
@@ -307,6 +339,8 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         weights: str = "uniform",
         smoothing: ArrayLike = 1.0,
         grid: Sequence[int] | None = None,
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         algorithm: str = "auto",
         metric: str = "euclidean",
@@ -315,6 +349,8 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         self.weights = weights
         self.smoothing = smoothing
         self.grid = grid
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.algorithm = algorithm
         self.metric = metric
@@ -346,7 +382,16 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         return evidence
 
 
-class SVMKNN(Pooled, ClassifierMixin, Estimator):
+class _HardClassifier(ClassifierMixin, Estimator):
+    """Hard decisions only: the validation of `GenerativeClassifier` without its probabilities."""
+
+    _x_dtype = np.float64
+    _check_X = GenerativeClassifier._check_X
+    _check_rows = GenerativeClassifier._check_rows
+    _check_Xy = GenerativeClassifier._check_Xy
+
+
+class SVMKNN(Pooled, _HardClassifier):
     """A linear support vector machine on the k nearest rows.
 
     Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first
@@ -395,11 +440,7 @@ class SVMKNN(Pooled, ClassifierMixin, Estimator):
     0.97
     """
 
-    _x_dtype = np.float64
-    # hard decisions only, so the mixin's validation without its probabilities
-    _check_X = GenerativeClassifier._check_X
-    _check_rows = GenerativeClassifier._check_rows
-    _check_Xy = GenerativeClassifier._check_Xy
+    scoring, ties = "error", "smallest"  # without probabilities there is no other choice of k
 
     def __init__(
         self,
@@ -441,7 +482,7 @@ class SVMKNN(Pooled, ClassifierMixin, Estimator):
     def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
         """Whether the first of two classes stays; libsvm trains all pairs in one call."""
         machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo")
-        margins = np.ravel(machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None]))
+        margins = self._margins(machine, x, rows)
         if len(present) == 2:  # scikit-learn turns the sign of a single pair
             margins = -margins
         table = dict(zip(combinations(present, 2), margins, strict=True))
@@ -456,4 +497,10 @@ class SVMKNN(Pooled, ClassifierMixin, Estimator):
         loss /= loss.mean()
         rows = rows[np.isin(self._codes[rows], (first, last))]
         machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]})
-        return machine.fit(self._search.X[rows], self._codes[rows]).decision_function(x[None])[0] <= 0
+        return self._margins(machine, x, rows)[0] <= 0
+
+    def _margins(self, machine: SVC, x: Array, rows: Index) -> Array:
+        """Decision values at x. The origin is the mean of the rows: far from it inner products lose their digits."""
+        near = self._search.X[rows]
+        origin = near.mean(axis=0)
+        return np.ravel(machine.fit(near - origin, self._codes[rows]).decision_function((x - origin)[None]))

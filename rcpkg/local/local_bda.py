@@ -8,7 +8,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln
 
-from rcpkg.base import Array, GenerativeClassifier, check_numbers
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_numbers
 from rcpkg.local.base import PerClass
 from rcpkg.local.neighbours import BATCH_BYTES, Index
 
@@ -39,7 +39,7 @@ def local_bda_log_density(Z: Array) -> Array:
 
     Raises
     ------
-    numpy.linalg.LinAlgError
+    LostSeed
         If B = I is lost in rounding beside the spread of the neighbours.
     """
     *batch, K, d = Z.shape
@@ -62,6 +62,10 @@ def _log_density_of_gram(bordered: Array, d: int) -> Array:
     power = (sizes + d + 4) / 2
     constant = gammaln(power) - gammaln((sizes + 4) / 2) - d / 2 * np.log(np.pi * (sizes + 1) / sizes)
     return constant - power * np.log(sizes / (sizes + 1) * (1 + 1 / s)) - 0.5 * (log_det + np.log(s / sizes))
+
+
+class LostSeed(InvalidStatistics, np.linalg.LinAlgError):
+    """The seed is lost in rounding beside the spread of the neighbours."""
 
 
 class SharedGram:
@@ -96,9 +100,7 @@ def _factor_in_place(A: Array) -> None:
     for matrix in A:  # numpy's batched routine copies and transposes: a third slower
         _, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
-            raise np.linalg.LinAlgError(
-                "the seed vanishes beside the spread of the neighbours; standardise X or raise the seed"
-            )
+            raise LostSeed("the seed vanishes beside the spread of the neighbours; standardise X or raise the seed")
 
 
 class LocalBDA(PerClass, GenerativeClassifier):
@@ -114,13 +116,18 @@ class LocalBDA(PerClass, GenerativeClassifier):
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
-        Neighbours k of each class; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+        Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
     seed : float, "trace", "diag" or array of shape (d, d), default=1.0
         Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
         within-class variance, as its mean over the features times I or feature by feature; or any positive definite
         matrix.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    scoring : {"error", "log_loss"}, default="error"
+        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
+        take where probabilities matter.
+    ties : {"log_loss", "smallest"}, default="log_loss"
+        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
@@ -140,6 +147,9 @@ class LocalBDA(PerClass, GenerativeClassifier):
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
         Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    cv_log_loss_ : array
+        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
+        ``scoring`` or ``ties`` needs them.
 
     References
     ----------
@@ -164,12 +174,16 @@ class LocalBDA(PerClass, GenerativeClassifier):
         n_neighbors: int | str = 5,
         seed: ArrayLike | str = 1.0,
         grid: Sequence[int] | None = None,
+        scoring: str = "error",
+        ties: str = "log_loss",
         cost: ArrayLike | None = None,
         algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.seed = seed
         self.grid = grid
+        self.scoring = scoring
+        self.ties = ties
         self.cost = cost
         self.algorithm = algorithm
 
@@ -196,7 +210,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
             variances = ((X - means[self._codes]) ** 2).mean(axis=0)
             return np.diag(variances) if self.seed == "diag" else variances.mean() * np.eye(d)
         seed = check_numbers("seed", self.seed)
-        seed = seed * np.eye(d) if seed.ndim == 0 else seed
+        seed = seed * np.eye(d) if seed.ndim == 0 else seed.copy()
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed

@@ -45,7 +45,7 @@ def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: s
     """Cholesky factor of S + B and a, or PredictiveNotDefined."""
     d = len(scatter)
     a = posterior_dof(count, d, dof, measure)
-    if count < 1:
+    if count <= 0:
         raise PredictiveNotDefined("no row of the class is left: the flat prior of the mean needs at least one")
     if a <= d - 1:
         raise PredictiveNotDefined(f"{a - d + 1:g} degrees of freedom: raise dof = {dof:g} by more than {d - 1 - a:g}")

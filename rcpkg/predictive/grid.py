@@ -75,10 +75,9 @@ def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> 
 def fill(out: Array, models: Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
     """Write the log densities of the models of one base for class h; log_det and quadratic are (rows,
     multiples)."""
-    for k, dof in enumerate(a):
-        value = log_t(count, dof, d, log_det[:, models.where[k]], quadratic[:, models.where[k]])
-        for position, column in enumerate(models.columns):
-            out[k, column, rows, h] = value[:, position]
+    for position, column in enumerate(models.columns):
+        which = models.where[:, position]
+        out[:, column, rows, h] = log_t(count, a[:, None], d, log_det[:, which].T, quadratic[:, which].T)
 
 
 def grid_log_predictive(
@@ -87,6 +86,7 @@ def grid_log_predictive(
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
     measure: str = "fisher",
+    classes: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and
     beyond.
@@ -102,16 +102,20 @@ def grid_log_predictive(
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based or parameter-based.
+    classes : array of int, optional
+        Those that are asked for; all by default.
 
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
-        -inf where the density does not exist.
+        -inf where the density does not exist, and for a class that is not asked for.
     """
     n_classes, d = statistics.means.shape
     out = np.full((len(dofs), len(seeds), len(X), n_classes), -np.inf)
     groups = models_by_base(np.asarray(dofs, dtype=float), seeds)
-    for h in np.flatnonzero(statistics.counts):
+    for h in np.arange(n_classes) if classes is None else classes:
+        if statistics.counts[h] == 0:
+            continue
         a = posterior_dof(statistics.counts[h], d, np.asarray(dofs, dtype=float), measure)
         for base, models in groups.items():
             diagonal = base_diagonal(base, statistics, h)

@@ -11,7 +11,6 @@ from rcpkg.covariance import SAFE_DOWNDATE, dominates, left_out, without_row
 from rcpkg.predictive.density import posterior_dof
 from rcpkg.predictive.grid import (
     BDA7_SEEDS,
-    DIAGONAL_BASES,
     SPHERICAL_BASES,
     Models,
     Seed,
@@ -90,23 +89,47 @@ class _DiagonalCase(NamedTuple):
 class _LeaveOneOut:
     """A grid of predictive densities under which each row is left out in turn.
 
-    The rows that dominate their class, ``refit``, are to be fitted anew; the others are taken from the statistics.
+    What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (n, r): the own
+    class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
     """
 
-    def __init__(self, X: Array, y: Array, n_classes: int, dofs: Sequence[float], seeds: Sequence[Seed], measure: str):
-        self.left = left_out(X, y, n_classes)
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        n_classes: int,
+        dofs: Sequence[float],
+        seeds: Sequence[Seed],
+        measure: str,
+        weights: Array | None = None,
+    ):
+        self.left, self.weights = left_out(X, y, n_classes, weights), weights
         self.dofs, self.seeds, self.measure = np.asarray(dofs, dtype=float), seeds, measure
         self.models = models_by_base(self.dofs, seeds)
-        self.refit = dominates(X, y, self.left.statistics)
+        statistics = self.left.statistics
+        self.dominates = dominates(X, y, statistics)
+        several = self.dominates & (statistics.counts[y] > 2)  # of two rows the other one has no scatter
+        self.refit = several[:, None] & (y[:, None] == np.arange(n_classes))
+        self.refit |= dominates(X, y, statistics, pooled=True)[:, None] | (weights is not None)
 
     def blank(self, n_models: int) -> Array:
         """Room for the log densities of models, shape (len(dofs), n_models, n, r): no density yet."""
         return np.full((len(self.dofs), n_models, len(self.left.X), len(self.left.statistics.counts)), -np.inf)
 
-    def refitted(self, i: int) -> Array:
-        """Log densities of row i from a refit without it, shape (len(dofs), len(seeds), r)."""
-        statistics = without_row(self.left.X, self.left.y, self.left.statistics, i)
-        return grid_log_predictive(self.left.X[i : i + 1], statistics, self.dofs, self.seeds, self.measure)[:, :, 0]
+    def exact(self, rows: Array) -> Array:
+        """Exact log densities of ``rows``, shape (len(dofs), len(seeds), n, r); those of other rows are of no use."""
+        out, refit = self.blank(len(self.seeds)), self.refit.copy()
+        for base, models in self.models.items():
+            if base in SPHERICAL_BASES:
+                refit |= self.spherical(out, base, models, rows)
+            else:
+                self.diagonal(out, base, models, rows)
+        for i in rows[refit[rows].any(axis=1)]:
+            statistics = without_row(self.left.X, self.left.y, self.left.statistics, i, self.weights)
+            X, classes = self.left.X[i : i + 1], np.flatnonzero(refit[i])
+            fresh = grid_log_predictive(X, statistics, self.dofs, self.seeds, self.measure, classes)
+            out[:, :, i, classes] = fresh[:, :, 0, classes]
+        return out
 
     def _multiplier(self, base: str, h: int) -> Array:
         """The sigma of B = c * sigma * I for class h without each row, shape (n,)."""
@@ -117,40 +140,46 @@ class _LeaveOneOut:
         if base == "trace_pooled":
             return (traces.sum() - dropped) / (d * (n - 1))
         if base == "trace_class":
-            own = (traces[h] - dropped) / (d * max(counts[h] - 1, 1))
+            own = (traces[h] - dropped) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
             return np.where(self.left.y == h, own, traces[h] / (d * counts[h]))
         return np.ones(n)
 
-    def spherical(self, out: Array, base: str, models: Models) -> Array:
-        """Write exact log densities for B = c * sigma * I, from one eigendecomposition a class; returns the rows to
-        be refitted."""
+    def _cases(self, folds: Array) -> Iterator[tuple[int, bool, Array, int]]:
+        """Class h, whether the rows are its own, those of the left-out rows ``folds`` that need no refit, and how many
+        the class keeps."""
+        for h in np.flatnonzero(self.left.statistics.counts):
+            usable = folds[~self.refit[folds, h]]
+            for own in (False, True):
+                rows, count = usable[(self.left.y[usable] == h) == own], self.left.statistics.counts[h] - own
+                if len(rows) and count:
+                    yield h, own, rows, count
+
+    def spherical(self, out: Array, base: str, models: Models, folds: Array) -> Array:
+        """Write exact log densities of the rows ``folds`` for B = c * sigma * I, from two eigendecompositions a class;
+        returns the (row, class) to be refitted."""
         counts, means, scatters = self.left.statistics
-        d, refit = self.left.X.shape[1], np.zeros(len(self.left.X), dtype=bool)
-        for h in np.flatnonzero(counts):
-            own, sigma = self.left.y == h, self._multiplier(base, h)
-            usable = (sigma > 0) & ~self.refit
-            if base != "identity":
+        d, refit = self.left.X.shape[1], np.zeros_like(self.refit)
+        for h, own, rows, count in self._cases(folds):
+            sigma = self._multiplier(base, h)
+            rows = rows[sigma[rows] > 0]
+            shift = sigma[rows, None] * models.multiples
+            a = posterior_dof(count, d, self.dofs, self.measure)
+            U, ratio = self.left.X[rows] - means[h], 1.0
+            if own and count == 1:
+                log_det, quadratic = d * np.log(shift), 4 * (U**2).sum(axis=1)[:, None] / shift
+            elif base == "identity":
+                log_det, quadratic, ratio = cholesky_forms(scatters[h], U, models.multiples)
+            else:
                 values, V = np.linalg.eigh(scatters[h])
-            for rows, lost in ((usable & ~own, 0), (usable & own, 1)):
-                rows = np.flatnonzero(rows)
-                if len(rows) == 0 or counts[h] == lost:
-                    continue
-                count = counts[h] - lost
-                a = posterior_dof(count, d, self.dofs, self.measure)
-                U = self.left.X[rows] - means[h]
-                ratio = 1.0
-                if base == "identity":
-                    log_det, quadratic, ratio = cholesky_forms(scatters[h], U, models.multiples)
-                else:
-                    log_det, quadratic = shifted_forms(values, U @ V, sigma[rows, None] * models.multiples)
-                if lost:
-                    kappa = counts[h] / count
-                    downdate = 1 - kappa * quadratic
-                    unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
-                    refit[rows[unsafe]] = True
-                    downdate[unsafe] = 1.0
-                    log_det, quadratic = log_det + np.log(downdate), kappa**2 * quadratic / downdate
-                fill(out, models, rows, h, count, a, d, log_det, quadratic)
+                log_det, quadratic = shifted_forms(values, U @ V, shift)
+            if own and count > 1:
+                kappa = counts[h] / count
+                downdate = 1 - kappa * quadratic
+                unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
+                refit[rows[unsafe], h] = True
+                downdate[unsafe] = 1.0
+                log_det, quadratic = log_det + np.log(downdate), kappa**2 * quadratic / downdate
+            fill(out, models, rows, h, count, a, d, log_det, quadratic)
         return refit
 
     def _diagonal_cases(self, base: str, folds: Array) -> Iterator[_DiagonalCase]:
@@ -158,37 +187,39 @@ class _LeaveOneOut:
         counts, means, scatters = self.left.statistics
         n, d = self.left.X.shape
         spread = np.einsum("hjj->hj", scatters)
-        for h in np.flatnonzero(counts):
-            reference = spread.sum(axis=0) if base == "diag_pooled" else spread[h]
-            for own in (False, True):
-                rows, count = folds[(self.left.y[folds] == h) == own], counts[h] - own
-                if len(rows) == 0 or count == 0 or not (reference > 0).all():
-                    continue
-                a = posterior_dof(count, d, self.dofs, self.measure)
-                kappa = counts[h] / count if own else 1.0
-                divisor = n - 1 if base == "diag_pooled" else count
-                yield _DiagonalCase(h, own, rows, self.left.X[rows] - means[h], count, a, kappa, reference, divisor)
+        pooled = spread.sum(axis=0)
+        for h, own, rows, count in self._cases(folds):
+            reference = pooled if base == "diag_pooled" else spread[h]
+            if not (reference > 0).all() or (base == "diag_class" and own and count == 1):
+                continue
+            a = posterior_dof(count, d, self.dofs, self.measure)
+            kappa = counts[h] / count if own else 1.0
+            divisor = n - 1 if base == "diag_pooled" else count
+            yield _DiagonalCase(h, own, rows, self.left.X[rows] - means[h], count, a, kappa, reference, divisor)
 
     def diagonal(self, out: Array, base: str, models: Models, folds: Array) -> None:
         """Write exact log densities of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row
         and class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
         dropped = self.left.kappa[:, None] * self.left.z**2
         for case in self._diagonal_cases(base, folds):
-            scatter, rows = self.left.statistics.scatters[case.h], case.rows
+            scatter, d = self.left.statistics.scatters[case.h], case.V.shape[1]
+            diagonal = (case.reference - dropped[case.rows]) / case.divisor
             if base == "diag_class" and not case.own:
                 log_det, quadratic = eigen_forms(scatter, case.V, case.reference / case.divisor, models.multiples)
+            elif case.own and case.count == 1:
+                log_det = np.log(diagonal).sum(axis=1)[:, None] + d * np.log(models.multiples)
+                quadratic = 4 * (case.V**2 / diagonal).sum(axis=1)[:, None] / models.multiples
             else:
-                diagonal = (case.reference - dropped[rows]) / case.divisor
                 drop = np.sqrt(case.kappa) * case.V if case.own else None
                 log_det, quadratic = tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
-            fill(out, models, rows, case.h, case.count, case.a, self.left.X.shape[1], log_det, quadratic)
+            fill(out, models, case.rows, case.h, case.count, case.a, d, log_det, quadratic)
 
-    def bounds(self, base: str, models: Models) -> tuple[Array, Array]:
-        """Lower and upper bounds on the log densities of the models of a diagonal base, shape (len(dofs), models, n,
-        r), but for the rows to be refitted."""
+    def bounds(self, base: str, models: Models, folds: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds on the log densities of the rows ``folds`` under the models of a diagonal base, shape
+        (len(dofs), models, n, r), but for the classes to be refitted."""
         low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
         dropped = self.left.kappa[:, None] * self.left.z**2
-        for case in self._diagonal_cases(base, np.flatnonzero(~self.refit)):
+        for case in self._diagonal_cases(base, folds):
             scatter, diagonal = self.left.statistics.scatters[case.h], case.reference / case.divisor
             if base == "diag_class" and not case.own:
                 ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
@@ -237,14 +268,15 @@ def grid_log_predictive_loo(
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
     measure: str = "fisher",
+    weights: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
     exact.
 
     Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a
     base: trace and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds
-    one tridiagonal reduction, :math:`\frac43d^3`, a row and class. Rows that dominate their class are
-    refitted.
+    one tridiagonal reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is
+    refitted without it; with ``weights`` all are, see `rcpkg.covariance.reduced_weights`.
 
     Parameters
     ----------
@@ -255,22 +287,15 @@ def grid_log_predictive_loo(
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based or parameter-based.
+    weights : array of shape (n,), optional
+        How often each row counts, > 0; one of them is left out.
 
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
         -inf where the density does not exist, such as for the class that the left-out row was the last of.
     """
-    grid = _LeaveOneOut(X, y, n_classes, dofs, seeds, measure)
-    out, refit = grid.blank(len(seeds)), grid.refit.copy()
-    for base, models in grid.models.items():
-        if base in SPHERICAL_BASES:
-            refit |= grid.spherical(out, base, models)
-        else:
-            grid.diagonal(out, base, models, np.flatnonzero(~grid.refit))
-    for i in np.flatnonzero(refit):
-        out[:, :, i] = grid.refitted(i)
-    return out
+    return _LeaveOneOut(X, y, n_classes, dofs, seeds, measure, weights).exact(np.arange(len(X)))
 
 
 class LooErrors(NamedTuple):
@@ -313,32 +338,22 @@ def grid_loo_errors(
     """
     grid = _LeaveOneOut(X, y, log_prior.shape[1], dofs, seeds, measure)
     wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
-    doubtful, refit = np.zeros(len(y), dtype=bool), grid.refit.copy()
-    for base, models in grid.models.items():
+    doubtful = grid.dominates | grid.refit.any(axis=1)
+    folds = np.flatnonzero(~doubtful)
+    for base, models in grid.models.items() if len(folds) else ():
         alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
         if base in SPHERICAL_BASES:
             scores = grid.blank(len(models.columns))
-            refit |= grid.spherical(scores, base, alone)
+            doubtful |= grid.spherical(scores, base, alone, folds).any(axis=1)
             wrong[:, models.columns] = wrong_predictions(scores + log_prior, y)
         else:
-            low, high = grid.bounds(base, alone)
+            low, high = grid.bounds(base, alone, folds)
             wrong[:, models.columns], sure = _decide(low + log_prior, high + log_prior, y)
             doubtful |= ~sure.all(axis=(0, 1))
-    _settle(wrong, grid, log_prior, np.flatnonzero(doubtful & ~refit))
-    for i in np.flatnonzero(refit):
-        scores = grid.refitted(i) + log_prior[i]
-        wrong[:, :, i] = wrong_predictions(scores[:, :, None], y[i : i + 1])[:, :, 0]
-    return LooErrors(wrong, float(np.mean(doubtful | refit)))
-
-
-def _settle(wrong: Array, grid: _LeaveOneOut, log_prior: Array, folds: Array) -> None:
-    """Write the errors of the diagonal bases on the rows ``folds``, by the exact route."""
-    for base, models in grid.models.items():
-        if base in DIAGONAL_BASES and len(folds):
-            scores = grid.blank(len(grid.seeds))
-            grid.diagonal(scores, base, models, folds)
-            picked = np.ix_(np.arange(len(grid.dofs)), models.columns, folds)
-            wrong[picked] = wrong_predictions(scores[picked] + log_prior[folds], grid.left.y[folds])
+    rows = np.flatnonzero(doubtful)
+    if len(rows):
+        wrong[:, :, rows] = wrong_predictions(grid.exact(rows)[:, :, rows] + log_prior[rows], y[rows])
+    return LooErrors(wrong, float(np.mean(doubtful)))
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:

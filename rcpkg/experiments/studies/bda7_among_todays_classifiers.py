@@ -55,8 +55,8 @@ def _tuned(model: ClassifierMixin, seed: int, **grid: list) -> GridSearchCV:
 def classifiers(seed: int) -> dict[str, ClassifierMixin]:
     """The classifiers of the comparison, before scaling."""
     return {
-        "BDA7": BDA7(random_state=seed),
-        "RDA": RDA(random_state=seed),
+        "BDA7": BDA7(ties="random", random_state=seed),
+        "RDA": RDA(ties="random", random_state=seed),
         "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "shrinkage QDA": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
         "logistic regression": _tuned(LogisticRegression(max_iter=5000), seed, C=[0.01, 0.1, 1, 10, 100]),

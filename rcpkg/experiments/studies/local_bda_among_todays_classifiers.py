@@ -24,19 +24,21 @@ REFERENCE = "local BDA"
 def _seed_chosen(A: Array, a: NDArray) -> LocalBDA:
     """The trace seed times one of four factors, chosen with k by leave-one-out."""
     trace = LocalBDA(n_neighbors=1, seed="trace").fit(A, a).seed_[0, 0]
-    tried = [LocalBDA(n_neighbors="cv", seed=factor * trace).fit(A, a) for factor in (0.01, 0.1, 1.0, 10.0)]
+    tried = [
+        LocalBDA(n_neighbors="cv", ties="smallest", seed=factor * trace).fit(A, a) for factor in (0.01, 0.1, 1.0, 10.0)
+    ]
     return min(tried, key=lambda model: model.cv_costs_.min())
 
 
 CONTENDERS: dict[str, Callable] = {
-    REFERENCE: lambda A, a: LocalBDA(n_neighbors="cv").fit(A, a),
-    "seed trace": lambda A, a: LocalBDA(n_neighbors="cv", seed="trace").fit(A, a),
-    "seed diag": lambda A, a: LocalBDA(n_neighbors="cv", seed="diag").fit(A, a),
+    REFERENCE: lambda A, a: LocalBDA(n_neighbors="cv", ties="smallest").fit(A, a),
+    "seed trace": lambda A, a: LocalBDA(n_neighbors="cv", ties="smallest", seed="trace").fit(A, a),
+    "seed diag": lambda A, a: LocalBDA(n_neighbors="cv", ties="smallest", seed="diag").fit(A, a),
     "seed chosen": _seed_chosen,
     # B = I on features times u is B = I / u^2 on the features themselves
-    "features times 0.1": lambda A, a: LocalBDA(n_neighbors="cv", seed=100.0).fit(A, a),
-    "features times 10": lambda A, a: LocalBDA(n_neighbors="cv", seed=0.01).fit(A, a),
-    "k-NN": lambda A, a: BregmanKNN(n_neighbors="cv", smoothing=0.0).fit(A, a),
+    "features times 0.1": lambda A, a: LocalBDA(n_neighbors="cv", ties="smallest", seed=100.0).fit(A, a),
+    "features times 10": lambda A, a: LocalBDA(n_neighbors="cv", ties="smallest", seed=0.01).fit(A, a),
+    "k-NN": lambda A, a: BregmanKNN(n_neighbors="cv", ties="smallest", smoothing=0.0).fit(A, a),
     "RBF SVC": lambda A, a: GridSearchCV(SVC(), SVC_GRID, cv=3).fit(A, a),
     "gradient boosting": lambda A, a: HistGradientBoostingClassifier(random_state=0).fit(A, a),
 }

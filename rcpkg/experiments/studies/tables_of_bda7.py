@@ -52,10 +52,12 @@ DIVIDED = {"pendigits": (7_494, 7_494), "covtype": (11_340, 15_120), "letter": (
 def classifier(method: str, n_classes: int, seed: int, large: bool) -> GenerativeClassifier:
     """A row of the tables. EDDA leaves out its two models with common axes on large data, as the source did."""
     makers: dict[str, Callable[[], GenerativeClassifier]] = {
-        "BDA7": lambda: BDA7(random_state=seed),
-        "QB": lambda: QuadraticBayes(random_state=seed),
-        "RDA": lambda: RDA(random_state=seed),
-        "EDDA": lambda: EDDA(models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, random_state=seed),
+        "BDA7": lambda: BDA7(ties="random", random_state=seed),
+        "QB": lambda: QuadraticBayes(ties="random", random_state=seed),
+        "RDA": lambda: RDA(ties="random", random_state=seed),
+        "EDDA": lambda: EDDA(
+            models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, ties="random", random_state=seed
+        ),
         "NM": NearestMeans,
         "LDA": lambda: PriorIfSingular(LDA(class_prior_strength=n_classes)),
         "QDA": lambda: PriorIfSingular(QDA(class_prior_strength=n_classes)),
