@@ -198,6 +198,7 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """L-BFGS from the closed form; chooses the iterate at its end."""
+        problem.model._check_complete(problem.X)
         _check_lengths(problem.model, problem.X)
         start = self._start(problem)
         closed = problem.model.parameters(start)

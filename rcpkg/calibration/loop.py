@@ -267,6 +267,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model = problem.model
         if not hasattr(model, "natural_parameters"):
             raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
+        model._check_complete(problem.X)
         if self.target == "generative":
             parameters, size = model.parameters(start), sample_size(start)
         elif self.target == "pooled":
