@@ -174,6 +174,7 @@ class ConditionalLikelihood(RiskCalibration):
     """
 
     _moves_class_weights = True
+    _needs_complete_rows = True
 
     def __init__(
         self,

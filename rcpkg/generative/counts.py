@@ -167,7 +167,7 @@ class CategoricalNB(NamedCategories, CountModel):
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
     n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt; 0 for a feature without a value, which does not count.
+        Numbers of states, declared or learnt.
     categories_ : list of d arrays
         The states of each feature, codes or names, in the order of ``cells``.
 
@@ -217,9 +217,8 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
         tags.input_tags.allow_nan = self.unknown == "skip"
-        tags.input_tags.positive_only = self.unknown != "skip"  # else −1 is a missing value
         return tags
 
     def _prepare(self, X: Array) -> None:
@@ -232,7 +231,7 @@ class CategoricalNB(NamedCategories, CountModel):
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old = self._states
         self._set_states(old, X)
-        places = [s + np.searchsorted(new, of) for s, new, of in zip(self._offsets, self._states, old)]
+        places = [s + np.searchsorted(new, of) for s, new, of in zip(self._starts, self._states, old)]
         cells = np.zeros((len(statistics.count), int(self.n_states_.sum())))
         cells[:, np.concatenate(places)] = statistics.cells
         return Statistics(count=statistics.count, cells=cells)
@@ -250,8 +249,9 @@ class CategoricalNB(NamedCategories, CountModel):
             self._states = [np.union1d(*pair) for pair in zip(known, seen)]
         self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
         self.n_states_ = np.array([len(states) for states in self._states])
-        if not self.n_states_.any():
-            raise ValueError("X holds missing values only")
+        if not self.n_states_.all():
+            empty = self._feature_name(int(np.argmin(self.n_states_)))
+            raise ValueError(f"{empty} holds missing values only: leave it out, or declare its n_states")
 
     def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
         """``n_states``, one a feature, checked against the least numbers that the rows need."""
@@ -293,29 +293,23 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def _places(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Place of each code among the states of its feature; −1 where it is none of them."""
-        if all(len(states) == states.max(initial=-1) + 1 for states in self._states):
+        if all(len(states) == states[-1] + 1 for states in self._states):
             return np.where(codes < self.n_states_, codes, -1)
         places = np.full_like(codes, -1)
         for j, states in enumerate(self._states):
-            if len(states):
-                place = np.searchsorted(states[:-1], codes[:, j])
-                places[:, j] = np.where(states[place] == codes[:, j], place, -1)
+            place = np.searchsorted(states[:-1], codes[:, j])
+            places[:, j] = np.where(states[place] == codes[:, j], place, -1)
         return places
 
     @property
-    def _offsets(self) -> NDArray[np.intp]:
+    def _starts(self) -> NDArray[np.intp]:
         """Column of the first state of each feature among the K columns of all states."""
         return np.cumsum(self.n_states_) - self.n_states_
-
-    @property
-    def _starts(self) -> NDArray[np.intp]:
-        """Those of the features that have states."""
-        return self._offsets[self.n_states_ > 0]
 
     def _indicators(self, places: NDArray[np.intp]) -> csr_array:
         """One-hot rows, sparse; a place −1 counts nothing."""
         n, d = places.shape
-        columns, index = (places + self._offsets).astype(np.int32), np.int32 if n * d < 2**31 else np.int64
+        columns, index = (places + self._starts).astype(np.int32), np.int32 if n * d < 2**31 else np.int64
         if places.min(initial=0) < 0:
             there = places >= 0
             columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
@@ -345,17 +339,17 @@ class CategoricalNB(NamedCategories, CountModel):
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
-        return np.repeat(self.prior_strength / np.maximum(self.n_states_, 1), self.n_states_)
+        return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
 
     def _totals(self, cells: Array) -> Array:
-        return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_[self.n_states_ > 0], axis=1)
+        return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
 
     def _feature_of(self, column: int) -> int:
-        return int(np.searchsorted(self._offsets, column, side="right")) - 1
+        return int(np.searchsorted(self._starts, column, side="right")) - 1
 
     def _cell_name(self, y: int, column: int) -> str:
         j = self._feature_of(column)
-        state = self._states[j][column - self._offsets[j]]
+        state = self._states[j][column - self._starts[j]]
         state = repr(self._names[j][state]) if j in self._names else state
         return f"state {state} of {self._feature_name(j)} in {self._class_name(y)}"
 
@@ -383,7 +377,7 @@ class CategoricalNB(NamedCategories, CountModel):
     def _check_complete(self, X: csr_array) -> None:
         seen = np.add.reduceat(X.sum(axis=0), self._starts)
         if seen.min() < X.shape[0]:
-            self._refuse_missing(int(np.flatnonzero(self.n_states_)[np.argmin(seen)]))
+            self._refuse_missing(int(np.argmin(seen)))
 
     def _refuse_missing(self, j: int) -> None:
         raise ValueError(
@@ -417,12 +411,13 @@ class CategoricalNB(NamedCategories, CountModel):
         return natural.count + sum(logsumexp(block, axis=1) for block in by_feature)
 
     def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        u = rng.uniform(size=(len(y), len(self._starts)))
+        u = rng.uniform(size=(len(y), len(self.n_states_)))
         blocks = np.split(np.exp(parameters.log_prob), self._starts[1:], axis=1)
-        X = np.full((len(y), len(self.n_states_)), np.nan, dtype=object if self._names else float)
-        for j, p, chance in zip(np.flatnonzero(self.n_states_), blocks, u.T):
+        X = np.empty(u.shape, dtype=object if self._names else float)
+        for j, p in enumerate(blocks):
             # inverse of the distribution function; the last state takes what rounding leaves
-            X[:, j] = self.categories_[j][(chance[:, None] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1)]
+            place = (u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1)
+            X[:, j] = (self._names[j] if j in self._names else self._states[j])[place]
         return X
 
 

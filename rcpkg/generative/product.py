@@ -180,6 +180,8 @@ class ProductModel(NamedCategories, _BaseComposition):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         of_blocks = [model.__sklearn_tags__().input_tags for _, model in self._named_models]
+        tags.input_tags.categorical = bool(of_blocks) and all(block.categorical for block in of_blocks)
+        tags.input_tags.positive_only = any(block.positive_only for block in of_blocks)
         tags.input_tags.string = any(block.string for block in of_blocks)
         tags.input_tags.allow_nan = any(block.allow_nan for block in of_blocks)
         return tags
