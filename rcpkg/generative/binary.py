@@ -104,7 +104,7 @@ class BernoulliNB(CategoricalNB):
             raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
         if issparse(X):
             return _selected(X, ones), _selected(X, missing)
-        return csr_array(ones.astype(float)), csr_array(missing.astype(float))
+        return _marked(ones), _marked(missing)
 
     def statistics(self, X: Array | csr_array | tuple, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, 2d): zeros are the rows of a class but for ones and missing values."""
@@ -137,6 +137,13 @@ class BernoulliNB(CategoricalNB):
     def _check_complete(self, X: tuple[csr_array, csr_array]) -> None:
         if X[1].nnz:
             self._refuse_missing(int(X[1].indices[0]))
+
+
+def _marked(entries: NDArray[np.bool_]) -> csr_array:
+    """Indicators of the entries that are true."""
+    starts = np.concatenate([[0], entries.sum(axis=1).cumsum()])
+    columns = np.broadcast_to(np.arange(entries.shape[1], dtype=np.int32), entries.shape)[entries]
+    return csr_array((np.ones(len(columns)), columns, starts), shape=entries.shape)
 
 
 def _selected(X: csr_array, entries: NDArray[np.bool_]) -> csr_array:

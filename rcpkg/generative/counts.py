@@ -245,8 +245,10 @@ class CategoricalNB(NamedCategories, CountModel):
         elif self.unknown == "impossible":
             self._states = [np.arange(k) for k in largest]
         else:
-            seen = [np.flatnonzero(np.bincount(column[column >= 0])) for column in codes.T]
-            self._states = [np.union1d(*pair) for pair in zip(known, seen)]
+            starts = np.cumsum(largest + 1) - largest  # of the counts of the codes 0, 1, …, after that of missing values
+            seen = np.bincount((codes + starts).ravel(), minlength=int((largest + 1).sum())) > 0
+            by_feature = np.split(seen, (starts - 1)[1:])
+            self._states = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
         self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
         self.n_states_ = np.array([len(states) for states in self._states])
         if not self.n_states_.all():
@@ -274,27 +276,30 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def _codes(self, X: Array) -> NDArray[np.intp]:
         """Integers, −1 where values are missing."""
-        missing = np.isnan(X)
         skips = self.unknown == "skip"
-        if skips and missing.any():
-            X = np.where(missing, -1.0, X)
-        for bad, fault in (
-            ((-1 if skips else 0) > X, "Negative values in data"),
-            (np.floor(X) != X, "Values that are not integers"),
-            (X > LARGEST_CODE, f"Values above {LARGEST_CODE}"),
-        ):
-            if bad.any():
-                j = int(np.argmax(bad.any(axis=0)))
-                raise ValueError(
-                    f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, …, or be text "
-                    "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
-                )
-        return X.astype(np.intp)
+        if skips and np.isnan(X.max()):
+            X = np.where(np.isnan(X), -1.0, X)
+        least = -1 if skips else 0
+        if not (X.min() >= least and X.max() <= LARGEST_CODE):
+            self._refuse_codes(X < least, "Negative values in data")
+            self._refuse_codes(~(X <= LARGEST_CODE), f"Values above {LARGEST_CODE}")
+        codes = X.astype(np.intp)
+        self._refuse_codes(codes != X, "Values that are not integers")
+        return codes
+
+    def _refuse_codes(self, bad: NDArray[np.bool_], fault: str) -> None:
+        """Complain of the first feature that has bad values, if there are any."""
+        if bad.any():
+            raise ValueError(
+                f"{fault}: {self._feature_name(int(np.argmax(bad.any(axis=0))))}; categories must be coded 0, 1, 2, …, "
+                "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
+            )
 
     def _places(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
         """Place of each code among the states of its feature; −1 where it is none of them."""
         if all(len(states) == states[-1] + 1 for states in self._states):
-            return np.where(codes < self.n_states_, codes, -1)
+            unknown = codes >= self.n_states_
+            return np.where(unknown, -1, codes) if unknown.any() else codes
         places = np.full_like(codes, -1)
         for j, states in enumerate(self._states):
             place = np.searchsorted(states[:-1], codes[:, j])
@@ -321,8 +326,7 @@ class CategoricalNB(NamedCategories, CountModel):
         """One-hot rows, sparse, of training rows; raises where a state was not declared."""
         codes = self._codes(X)
         places = self._places(codes)
-        unknown = (places < 0) & (codes >= 0)
-        if unknown.any():
+        if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
             j = int(np.argmax(unknown.any(axis=0)))
             raise ValueError(
                 f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
