@@ -245,7 +245,9 @@ class CategoricalNB(NamedCategories, CountModel):
         elif self.unknown == "impossible":
             self._states = [np.arange(k) for k in largest]
         else:
-            starts = np.cumsum(largest + 1) - largest  # of the counts of the codes 0, 1, …, after that of missing values
+            starts = (
+                np.cumsum(largest + 1) - largest
+            )  # of the counts of the codes 0, 1, …, after that of missing values
             seen = np.bincount((codes + starts).ravel(), minlength=int((largest + 1).sum())) > 0
             by_feature = np.split(seen, (starts - 1)[1:])
             self._states = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
@@ -280,7 +282,7 @@ class CategoricalNB(NamedCategories, CountModel):
         if skips and np.isnan(X.max()):
             X = np.where(np.isnan(X), -1.0, X)
         least = -1 if skips else 0
-        if not (X.min() >= least and X.max() <= LARGEST_CODE):
+        if not (X.min() >= least and LARGEST_CODE >= X.max()):
             self._refuse_codes(X < least, "Negative values in data")
             self._refuse_codes(~(X <= LARGEST_CODE), f"Values above {LARGEST_CODE}")
         codes = X.astype(np.intp)

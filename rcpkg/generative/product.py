@@ -1,5 +1,6 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +27,9 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
         if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
             ends = [end if end is None else _by_name([end], names)[0] for end in (chosen.start, chosen.stop)]
             chosen = slice(ends[0], None if ends[1] is None else ends[1] + 1, chosen.step)
-        return np.arange(d)[chosen]
+        if not all(end is None or isinstance(end, Integral) for end in (chosen.start, chosen.stop, chosen.step)):
+            raise ValueError(f"blocks must choose columns by slices of integers or of names; got {chosen!r}")
+        chosen = np.arange(d)[chosen]
     columns = np.atleast_1d(chosen)
     if columns.dtype.kind in "UOT" and all(isinstance(name, str) for name in columns):
         return _by_name(columns.tolist(), names)
