@@ -74,6 +74,7 @@ class BernoulliNB(CategoricalNB):
         )
         self.binarize = binarize
 
+    same_form = ConjugateClassifier.same_form
     unknown = "skip"  # NaN, and under ML a state that no row has
 
     def __sklearn_tags__(self):
