@@ -283,7 +283,7 @@ class CategoricalNB(NamedCategories, CountModel):
             X = np.where(np.isnan(X), -1.0, X)
         least = -1 if skips else 0
         if X.min() < least or X.max() > LARGEST_CODE:
-            self._refuse_codes(X < least, "Negative values in data")
+            self._refuse_codes(least > X, "Negative values in data")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
         codes = X.astype(np.intp)
         self._refuse_codes(codes != X, "Values that are not integers")
