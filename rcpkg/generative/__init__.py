@@ -6,8 +6,9 @@ exponential families also give natural parameters η, mean parameters μ = E[s(x
 ∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
 """
 
+from rcpkg.generative.binary import BernoulliNB
 from rcpkg.generative.closed_form import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
-from rcpkg.generative.counts import BernoulliNB, CategoricalNB, CategoricalParameters, MultinomialNB
+from rcpkg.generative.counts import CategoricalNB, CategoricalParameters, MultinomialNB
 from rcpkg.generative.gaussian import GaussianParameters
 from rcpkg.generative.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
 from rcpkg.generative.gaussian_full import LDA, QDA

@@ -1,4 +1,4 @@
-"""Naive Bayes for what is counted: categories, binary features, and words of documents."""
+"""Naive Bayes for what is counted: categories, and words of documents."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.generative.categories import NamedCategories
 from rcpkg.generative.closed_form import (
     ConjugateClassifier,
     Statistics,
@@ -17,6 +18,8 @@ from rcpkg.generative.closed_form import (
 )
 
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+UNKNOWN = ("skip", "impossible")
+ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
 
 
 class CategoricalParameters(NamedTuple):
@@ -40,19 +43,23 @@ class CountModel(ConjugateClassifier):
     def _cell_name(self, y: int, column: int) -> str:
         raise NotImplementedError
 
+    def _nothing(self, y: int, column: int) -> str:
+        """Complaint that the distribution of a column has nothing to count in class y."""
+        return f"nothing is left to count in {self._class_name(y)}: give it rows with counts, or a prior_strength"
+
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each distribution normalised over its own states."""
         log_prior = self._log_prior(statistics.count)
         cells = statistics.cells + self._pseudo_rows(statistics.cells.shape[1])
         y, column = np.unravel_index(cells.argmin(), cells.shape)
-        if not cells[y, column] >= -1e-12 * np.abs(cells).sum():
+        if not cells[y, column] >= -ROUNDING * np.abs(cells).sum():
             raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
         return CategoricalParameters(log_prior, self._log_frequencies(np.maximum(cells, 0.0)))
 
     def _log_frequencies(self, cells: Array) -> Array:
         totals = self._totals(cells)
         if np.any(totals <= 0):
-            raise InvalidStatistics(f"nothing is left to count in {self._class_name(np.argwhere(totals <= 0)[0][0])}")
+            raise InvalidStatistics(self._nothing(*np.argwhere(totals <= 0)[0]))
         with np.errstate(divide="ignore"):
             return np.log(cells / totals)
 
@@ -122,24 +129,32 @@ class CountModel(ConjugateClassifier):
         return (X if issparse(X) else self._encode(X)) @ natural.cells.T + natural.count
 
 
-class CategoricalNB(CountModel):
+class CategoricalNB(NamedCategories, CountModel):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
     Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
     MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
-    Under ML an unseen state has probability zero; a row impossible under every class gets the class prior. So does,
-    whatever the ``prior_strength``, a row with a code beyond the number of states.
+
+    Features are codes 0, 1, 2, …, or text, whose names are remembered. A feature that is missing (NaN, None, −1) or
+    holds a category unseen in training is *marginalised*: Σ_v p(x, y) over the states v of x_j is the product without
+    the factor j, which is skipped. A state that is declared, but of no row, is none that is unknown: MAP gives it the
+    pseudo-rows m₀/r_j; under ML, where it has probability zero in each class, it is skipped too, as the limit of
+    probabilities that are small and the same for all. A state of some other class has probability zero under ML; a
+    row impossible under every class gets the class prior.
 
     Parameters
     ----------
     n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default learnt as the largest code + 1.
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
     prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
+    unknown : {"skip", "impossible"}, default="skip"
+        "impossible" is the rule of the sources' tables: states are the codes 0 to the largest, a row with a code
+        beyond gets the class prior, whatever its other features, and missing values are refused.
 
     Attributes
     ----------
@@ -153,6 +168,19 @@ class CategoricalNB(CountModel):
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names, in the order of ``cells``.
+
+    Notes
+    -----
+    Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
+    rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
+    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim; targets and
+    `ConditionalLikelihood` refuse them. Which values are missing must not depend on what they would have been.
+
+    scikit-learn's ``alpha`` counts for each state: with the same number r_j of states in all features,
+    ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j`` with ``class_prior_strength=0.0``; features with other
+    numbers of states go in blocks of a `ProductModel`.
 
     References
     ----------
@@ -165,9 +193,13 @@ class CategoricalNB(CountModel):
     >>> model = CategoricalNB(prior_strength=1.0).fit(X, y)
     >>> model.n_states_
     array([2, 3])
-    >>> model.predict_proba([[1, 2], [1, 0]]).round(3)
+    >>> model.predict_proba([[1, 2], [1, 0], [1, 7]]).round(3)
     array([[0.125, 0.875],
-           [0.8  , 0.2  ]])
+           [0.8  , 0.2  ],
+           [0.5  , 0.5  ]])
+    >>> colours = [["red", "02"], ["blue", "2"], ["red", "2"]]
+    >>> CategoricalNB().fit(colours, ["a", "b", "a"]).categories_
+    [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
     """
 
     def __init__(
@@ -177,70 +209,132 @@ class CategoricalNB(CountModel):
         prior_strength: float = 0.0,
         class_prior_strength: float | None = None,
         priors: ArrayLike | None = None,
+        unknown: str = "skip",
     ) -> None:
         super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
         self.n_states = n_states
+        self.unknown = unknown
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = self.unknown == "skip"
         return tags
 
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
-        largest = self._codes(X).max(axis=0) + 1
-        if self.n_states is None:
-            self.n_states_ = largest
-            return
+        if self.unknown not in UNKNOWN:
+            raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
+        self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
+
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+        """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
+        old = self._states
+        self._set_states(old, X)
+        places = [s + np.searchsorted(new, of) for s, new, of in zip(self._starts, self._states, old)]
+        cells = np.zeros((len(statistics.count), int(self.n_states_.sum())))
+        cells[:, np.concatenate(places)] = statistics.cells
+        return Statistics(count=statistics.count, cells=cells)
+
+    def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
+        """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
+        codes = self._codes(X)
+        largest = np.maximum(codes.max(axis=0), [states.max(initial=-1) for states in known]) + 1
+        if self.n_states is not None:
+            self._states = [np.arange(k) for k in self._declared(largest)]
+        elif self.unknown == "impossible":
+            self._states = [np.arange(k) for k in largest]
+        else:
+            starts = (
+                np.cumsum(largest + 1) - largest
+            )  # of the counts of the codes 0, 1, …, after that of missing values
+            seen = np.bincount((codes + starts).ravel(), minlength=int((largest + 1).sum())) > 0
+            by_feature = np.split(seen, (starts - 1)[1:])
+            self._states = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
+        self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
+        self.n_states_ = np.array([len(states) for states in self._states])
+        if not self.n_states_.all():
+            empty = self._feature_name(int(np.argmin(self.n_states_)))
+            raise ValueError(f"{empty} holds missing values only: leave it out, or declare its n_states")
+
+    def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
+        """``n_states``, one a feature, checked against the least numbers that the rows need."""
+        if self._names:
+            text = self._feature_name(min(self._names))
+            raise ValueError(f"n_states must be None for text, whose states are its names; {text} holds text")
         declared = np.asarray(self.n_states)
-        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape):
+        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape) or declared.min() < 1:
             raise ValueError(
-                f"n_states must be an integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
+                f"n_states must be a positive integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
             )
-        self.n_states_ = np.broadcast_to(declared, largest.shape).astype(np.intp)
-        if np.any(self.n_states_ < largest):
-            j = int(np.argmax(self.n_states_ < largest))
+        declared = np.broadcast_to(declared, largest.shape).astype(np.intp)
+        if np.any(declared < largest):
+            j = int(np.argmax(declared < largest))
             raise ValueError(
-                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {self.n_states_[j]}; "
+                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {declared[j]}; "
                 "states are coded 0, 1, … and n_states must exceed the largest"
             )
+        return declared
 
     def _codes(self, X: Array) -> NDArray[np.intp]:
-        for bad, fault in (
-            (X < 0, "Negative values in data"),
-            (np.floor(X) != X, "Values that are not integers"),
-            (X > LARGEST_CODE, f"Values above {LARGEST_CODE}"),
-        ):
-            if bad.any():
-                j = int(np.argmax(bad.any(axis=0)))
-                raise ValueError(
-                    f"{fault}: {self._feature_name(j)}; categories must be coded 0, 1, 2, … "
-                    "(the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing do so)"
-                )
-        return X.astype(np.intp)
+        """Integers, −1 where values are missing."""
+        skips = self.unknown == "skip"
+        if skips and np.isnan(X.max()):
+            X = np.where(np.isnan(X), -1.0, X)
+        least = -1 if skips else 0
+        if X.min() < least or X.max() > LARGEST_CODE:
+            self._refuse_codes(least > X, "Negative values in data")
+            self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
+        codes = X.astype(np.intp)
+        self._refuse_codes(codes != X, "Values that are not integers")
+        return codes
+
+    def _refuse_codes(self, bad: NDArray[np.bool_], fault: str) -> None:
+        """Complain of the first feature that has bad values, if there are any."""
+        if bad.any():
+            raise ValueError(
+                f"{fault}: {self._feature_name(int(np.argmax(bad.any(axis=0))))}; categories must be coded 0, 1, 2, …, "
+                "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
+            )
+
+    def _places(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Place of each code among the states of its feature; −1 where it is none of them."""
+        if all(len(states) == states[-1] + 1 for states in self._states):
+            unknown = codes >= self.n_states_
+            return np.where(unknown, -1, codes) if unknown.any() else codes
+        places = np.full_like(codes, -1)
+        for j, states in enumerate(self._states):
+            place = np.searchsorted(states[:-1], codes[:, j])
+            places[:, j] = np.where(states[place] == codes[:, j], place, -1)
+        return places
 
     @property
     def _starts(self) -> NDArray[np.intp]:
         """Column of the first state of each feature among the K columns of all states."""
-        return np.concatenate([[0], np.cumsum(self.n_states_)[:-1]])
+        return np.cumsum(self.n_states_) - self.n_states_
 
-    def _indicators(self, codes: NDArray[np.intp]) -> csr_array:
-        n, d = codes.shape
-        columns = (codes + self._starts).astype(np.int32).ravel()
-        rows = np.arange(0, n * d + 1, d, dtype=np.int32 if n * d < 2**31 else np.int64)
-        return csr_array((np.ones(n * d), columns, rows), shape=(n, int(self.n_states_.sum())))
+    def _indicators(self, places: NDArray[np.intp]) -> csr_array:
+        """One-hot rows, sparse; a place −1 counts nothing."""
+        n, d = places.shape
+        columns, index = (places + self._starts).astype(np.int32), np.int32 if n * d < 2**31 else np.int64
+        if places.min(initial=0) < 0:
+            there = places >= 0
+            columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
+        else:
+            columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
+        return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
     def _encode(self, X: Array) -> csr_array:
-        """One-hot rows, sparse; raises where a state was not declared."""
+        """One-hot rows, sparse, of training rows; raises where a state was not declared."""
         codes = self._codes(X)
-        if np.any(codes >= self.n_states_):
-            j = int(np.argmax(np.any(codes >= self.n_states_, axis=0)))
+        places = self._places(codes)
+        if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
+            j = int(np.argmax(unknown.any(axis=0)))
             raise ValueError(
-                f"{self._feature_name(j)} holds the state {codes[:, j].max()}, but only {self.n_states_[j]} states "
-                "are known; declare n_states"
+                f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
+                f"{self.n_states_[j]} states are known; declare n_states"
             )
-        return self._indicators(codes)
+        return self._indicators(places)
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K)."""
@@ -256,19 +350,51 @@ class CategoricalNB(CountModel):
     def _totals(self, cells: Array) -> Array:
         return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
 
+    def _feature_of(self, column: int) -> int:
+        return int(np.searchsorted(self._starts, column, side="right")) - 1
+
     def _cell_name(self, y: int, column: int) -> str:
-        j = int(np.searchsorted(self._starts, column, side="right")) - 1
-        return f"state {column - self._starts[j]} of {self._feature_name(j)} in {self._class_name(y)}"
+        j = self._feature_of(column)
+        state = self._states[j][column - self._starts[j]]
+        state = repr(self._names[j][state]) if j in self._names else state
+        return f"state {state} of {self._feature_name(j)} in {self._class_name(y)}"
+
+    def _nothing(self, y: int, column: int) -> str:
+        return (
+            f"nothing is left to count in {self._class_name(y)}: {self._feature_name(self._feature_of(column))} is "
+            "missing in all its rows; set prior_strength > 0, or leave the feature out"
+        )
 
     def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
-        """log p(y) + Σ_j log p(x_j | y)."""
+        """log p(y) + Σ_j log p(x_j | y), over the features whose states are known unless ``unknown="impossible"``."""
         if issparse(X):
-            return X @ parameters.log_prob.T + parameters.log_prior
-        codes = self._codes(X)
-        unknown = codes >= self.n_states_
-        joint = self._indicators(np.where(unknown, 0, codes)) @ parameters.log_prob.T + parameters.log_prior
-        joint[unknown.any(axis=1)] = -np.inf
+            return X @ self._counted(parameters.log_prob).T + parameters.log_prior
+        places = self._places(self._codes(X))
+        joint = self._indicators(places) @ self._counted(parameters.log_prob).T + parameters.log_prior
+        if self.unknown == "impossible":
+            joint[(places < 0).any(axis=1)] = -np.inf
         return joint
+
+    def _counted(self, log_prob: Array) -> Array:
+        """log p(x_j = v | y), with 0 for the states that have probability zero in every class, which are skipped."""
+        nowhere = np.isneginf(log_prob).all(axis=0)
+        return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
+
+    def _check_complete(self, X: csr_array) -> None:
+        seen = np.add.reduceat(X.sum(axis=0), self._starts)
+        if seen.min() < X.shape[0]:
+            self._refuse_missing(int(np.argmin(seen)))
+
+    def _refuse_missing(self, j: int) -> None:
+        raise ValueError(
+            f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and conditional "
+            "likelihood is not concave. Leave such rows out, give missing values a state of their own, or use "
+            "RiskCalibration with safe steps and no target"
+        )
+
+    def same_form(self, other: object) -> bool:
+        """With the same states of each feature, too."""
+        return super().same_form(other) and all(map(np.array_equal, self.categories_, other.categories_))
 
     def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
         """Each feature takes in the rows that its class does."""
@@ -293,86 +419,12 @@ class CategoricalNB(CountModel):
     def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         u = rng.uniform(size=(len(y), len(self.n_states_)))
         blocks = np.split(np.exp(parameters.log_prob), self._starts[1:], axis=1)
-        # inverse of the distribution function; the last state takes what rounding leaves
-        return np.column_stack(
-            [(u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1) for j, p in enumerate(blocks)]
-        ).astype(float)
-
-
-class BernoulliNB(CategoricalNB):
-    """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
-
-    ML: p(b_j = v | y) = s_{y,j,v} / s_y, from the counts of the two states within a class; MAP:
-    (s_{y,j,v} + m₀/2) / (s_y + m₀) with m₀ = ``prior_strength``. It is `CategoricalNB` with two states.
-
-    Parameters
-    ----------
-    binarize : float or None, default=0.0
-        Threshold, in the units of the features; None: they are 0 or 1 already, and all else is refused.
-    prior_strength : float, default=0.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
-
-    Attributes
-    ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
-    n_states_ : array of shape (d,)
-        Twos.
-
-    References
-    ----------
-    rc2025 §3.1, app. C, with two states.
-
-    Examples
-    --------
-    >>> from rcpkg import BernoulliNB
-    >>> X = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]]
-    >>> y = ["ham", "ham", "spam", "spam"]
-    >>> model = BernoulliNB(prior_strength=1.0).fit(X, y)
-    >>> model.predict_proba([[1, 0, 0], [0, 1, 0]]).round(3)
-    array([[0.938, 0.062],
-           [0.107, 0.893]])
-    """
-
-    def __init__(
-        self,
-        *,
-        binarize: float | None = 0.0,
-        prior_strength: float = 0.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        ConjugateClassifier.__init__(
-            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
-        )
-        self.binarize = binarize
-
-    def __sklearn_tags__(self):
-        tags = ConjugateClassifier.__sklearn_tags__(self)
-        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
-        return tags
-
-    def _prepare(self, X: Array) -> None:
-        ConjugateClassifier._prepare(self, X)
-        self.n_states_ = np.full(X.shape[1], 2)
-
-    def _codes(self, X: Array) -> NDArray[np.intp]:
-        if self.binarize is not None:
-            return (self.binarize < X).astype(np.intp)
-        if np.any((X != 0) & (X != 1)):
-            j = int(np.argmax(np.any((X != 0) & (X != 1), axis=0)))
-            raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
-        return X.astype(np.intp)
+        X = np.empty(u.shape, dtype=object if self._names else float)
+        for j, p in enumerate(blocks):
+            # inverse of the distribution function; the last state takes what rounding leaves
+            place = (u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1)
+            X[:, j] = (self._names[j] if j in self._names else self._states[j])[place]
+        return X
 
 
 class MultinomialNB(CountModel):
@@ -384,7 +436,8 @@ class MultinomialNB(CountModel):
     With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
     summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
     ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
-    the model was first fitted to.
+    the model was first fitted to. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
+    them. Rows may be sparse; they are never made dense.
 
     Parameters
     ----------
@@ -408,6 +461,10 @@ class MultinomialNB(CountModel):
     length_ : float
         Mean length L of the rows that the model was first fitted to.
 
+    Notes
+    -----
+    scikit-learn's ``MultinomialNB(alpha=a)`` is ``prior_strength = a * d`` with ``class_prior_strength=0.0``.
+
     References
     ----------
     rc2025 §3.1, app. C, with a count in the place of a category.
@@ -425,21 +482,22 @@ class MultinomialNB(CountModel):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
         return tags
 
-    def _prepare(self, X: Array) -> None:
+    def _prepare(self, X: Array | csr_array) -> None:
         super()._prepare(X)
         self._check_counts(X)
         self.length_ = float(X.sum(axis=1).mean())
 
-    def _check_counts(self, X: Array) -> None:
-        if X.min() < 0:
-            j = int(np.argmin(X.min(axis=0)))
+    def _check_counts(self, X: Array | csr_array) -> None:
+        counts = X.data if issparse(X) else X
+        if counts.min(initial=0) < 0:
+            j = X.indices[np.argmin(counts)] if issparse(X) else int(np.argmin(X.min(axis=0)))
             raise ValueError(f"Negative values in data: {self._feature_name(j)}; MultinomialNB needs counts >= 0")
 
-    def statistics(self, X: Array, weights: Array) -> Statistics:
+    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and summed counts (r, d)."""
         return Statistics(count=weights.sum(axis=0), cells=weights.T @ X)
 
@@ -452,7 +510,7 @@ class MultinomialNB(CountModel):
     def _cell_name(self, y: int, column: int) -> str:
         return f"{self._feature_name(column)} in {self._class_name(y)}"
 
-    def log_joint(self, X: Array, parameters: CategoricalParameters) -> Array:
+    def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
         """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x."""
         self._check_counts(X)
         zero = np.isneginf(parameters.log_prob)

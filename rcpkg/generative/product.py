@@ -1,5 +1,6 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from rcpkg.base import Array
+from rcpkg.generative.categories import NamedCategories
 from rcpkg.generative.closed_form import ConjugateClassifier, Statistics
 
 
@@ -19,7 +21,44 @@ class ProductParameters(NamedTuple):
     blocks: tuple
 
 
-class ProductModel(ConjugateClassifier, _BaseComposition):
+def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.intp]:
+    """Numbers of the columns, of d, that integers, a slice, a mask or names choose, as in `ColumnTransformer`."""
+    if isinstance(chosen, slice):
+        if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
+            ends = [end if end is None else _by_name([end], names)[0] for end in (chosen.start, chosen.stop)]
+            chosen = slice(ends[0], None if ends[1] is None else ends[1] + 1, chosen.step)
+        if not all(end is None or isinstance(end, Integral) for end in (chosen.start, chosen.stop, chosen.step)):
+            raise ValueError(f"blocks must choose columns by slices of integers or of names; got {chosen!r}")
+        chosen = np.arange(d)[chosen]
+    columns = np.atleast_1d(chosen)
+    if columns.dtype.kind in "UOT" and all(isinstance(name, str) for name in columns):
+        return _by_name(columns.tolist(), names)
+    if columns.dtype.kind == "b":
+        if columns.shape != (d,) or not columns.any():
+            raise ValueError(
+                f"blocks must choose columns by masks of length {d} that are not all False; got {chosen!r}"
+            )
+        return np.flatnonzero(columns)
+    if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
+        raise ValueError(
+            f"blocks must choose columns by integers, a mask, names, a slice or a callable; got {chosen!r}"
+        )
+    if columns.size == 0 or columns.min() < -d or columns.max() >= d:
+        raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
+    return columns.astype(np.intp) % d
+
+
+def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
+    if names is None:
+        raise ValueError("blocks name columns by strings, but X has no column names; pass a DataFrame or integers")
+    known = names.tolist()
+    missing = [name for name in chosen if name not in known]
+    if missing:
+        raise ValueError(f"blocks name columns that X does not have: {missing}")
+    return np.array([known.index(name) for name in chosen], dtype=np.intp)
+
+
+class ProductModel(NamedCategories, _BaseComposition):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
     Statistics, parameters, η and μ are those of the blocks; the class distribution is its own. Parameters of a block
@@ -28,7 +67,10 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     Parameters
     ----------
     blocks : list of (name, model, columns)
-        The model is one of this page's, not a product; columns are integers, a slice or, where X is a DataFrame, names.
+        The model is one of this page's, not a product. Columns are as in `ColumnTransformer`: integers, a slice, a
+        boolean mask, or a callable that is given X and returns one of these; where X is a DataFrame, also names and
+        slices of names, whose ends are both included. Text goes to blocks of `CategoricalNB`, missing values to blocks
+        whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
     priors : array of shape (r,), optional
@@ -102,13 +144,10 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
 
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
-        names = [name for name, _ in self._named_models]
-        if not names or len(set(names)) < len(names):
-            raise ValueError(
-                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
-            )
+        names = [name for name, _, _ in self._checked_blocks()]
         Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
-        self.columns_ = [self._columns(columns, X.shape[1]) for _, _, columns in self.blocks]
+        if not hasattr(self, "columns_"):
+            self._choose_columns(X, X.shape[1])
         used = np.concatenate(self.columns_)
         if len(np.unique(used)) < len(used):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
@@ -123,26 +162,78 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
                 model.classes_ = self.classes_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_[columns]
+            self._give_names(name, model, columns)
+            self._check_missing(name, model, X, columns)
             model._prepare(X[:, columns])
             self.models_.append(model)
 
-    def _columns(self, columns: Any, d: int) -> NDArray[np.intp]:
-        if isinstance(columns, slice):
-            return np.arange(d)[columns]
-        columns = np.atleast_1d(columns)
-        if columns.dtype.kind in "UO":
-            if not hasattr(self, "feature_names_in_"):
-                raise ValueError(
-                    "blocks name columns by strings, but X has no column names; pass a DataFrame or integers"
-                )
-            names = self.feature_names_in_.tolist()
-            missing = [name for name in columns.tolist() if name not in names]
-            if missing:
-                raise ValueError(f"blocks name columns that X does not have: {missing}")
-            return np.array([names.index(name) for name in columns], dtype=np.intp)
-        if columns.size == 0 or columns.min() < -d or columns.max() >= d:
-            raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
-        return columns.astype(np.intp) % d
+    def _check_X(self, X: ArrayLike) -> Array:
+        X = super()._check_X(X)
+        for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
+            self._check_missing(name, model, X, columns)
+        return X
+
+    def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
+        """Validated X and y; callables choose their columns from X as it is given."""
+        checked = super()._check_rows(X, y, reset)
+        if reset:
+            self._choose_columns(X, self.n_features_in_)
+        return checked
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        of_blocks = [model.__sklearn_tags__().input_tags for _, model in self._named_models]
+        tags.input_tags.categorical = bool(of_blocks) and all(block.categorical for block in of_blocks)
+        tags.input_tags.positive_only = any(block.positive_only for block in of_blocks)
+        tags.input_tags.string = any(block.string for block in of_blocks)
+        tags.input_tags.allow_nan = any(block.allow_nan for block in of_blocks)
+        return tags
+
+    def _give_names(self, name: str, model: ConjugateClassifier, columns: NDArray[np.intp]) -> None:
+        """Tell the model of a block what its columns of text hold."""
+        names = {k: self._names[j] for k, j in enumerate(columns) if j in self._names}
+        if names and not model.__sklearn_tags__().input_tags.string:
+            raise ValueError(
+                f"{model._feature_name(min(names))} of block {name!r} holds text, and {type(model).__name__} takes "
+                "numbers only"
+            )
+        if names:
+            model._names = names
+
+    def _check_missing(self, name: str, model: ConjugateClassifier, X: Array, columns: NDArray[np.intp]) -> None:
+        missing = columns[np.isnan(X[:, columns]).any(axis=0)]
+        if missing.size and not model.__sklearn_tags__().input_tags.allow_nan:
+            raise ValueError(
+                f"{self._feature_name(missing[0])} of block {name!r} contains NaN, which {type(model).__name__} does "
+                "not accept: impute it, or leave such rows out"
+            )
+
+    def _choose_columns(self, X: Any, d: int) -> None:
+        self.columns_ = [
+            _column_numbers(choice(X) if callable(choice) else choice, d, getattr(self, "feature_names_in_", None))
+            for _, _, choice in self._checked_blocks()
+        ]
+
+    def _checked_blocks(self) -> list[tuple[str, ConjugateClassifier, Any]]:
+        names = [name for name, _ in self._named_models]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
+            )
+        return self.blocks
+
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+        """Block by block."""
+        parts = {}
+        for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
+            self._check_missing(name, model, X, columns)
+            self._give_names(name, model, columns)
+            parts[name] = model._extended(X[:, columns], getattr(statistics, name))
+        return Statistics(**parts)
+
+    def _check_complete(self, X: tuple) -> None:
+        for model, x in zip(self.models_, X):
+            model._check_complete(x)
 
     def _parts(self, X: Array | tuple) -> tuple:
         if isinstance(X, tuple):
@@ -265,7 +356,7 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
         if unused.size:
             raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
-        X = np.empty((len(y), self.n_features_in_))
+        X = np.empty((len(y), self.n_features_in_), dtype=object if self._names else float)
         for model, columns, block in zip(self.models_, self.columns_, parameters.blocks):
             X[:, columns] = model._draw(block, y, rng)
         return X

@@ -73,7 +73,7 @@ def rc_model(
     if strength:
         strength = {**strength, "class_prior_strength": float(n_classes)}
     if classifier == "NB":
-        return CategoricalNB(n_states=X.max(axis=0).astype(int) + 1, **strength)
+        return CategoricalNB(n_states=X.max(axis=0).astype(int) + 1, unknown="impossible", **strength)
     return {"QDA": QDA, "LR": SharedVarianceGaussianNB}[classifier](**strength)
 
 

@@ -1,0 +1,644 @@
+"""Models of counts in the reader's hands: unknown and missing categories, text, new states, sparse rows, columns."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.naive_bayes as sk_nb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_cases import categorical_rows, document_rows, gaussian_rows, mixed_rows
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+from sklearn.datasets import load_wine
+from sklearn.model_selection import cross_val_score
+
+from rcpkg import (
+    QDA,
+    TM,
+    BernoulliNB,
+    CategoricalNB,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    GaussianNB,
+    InvalidStatistics,
+    MultinomialNB,
+    ProductModel,
+    RiskCalibration,
+    SharedVarianceGaussianNB,
+    SoftErrorCalibration,
+    Statistics,
+)
+from rcpkg.generative import one_hot
+
+STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
+
+
+def holes(X, share=0.15, seed=0):
+    """X without a part of its values, each row keeping its first."""
+    gone = np.random.default_rng(seed).uniform(size=X.shape) < share
+    gone[:, 0] = False
+    return np.where(gone, np.nan, X)
+
+
+# Unknown and missing categories --------------------------------------------------------------------------------------
+
+
+@STRENGTHS
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_missing_feature_is_marginalised(strength, seed):
+    """p(x without x_j, y) = Σ_v p(x, y), for any set of missing features, one after the other."""
+    X, y = categorical_rows(n_states=(2, 3, 4))
+    model = CategoricalNB(prior_strength=strength).fit(X, y)
+    rng = np.random.default_rng(seed)
+    x = X[rng.integers(len(X))].copy()
+    for j in rng.permutation(3)[: rng.integers(1, 4)]:
+        filled = np.tile(x, (model.n_states_[j], 1))
+        filled[:, j] = np.arange(model.n_states_[j])
+        x[j] = np.nan
+        joint = model.predict_joint_log_proba(x[None])[0]
+        assert_allclose(joint, np.logaddexp.reduce(model.predict_joint_log_proba(filled), axis=0), atol=1e-12)
+    x[np.isnan(x)] = -1
+    assert_array_equal(model.predict_joint_log_proba(x[None])[0], joint)
+
+
+def test_a_row_of_which_nothing_is_known_gets_the_class_prior():
+    X, y = categorical_rows()
+    model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    assert_allclose(model.predict_log_proba(np.full((1, 3), np.nan)), model.class_log_prior_[None], atol=1e-12)
+
+
+@STRENGTHS
+def test_an_unknown_code_leaves_the_other_features_their_say(strength):
+    X, y = categorical_rows(n_states=(3, 4, 5))
+    model = CategoricalNB(prior_strength=strength).fit(X, y)
+    others = CategoricalNB(prior_strength=strength).fit(X[:, 1:], y)
+    rows = np.column_stack([np.full(len(X), 17), X[:, 1:]])
+    assert_allclose(model.predict_joint_log_proba(rows), others.predict_joint_log_proba(X[:, 1:]), atol=1e-12)
+
+
+@STRENGTHS
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_order_of_codes_does_not_matter(strength, seed):
+    """Codes named anew give the same posteriors, whether a code that training lacks is the last or in the middle."""
+    rng = np.random.default_rng(seed)
+    X, y = categorical_rows(n_states=(3, 4, 5))
+    train = X[:, 2] != rng.integers(5)
+    names = rng.permutation(5).astype(float)
+    model = CategoricalNB(prior_strength=strength).fit(X[train], y[train])
+    other = CategoricalNB(prior_strength=strength).fit(names[X[train].astype(int)], y[train])
+    assert_array_equal(model.n_states_, [3, 4, 4])
+    assert_allclose(other.predict_log_proba(names[X.astype(int)]), model.predict_log_proba(X), atol=1e-12)
+
+
+def test_a_row_with_the_last_code_unseen_is_classified_by_the_others():
+    """The example with which the fault was reported: [0, 1] and [.5, .5]."""
+    y, rng = np.repeat([0, 1], 100), np.random.default_rng(0)
+    X = np.c_[np.tile([0, 1, 2], 67)[:200], y[:, None] ^ (rng.random((200, 6)) < 0.1)]
+    rows = [[2, 1, 1, 1, 1, 1, 1], [3, 1, 1, 1, 1, 1, 1]]
+    skips = CategoricalNB(prior_strength=1.0).fit(X, y).predict_proba(rows)
+    assert_allclose(skips[1], skips[0], atol=1e-3)
+    refuses = CategoricalNB(prior_strength=1.0, unknown="impossible").fit(X, y).predict_proba(rows)
+    assert_allclose(refuses[1], [0.5, 0.5])
+
+
+def test_declared_states_of_no_row():
+    """MAP gives them pseudo-rows; under ML, with probability zero in each class, they are skipped."""
+    X, y = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]), [0, 0, 1, 1]
+    rows = [[3, 0], [3, 1]]
+    smoothed = CategoricalNB(n_states=4, prior_strength=4.0).fit(X, y)
+    assert_allclose(np.exp(smoothed.parameters_.log_prob[:, :4]), np.tile([1 / 3, 1 / 3, 1 / 6, 1 / 6], (2, 1)))
+    assert_allclose(
+        smoothed.predict_joint_log_proba(rows),
+        smoothed.predict_joint_log_proba([[np.nan, 0], [np.nan, 1]]) + np.log(1 / 6),
+    )
+    exact = CategoricalNB(n_states=4).fit(X, y)
+    assert_array_equal(exact.predict_proba(rows), [[1, 0], [0, 1]])
+    old_rule = CategoricalNB(n_states=4, unknown="impossible").fit(X, y)
+    assert_array_equal(old_rule.predict_proba(rows), [[0.5, 0.5]] * 2)
+
+
+def test_the_rule_of_the_tables():
+    """States from 0 to the largest code, and no missing values, whatever the prior."""
+    X, y = categorical_rows(n_states=(3, 4))
+    X[X[:, 1] == 1, 1] = 2
+    model = CategoricalNB(prior_strength=1.0, unknown="impossible").fit(X, y)
+    assert_array_equal(model.n_states_, [3, 4])
+    beyond = np.array([[3.0, 0.0]])
+    assert np.isneginf(model.predict_joint_log_proba(beyond)).all()
+    assert np.isfinite(model.predict_joint_log_proba([[0.0, 1.0]])).all()
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict([[np.nan, 0.0]])
+    with pytest.raises(ValueError, match="Negative values in data: feature 0"):
+        model.predict([[-1.0, 0.0]])
+
+
+def test_tags_say_what_is_accepted():
+    for model, allowed in (
+        (CategoricalNB(), True),
+        (CategoricalNB(unknown="impossible"), False),
+        (BernoulliNB(), True),
+        (MultinomialNB(), False),
+        (ProductModel([("a", CategoricalNB(), [0]), ("b", SharedVarianceGaussianNB(), [1])]), True),
+        (RiskCalibration(CategoricalNB(), target_weight=0.0), True),
+        (RiskCalibration(CategoricalNB(), target_weight=1.0), False),
+        (ConditionalLikelihood(CategoricalNB()), False),
+    ):
+        assert model.__sklearn_tags__().input_tags.allow_nan is allowed
+
+
+# Missing values in training ------------------------------------------------------------------------------------------
+
+
+@STRENGTHS
+def test_the_closed_form_takes_the_values_that_are_there(strength):
+    X, y = categorical_rows(n_states=(2, 3, 5))
+    X = holes(X)
+    model = CategoricalNB(prior_strength=strength).fit(X, y)
+    for j, log_prob in enumerate(np.split(model.parameters_.log_prob, [2, 5], axis=1)):
+        there = ~np.isnan(X[:, j])
+        alone = CategoricalNB(prior_strength=strength, class_prior_strength=0.0).fit(X[there][:, [j]], y[there])
+        assert_allclose(log_prob, alone.parameters_.log_prob, atol=1e-12)
+    assert_allclose(model.statistics_.count, np.bincount(y))
+    assert np.ptp([np.nansum(c) for c in np.split(model.statistics_.cells, [2, 5], axis=1)]) > 0
+
+
+def test_the_closed_form_is_the_maximum_of_the_marginals():
+    X, y = categorical_rows(n_states=(2, 3, 5))
+    X = holes(X)
+    model = CategoricalNB().fit(X, y)
+    own = np.arange(len(y)), y
+    best = model.predict_joint_log_proba(X)[own].sum()
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        s = model.statistics_
+        moved = Statistics(count=s.count, cells=s.cells * np.exp(0.1 * rng.normal(size=s.cells.shape)))
+        assert model.log_joint(X, model.parameters(moved))[own].sum() < best
+
+
+def test_features_without_values_are_named():
+    frame = pd.DataFrame({"kind": [0, 1, 0, 1], "shade": [np.nan, np.nan, 0, 1]})
+    with pytest.raises(InvalidStatistics, match=r"class 0: feature 'shade' is missing in all its rows.*prior_strength"):
+        CategoricalNB().fit(frame, [0, 0, 1, 1])
+    model = CategoricalNB(prior_strength=1.0).fit(frame, [0, 0, 1, 1])
+    assert_allclose(np.exp(model.parameters_.log_prob[0, 2:]), 0.5)
+    with pytest.raises(ValueError, match=r"feature 'shade' holds missing values only.*n_states"):
+        CategoricalNB().fit(frame.assign(shade=np.nan), [0, 0, 1, 1])
+
+
+def test_conditional_likelihood_of_missing_values_is_not_concave():
+    """A row without its only feature: log p(y = 0 | nothing), A_0(η) = log Σ_v exp η_0v, is convex along η_0 = (t, −t).
+
+    η_y stays 0: f(t) = log [cosh t / (cosh t + 1)], with f'' > 0 at 0, as the class weight that the marginal has is
+    exp(η_y + A_y), which is one class's share of ψ(η). For a row with the feature the same section is concave.
+    """
+    model = CategoricalNB(n_states=2).fit([[0], [1], [0], [1]], [0, 0, 1, 1])
+
+    def log_posterior(row, t):
+        eta = Statistics(count=np.zeros(2), cells=np.array([[t, -t], [0.0, 0.0]]))
+        joint = model.log_joint(np.array([[row]]), model.from_natural(eta))[0]
+        return joint[0] - np.logaddexp(*joint)
+
+    t = np.array([-1.0, 0.0, 1.0])
+    missing = np.array([log_posterior(np.nan, s) for s in t])
+    assert_allclose(missing, np.log(np.cosh(t) / (np.cosh(t) + 1)))
+    assert missing[1] < (missing[0] + missing[2]) / 2 - 0.05
+    known = np.array([log_posterior(0.0, s) for s in t])
+    assert known[1] > (known[0] + known[2]) / 2 + 0.05
+
+
+@pytest.mark.parametrize("model", [CategoricalNB(), CategoricalNB(prior_strength=1.0), BernoulliNB()])
+def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
+    X, y = categorical_rows(n_states=(2, 2, 2) if isinstance(model, BernoulliNB) else (2, 3, 5))
+    rc = RiskCalibration(model, step="safe", stopping="none", target_weight=0.0, max_iter=40).fit(holes(X), y)
+    loss = rc.history_.log_loss.to_numpy()
+    assert np.all(np.diff(loss) <= 1e-12)
+    assert loss[-1] < loss[0] - 1e-3
+    own = rc.predict_log_proba(holes(X))[np.arange(len(y)), y]
+    assert_allclose(-own.mean(), loss[rc.best_iter_], rtol=1e-9)
+
+
+@pytest.mark.parametrize("learner", [RiskCalibration, TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration])
+def test_fixed_steps_take_missing_values(learner):
+    """Their direction is still one of ascent: Σ_v g_v²/θ_v ≥ (Σ_v g_v)² within each distribution."""
+    X, y = categorical_rows()
+    options = {} if learner is TM else {"learning_rate": 0.02}
+    model = learner(CategoricalNB(), stopping="none", max_iter=5, **options).fit(holes(X), y)
+    assert model.n_iter_ == 5
+    assert np.isfinite(model.history_.log_loss).all()
+    if learner is RiskCalibration:
+        assert model.history_.log_loss.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ConditionalLikelihood(CategoricalNB(prior_strength=1.0)),
+        RiskCalibration(CategoricalNB(prior_strength=1.0), step="safe", stopping="none", target_weight=1.0),
+        RiskCalibration(CategoricalNB(prior_strength=1.0), target="generative", target_weight=1.0),
+        ConditionalLikelihood(BernoulliNB(prior_strength=1.0)),
+        ConditionalLikelihood(ProductModel([("a", CategoricalNB(prior_strength=1.0), slice(None))])),
+    ],
+    ids=repr,
+)
+def test_targets_and_l_bfgs_refuse_missing_values_in_training(learner):
+    X, y = categorical_rows(n_states=(2, 2, 2))
+    gaps = X.copy()
+    gaps[4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"feature 1 holds missing values.*not concave"):
+        clone(learner).fit(gaps, y)
+    fitted = clone(learner).fit(X, y)
+    assert np.isfinite(fitted.predict_log_proba(gaps)).all()
+
+
+@STRENGTHS
+def test_binary_features_skip_missing_values_too(strength):
+    X, y = categorical_rows(n_states=(2, 2, 2, 2))
+    gaps = holes(X)
+    ours = BernoulliNB(prior_strength=strength).fit(gaps, y)
+    same = CategoricalNB(n_states=2, prior_strength=strength).fit(gaps, y)
+    assert_allclose(ours.predict_joint_log_proba(gaps), same.predict_joint_log_proba(gaps), atol=1e-12)
+    assert_allclose(ours.statistics_.cells, same.statistics_.cells)
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+COLOURS = pd.DataFrame(
+    {"colour": ["red", "blue", "red", "green", "blue", "red"], "size": ["02", "2", "2", "02", "02", "2"]}
+)
+KINDS = [0, 0, 1, 1, 0, 1]
+SECOND = pd.DataFrame({"size": ["2"]})
+
+
+def frames():
+    """The same table as text, categories of pandas, objects with None, a list, and polars, if that is installed."""
+    yield "text", COLOURS
+    yield "string", COLOURS.astype("string")
+    yield "category", COLOURS.astype("category")
+    yield "objects", COLOURS.to_numpy(dtype=object)
+    yield "array", COLOURS.to_numpy(dtype=object).astype(str)
+    yield "list", COLOURS.to_numpy(dtype=object).tolist()
+
+
+@pytest.mark.parametrize("table", [table for _, table in frames()], ids=[name for name, _ in frames()])
+def test_text_is_taken_by_name(table):
+    model = CategoricalNB(prior_strength=1.0).fit(table, KINDS)
+    assert [names.tolist() for names in model.categories_] == [["blue", "green", "red"], ["02", "2"]]
+    codes = np.array([[2, 0], [0, 1], [2, 1], [1, 0], [0, 0], [2, 1]])
+    assert_allclose(
+        model.predict_proba(table), CategoricalNB(prior_strength=1.0).fit(codes, KINDS).predict_proba(codes)
+    )
+    sampled, _ = model.sample(30, random_state=0)
+    assert set(sampled[:, 0]) <= {"blue", "green", "red"}
+    known = pd.DataFrame(sampled, columns=table.columns) if isinstance(table, pd.DataFrame) else sampled
+    assert np.isfinite(model.predict_log_proba(known)).all()
+
+
+def test_frames_of_polars_are_taken_by_name():
+    pl = pytest.importorskip("polars")
+    table = pl.DataFrame(COLOURS.to_dict("list"))
+    for typed in (table, table.with_columns(pl.all().cast(pl.Categorical))):
+        model = CategoricalNB(prior_strength=1.0).fit(typed, KINDS)
+        assert_array_equal(model.feature_names_in_, ["colour", "size"])
+        assert_allclose(
+            model.predict_proba(typed), CategoricalNB(prior_strength=1.0).fit(COLOURS, KINDS).predict_proba(COLOURS)
+        )
+
+
+def test_names_unseen_and_missing_are_skipped():
+    model = CategoricalNB(prior_strength=1.0).fit(COLOURS, KINDS)
+    known = model.predict_proba(pd.DataFrame({"colour": ["violet"], "size": ["2"]}))
+    assert_allclose(known, CategoricalNB(prior_strength=1.0).fit(COLOURS[["size"]], KINDS).predict_proba(SECOND))
+    for colour in (None, pd.NA, np.nan):
+        assert_array_equal(model.predict_proba(pd.DataFrame({"colour": [colour], "size": ["2"]})), known)
+    prior = np.exp(model.class_log_prior_)[None]
+    assert_allclose(model.predict_proba(pd.DataFrame({"colour": [np.nan], "size": [np.nan]})), prior)
+    assert_allclose(model.predict_proba(pd.DataFrame({"colour": ["02"], "size": ["red"]})), prior)
+    impossible = CategoricalNB(prior_strength=1.0, unknown="impossible").fit(COLOURS, KINDS)
+    assert_allclose(impossible.predict_proba(pd.DataFrame({"colour": ["violet"], "size": ["2"]})), [[0.5, 0.5]])
+
+
+def test_calibrated_models_take_text():
+    table = pd.concat([COLOURS] * 5, ignore_index=True)
+    y = np.random.default_rng(0).permutation(KINDS * 5)
+    rc = RiskCalibration(CategoricalNB(prior_strength=1.0), step="safe", stopping="none", max_iter=10).fit(table, y)
+    codes = pd.DataFrame({c: pd.Categorical(table[c]).codes for c in table})
+    same = RiskCalibration(CategoricalNB(prior_strength=1.0), step="safe", stopping="none", max_iter=10).fit(codes, y)
+    assert_allclose(rc.predict_proba(table), same.predict_proba(codes), atol=1e-10)
+    scores = cross_val_score(rc, table, y, scoring="neg_log_loss", error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_products_take_text_beside_numbers():
+    X, y = gaussian_rows()
+    frame = pd.DataFrame({"length": X[:, 0], "width": X[:, 1], "colour": np.array(["red", "blue", "green"])[y]})
+    frame.loc[3, "colour"] = None
+    model = ProductModel([("kind", CategoricalNB(prior_strength=1.0), ["colour"]), ("size", QDA(), slice(0, 2))])
+    fitted = RiskCalibration(model, target_weight=0.0).fit(frame, y)
+    assert fitted.score(frame, y) > 0.9
+    rows, _ = fitted.sample(5, random_state=0)
+    assert set(rows[:, 2]) <= {"red", "blue", "green"}
+    unseen = frame.assign(colour="violet")
+    sizes = QDA(class_prior_strength=0.0).fit(X[:, :2], y)
+    assert_allclose(clone(model).fit(frame, y).predict_proba(unseen), sizes.predict_proba(X[:, :2]), atol=1e-9)
+    with pytest.raises(ValueError, match=r"feature 'colour' of block 'all' holds text, and QDA takes numbers only"):
+        ProductModel([("kind", CategoricalNB(), ["width"]), ("all", QDA(), ["length", "colour"])]).fit(
+            frame.assign(width=np.arange(len(frame)) % 2), y
+        )
+
+
+def test_products_refuse_missing_values_where_a_block_does():
+    X, y = mixed_rows()
+    blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("other", QDA(), [3])]
+    model = ProductModel(blocks).fit(X, y)
+    gaps = X.copy()
+    gaps[5, 1] = np.nan
+    assert np.isfinite(ProductModel(blocks).fit(gaps, y).predict_log_proba(gaps)).all()
+    gaps[7, 4] = np.nan
+    for attempt in (model.predict, lambda rows: clone(model).fit(rows, y), lambda rows: model.partial_fit(rows, y)):
+        with pytest.raises(ValueError, match="feature 4 of block 'sizes' contains NaN, which QDA does not accept"):
+            attempt(gaps)
+
+
+@pytest.mark.parametrize(
+    "model, table, message",
+    [
+        (
+            CategoricalNB(),
+            COLOURS.assign(size=["02", 2, "2", "2", "2", "2"]),
+            r"'size' holds text and other values \(2\)",
+        ),
+        (
+            CategoricalNB(),
+            COLOURS.assign(size=pd.interval_range(0, 6)),
+            r"'size' holds values of type Interval.*astype",
+        ),
+        (CategoricalNB(n_states=3), COLOURS, "n_states must be None for text.*feature 'colour' holds text"),
+        (BernoulliNB(), COLOURS, "feature 'colour' holds text; BernoulliNB takes numbers only"),
+    ],
+)
+def test_columns_that_cannot_be_taken_are_named(model, table, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(table, KINDS)
+
+
+def test_text_stays_text_and_numbers_numbers():
+    model = CategoricalNB().fit(COLOURS, KINDS)
+    with pytest.raises(ValueError, match="feature 'size' held text when the model was fitted, and holds numbers"):
+        model.predict(COLOURS.assign(size=2))
+    numbers = COLOURS.assign(size=[0, 1, 1, 0, 0, 1])
+    with pytest.raises(ValueError, match="feature 'size' held numbers when the model was fitted, and holds text"):
+        CategoricalNB().fit(numbers, KINDS).predict(COLOURS)
+
+
+# New states ----------------------------------------------------------------------------------------------------------
+
+
+@STRENGTHS
+@pytest.mark.parametrize("unknown", ["skip", "impossible"])
+def test_states_that_come_later_are_learnt(strength, unknown):
+    X, y = categorical_rows(n_states=(2, 3, 9))
+    order = np.argsort(X[:, 2], kind="stable")
+    model = CategoricalNB(prior_strength=strength, unknown=unknown)
+    for rows in np.array_split(order, 6):
+        model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    whole = CategoricalNB(prior_strength=strength, unknown=unknown).fit(X, y)
+    assert_array_equal(model.n_states_, whole.n_states_)
+    assert_allclose(model.statistics_.cells, whole.statistics_.cells)
+    assert_allclose(model.parameters_.log_prob, whole.parameters_.log_prob, atol=1e-12)
+
+
+def test_names_that_come_later_are_learnt():
+    later = pd.DataFrame({"colour": ["amber", "red"], "size": ["2", "10"]})
+    table, y = pd.concat([COLOURS, later], ignore_index=True), [*KINDS, 0, 1]
+    model = CategoricalNB(prior_strength=1.0).partial_fit(COLOURS, KINDS, classes=[0, 1]).partial_fit(later, [0, 1])
+    assert [names.tolist() for names in model.categories_] == [["blue", "green", "red", "amber"], ["02", "2", "10"]]
+    whole = CategoricalNB(prior_strength=1.0).fit(table, y)
+    assert_allclose(model.predict_proba(table), whole.predict_proba(table), atol=1e-12)
+    blocks = [("all", CategoricalNB(prior_strength=1.0), slice(None))]
+    product = ProductModel(blocks, class_prior_strength=1.0)
+    product.partial_fit(COLOURS, KINDS, classes=[0, 1]).partial_fit(later, [0, 1])
+    assert_allclose(product.predict_proba(table), whole.predict_proba(table), atol=1e-12)
+
+
+def test_declared_states_stay_declared():
+    model = CategoricalNB(n_states=3).partial_fit([[0], [1]], [0, 1], classes=[0, 1])
+    with pytest.raises(ValueError, match="feature 0 holds the state 4, but n_states declares 3"):
+        model.partial_fit([[4]], [0])
+
+
+# scikit-learn's alpha ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 7.0])
+def test_conversion_from_alpha(alpha):
+    """m₀ = α times the states of a feature, or the words; class weights unsmoothed."""
+    X, y = categorical_rows(n_states=(4, 4, 4))
+    cases = [(X, 4, CategoricalNB, sk_nb.CategoricalNB), (X, 2, BernoulliNB, sk_nb.BernoulliNB)]
+    words, topics = document_rows(d=6)
+    cases += [(words, 6, MultinomialNB, sk_nb.MultinomialNB)]
+    for rows, states, ours, theirs in cases:
+        labels = topics if ours is MultinomialNB else y
+        model = ours(prior_strength=alpha * states, class_prior_strength=0.0).fit(rows, labels)
+        expected = theirs(alpha=alpha).fit(rows, labels).predict_log_proba(rows)
+        assert_allclose(model.predict_log_proba(rows), expected, atol=1e-10)
+    X, y = categorical_rows(n_states=(2, 3, 5))
+    blocks = [(f"x{j}", CategoricalNB(prior_strength=alpha * k), [j]) for j, k in enumerate((2, 3, 5))]
+    expected = sk_nb.CategoricalNB(alpha=alpha).fit(X, y).predict_log_proba(X)
+    assert_allclose(ProductModel(blocks).fit(X, y).predict_log_proba(X), expected, atol=1e-10)
+
+
+# Sparse rows ---------------------------------------------------------------------------------------------------------
+
+
+def sparse_case(model):
+    X, y = document_rows(n=80, d=9, length=6)
+    X[:, 3] = 0  # a word of no document
+    X[np.arange(len(X)), 0] += 6 - X.sum(axis=1)
+    return X, y
+
+
+LEARNERS = {
+    "closed form": lambda model: model,
+    "RC": lambda model: RiskCalibration(model, learning_rate=0.02, max_iter=5),
+    "RC safe": lambda model: RiskCalibration(model, step="safe", stopping="none", max_iter=8),
+    "RC target": lambda model: RiskCalibration(model, step="safe", stopping="none", target_weight=1.0, max_iter=8),
+    "RC batches": lambda model: RiskCalibration(model, learning_rate=0.01, batch_size=20, max_iter=3, random_state=0),
+    "RC validation": lambda model: RiskCalibration(
+        model, stopping="validation", validation_fraction=0.3, max_iter=4, random_state=0
+    ),
+    "TM": lambda model: TM(model, max_iter=2),
+    "DFE": lambda model: DiscriminativeFrequencyEstimate(model, max_iter=4),
+    "soft error": lambda model: SoftErrorCalibration(model, max_iter=4),
+    "L-BFGS": lambda model: ConditionalLikelihood(model, target_weight=1.0, max_iter=8, tol=1e-3),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("model", [MultinomialNB(prior_strength=1.0), BernoulliNB(prior_strength=1.0)], ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_sparse_rows_give_what_dense_rows_give(model, learner):
+    X, y = sparse_case(model)
+    dense = LEARNERS[learner](clone(model)).fit(X, y)
+    for kind in csr_array, csr_matrix, coo_array:
+        sparse = LEARNERS[learner](clone(model)).fit(kind(X), y)
+        assert_allclose(sparse.predict_log_proba(kind(X)), dense.predict_log_proba(X), atol=1e-8)
+        assert_allclose(sparse.predict_log_proba(X), dense.predict_log_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("model", [MultinomialNB(), BernoulliNB()], ids=repr)
+def test_sparse_rows_by_maximum_likelihood(model):
+    """Zeros among the probabilities, words of no document and of all, in pieces and with weights."""
+    X, y = sparse_case(model)
+    X[:, 5] = np.maximum(X[:, 5], 1)
+    w = np.random.default_rng(0).integers(0, 3, size=len(y)) / 7
+    dense, sparse = clone(model).fit(X, y, sample_weight=w), clone(model).fit(csr_array(X), y, sample_weight=w)
+    assert_allclose(sparse.predict_joint_log_proba(csr_array(X)), dense.predict_joint_log_proba(X), atol=1e-10)
+    pieces = clone(model)
+    for rows in np.array_split(np.arange(len(y)), 3):
+        pieces.partial_fit(csr_array(X[rows]), y[rows], classes=[0, 1, 2], sample_weight=w[rows])
+    assert_allclose(pieces.predict_joint_log_proba(X), dense.predict_joint_log_proba(X), atol=1e-10)
+    if isinstance(model, BernoulliNB):
+        same = CategoricalNB(n_states=2).fit(X > 0, y, sample_weight=w)
+        assert_allclose(sparse.predict_joint_log_proba(X), same.predict_joint_log_proba(X > 0), atol=1e-10)
+
+
+def test_sparse_rows_hold_missing_values():
+    X, y = categorical_rows(n_states=(2, 2, 2, 2))
+    gaps = holes(X)
+    dense, sparse = BernoulliNB().fit(gaps, y), BernoulliNB().fit(csr_array(gaps), y)
+    assert_allclose(sparse.predict_joint_log_proba(csr_array(gaps)), dense.predict_joint_log_proba(gaps), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model, change, message",
+    [
+        (MultinomialNB(), -2.0, "Negative values in data: feature 2"),
+        (BernoulliNB(binarize=None), 3.0, "feature 2 holds values other than 0 and 1"),
+        (BernoulliNB(binarize=-1.0), 1.0, r"binarize must be >= 0 for sparse rows"),
+        (BernoulliNB(binarize="no"), 1.0, r"binarize must be a finite number"),
+        (ConditionalLikelihood(MultinomialNB(prior_strength=1.0)), 9.0, "rows of unequal sums"),
+        (CategoricalNB(), 1.0, "[Ss]parse"),
+        (QDA(), 1.0, "[Ss]parse"),
+    ],
+    ids=repr,
+)
+def test_sparse_rows_that_are_refused(model, change, message):
+    X = np.eye(6)
+    X[4, 2] = change
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(csr_array(X), [0, 1] * 3)
+
+
+@pytest.mark.parametrize("model", [MultinomialNB(prior_strength=1.0), BernoulliNB(prior_strength=1.0)], ids=repr)
+def test_sparse_rows_are_never_made_dense(model):
+    """10⁴ documents of 2·10⁴ words, 0.1 % of them stored: dense they would take 1.6 GB."""
+    n, d, r = 10_000, 20_000, 3
+    rng = np.random.default_rng(0)
+    X = random_array((n, d), density=1e-3, format="csr", rng=rng, data_sampler=lambda size: rng.integers(1, 4, size))
+    y = rng.integers(r, size=n)
+    tracemalloc.start()
+    learner = RiskCalibration(model, step="safe", stopping="none", target_weight=1.0, max_iter=4).fit(X, y)
+    learner.predict_proba(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert learner.history_.log_loss.iloc[-1] < learner.history_.log_loss.iloc[0]
+    assert peak < n * d * 8 / 20
+
+
+# Columns of a product ------------------------------------------------------------------------------------------------
+
+
+def last_two(X):
+    return slice(X.shape[1] - 2, None)
+
+
+@pytest.mark.parametrize(
+    "chosen, expected",
+    [
+        ([True, False, True, False, False], [0, 2]),
+        (np.array([False, True, False, False, True]), [1, 4]),
+        (pd.Series([False, True, False, False, True]), [1, 4]),
+        (["e", "c"], [4, 2]),
+        ("b", [1]),
+        (pd.Index(["b", "a"]), [1, 0]),
+        (slice("b", "d"), [1, 2, 3]),
+        (slice(None, "b"), [0, 1]),
+        (slice("d", None), [3, 4]),
+        (slice(-2, None), [3, 4]),
+        (-1, [4]),
+        (np.array([3, 0]), [3, 0]),
+        (last_two, [3, 4]),
+        (make_column_selector(pattern="[bd]"), [1, 3]),
+    ],
+    ids=str,
+)
+def test_columns_are_chosen_as_in_column_transformers(chosen, expected):
+    X, y = mixed_rows()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = ProductModel([("block", SharedVarianceGaussianNB(), chosen)]).fit(frame, y)
+    assert_array_equal(model.columns_[0], expected)
+    numbered = ProductModel([("block", SharedVarianceGaussianNB(), expected)]).fit(X, y)
+    assert_allclose(model.predict_proba(frame), numbered.predict_proba(X))
+    rc = RiskCalibration(model, max_iter=2, learning_rate=0.01).fit(frame, y)
+    assert_array_equal(rc.estimator_.columns_[0], expected)
+
+
+def test_columns_are_chosen_by_type():
+    X, y = gaussian_rows()
+    frame = pd.DataFrame({"length": X[:, 0], "colour": np.array(["red", "blue", "green"])[y], "width": X[:, 1]})
+    text, numbers = make_column_selector(dtype_exclude="number"), make_column_selector(dtype_include="number")
+    model = ProductModel([("kind", CategoricalNB(prior_strength=1.0), text), ("size", QDA(), numbers)]).fit(frame, y)
+    assert [columns.tolist() for columns in model.columns_] == [[1], [0, 2]]
+
+
+@pytest.mark.parametrize(
+    "chosen, message",
+    [
+        ([0.9, 1.7], "by integers, a mask, names, a slice or a callable; got"),
+        (1.0, "by integers"),
+        (np.array([0.0, 1.0]), "by integers"),
+        ([[0, 1]], "by integers"),
+        (["a", 1], "by integers|does not have"),
+        (None, "by integers"),
+        ([True, False], "masks of length 5"),
+        ([False] * 5, "not all False"),
+        ([], "between 0 and 4"),
+        ([0, 5], "between 0 and 4"),
+        (slice(5, None), "between 0 and 4"),
+        (slice(0.5, 2), "slices of integers or of names"),
+        (slice("a", "z"), r"does not have: \['z'\]"),
+        (["z"], r"does not have: \['z'\]"),
+        ([0, 0], "must not share columns"),
+    ],
+    ids=str,
+)
+def test_columns_that_are_refused(chosen, message):
+    X, y = mixed_rows()
+    with pytest.raises(ValueError, match=message):
+        ProductModel([("block", GaussianNB(), chosen)]).fit(pd.DataFrame(X, columns=list("abcde")), y)
+
+
+def test_refitting_chooses_columns_anew():
+    X, y = load_wine(return_X_y=True)
+    model = ProductModel([("block", QDA(), last_two)]).fit(X, y)
+    model.fit(X[:, :5], y)
+    assert_array_equal(model.columns_[0], [3, 4])
+    assert_array_equal(model.set_params(blocks=[("block", QDA(), [1])]).fit(X, y).columns_[0], [1])
+
+
+def test_encoded_rows_of_products_are_those_of_the_blocks():
+    """What calibration passes on: sparse indicators, pairs of them for binary features, and numbers."""
+    X, y = mixed_rows()
+    X = np.column_stack([X, X[:, 3] > 0])
+    blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("sign", BernoulliNB(), [5])]
+    model = ProductModel(blocks).fit(X, y)
+    encoded = model._encode(X)
+    assert_allclose(model.log_joint(encoded, model.parameters_), model.predict_joint_log_proba(X), atol=1e-12)
+    again = model.statistics(encoded, one_hot(y, 3))
+    assert_allclose(again.ravel(), model.statistics_.ravel())
