@@ -109,6 +109,13 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def _settle(self, statistics: Statistics) -> None:
+        """Decide, by the statistics of the closed form, on what θ adds to statistics from now on."""
+
+    def _extended(self, statistics: Statistics, X: Array) -> Statistics:
+        """Statistics so far, made ready for those of further rows."""
+        return statistics
+
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
 
@@ -131,7 +138,9 @@ class ClosedFormClassifier(GenerativeClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
-        return self._set(self.statistics(self._encode(X), Y))
+        statistics = self.statistics(self._encode(X), Y)
+        self._settle(statistics)
+        return self._set(statistics)
 
     def partial_fit(
         self,
@@ -156,10 +165,13 @@ class ClosedFormClassifier(GenerativeClassifier):
         if first:
             self._prepare(X)
         Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
+        if not first:
+            self.statistics_ = self._extended(self.statistics_, X)
         statistics = self.statistics(self._encode(X), Y)
         if not first:
             statistics = self.statistics_ + statistics
         try:
+            self._settle(statistics)
             self._set(statistics)
         except InvalidStatistics as error:
             self.statistics_ = statistics

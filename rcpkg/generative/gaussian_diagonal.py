@@ -5,7 +5,14 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array
 from rcpkg.generative.closed_form import Statistics, dampened
-from rcpkg.generative.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier, GaussianParameters
+from rcpkg.generative.gaussian import (
+    INDEFINITE,
+    LEAST_PRECISION,
+    LOG_2PI,
+    ROUNDING,
+    GaussianClassifier,
+    GaussianParameters,
+)
 
 
 class DiagonalGaussian(GaussianClassifier):
@@ -24,16 +31,21 @@ class DiagonalGaussian(GaussianClassifier):
     def _target_size(self, r: int, d: int) -> float:
         return float(2 * r)
 
-    def _prior_covariance(self, d: int) -> Array:
-        prior = np.asarray(self.prior_covariance, dtype=float)
-        return np.full(d, prior) if prior.ndim == 0 else prior
+    def _from_diagonal(self, variances: Array) -> Array:
+        return variances
+
+    def _block(self, index: NDArray[np.intp]) -> tuple:
+        return ..., index
+
+    def _constant_directions(self, total: Array, power: Array) -> Array:
+        return (~(total > ROUNDING * power)).astype(float)
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         return old * dampened(trial / old)
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i²): count (r,), first (r, d), second (r, d), or (d,) where shared."""
-        X = X - self._origin
+        X = self._encode(X) - self._origin
         square = X * X
         second = weights.sum(axis=1) @ square if self._shared else weights.T @ square
         return Statistics(count=weights.sum(axis=0), first=weights.T @ X, second=second)
@@ -42,7 +54,7 @@ class DiagonalGaussian(GaussianClassifier):
         """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), by one matrix product for x and one for x²."""
         log_prior, mean, _, A = parameters
         centre = mean.mean(axis=0)
-        X, mean, precision = X - centre, mean - centre, A * A
+        X, mean, precision = self._encode(X) - centre, mean - centre, A * A
         constant = log_prior + np.log(A).sum(axis=-1) - 0.5 * mean.shape[1] * LOG_2PI
         joint = X @ (mean * precision).T + (constant - 0.5 * (mean * mean * precision).sum(axis=1))
         np.multiply(X, X, out=X)
@@ -73,13 +85,13 @@ class DiagonalGaussian(GaussianClassifier):
 
     def scores(self, X: Array, natural: Statistics) -> Array:
         """η_0y + Σ_j (η_1yj x_j + η_2yj x_j²), with x about the origin."""
-        X = X - self._origin
+        X = self._encode(X) - self._origin
         square = (X * X) @ natural.second.T
         return X @ natural.first.T + natural.count + (square[:, None] if self._shared else square)
 
     def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         deviation = np.broadcast_to(np.sqrt(parameters.covariance), parameters.mean.shape)
-        return parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1]))
+        return self._decode(parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1])))
 
 
 class GaussianNB(DiagonalGaussian):
@@ -92,12 +104,18 @@ class GaussianNB(DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
-    prior_mean : float or array of shape (d,), default=0.0
-        μ₀, in the units of the features.
-    prior_covariance : float or array of shape (d,), default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
+        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
+        both stand for the variances within the classes, which do not depend on the units.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Where a variance is zero, all those that stand beside it (of the class, or of all classes if they share them) are
+        given this in addition, in multiples of the variance of each feature within the classes; features that are
+        constant in all rows take no part. 0 is maximum likelihood as in the sources, which a variance of zero
+        does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -112,13 +130,20 @@ class GaussianNB(DiagonalGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (r, d)
+        Variances within the classes.
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
 
     Raises
     ------
     InvalidStatistics
-        In ``fit``, where without a prior a feature is constant within a class.
+        In ``fit`` with ``singular_ridge=0``, where without a prior a feature is constant within a class.
 
     References
     ----------
@@ -153,12 +178,18 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
-    prior_mean : float or array of shape (d,), default=0.0
-        μ₀, in the units of the features.
-    prior_covariance : float or array of shape (d,), default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
+        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
+        both stand for the variances within the classes, which do not depend on the units.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Where a variance is zero, all those that stand beside it (of the class, or of all classes if they share them) are
+        given this in addition, in multiples of the variance of each feature within the classes; features that are
+        constant in all rows take no part. 0 is maximum likelihood as in the sources, which a variance of zero
+        does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -173,13 +204,20 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (d,) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (d,)
+        Variances within the classes.
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
 
     Raises
     ------
     InvalidStatistics
-        In ``fit``, where without a prior a feature is constant within every class.
+        In ``fit`` with ``singular_ridge=0``, where without a prior a feature is constant within every class.
 
     References
     ----------

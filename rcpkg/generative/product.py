@@ -154,6 +154,14 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
     def _encode(self, X: Array) -> tuple:
         return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
 
+    def _settle(self, statistics: Statistics) -> None:
+        for model, part in zip(self.models_, statistics):
+            model._settle(part)
+
+    def _extended(self, statistics: Statistics, X: Array) -> Statistics:
+        parts = zip(self._named_models, self.models_, statistics, self._parts(X))
+        return Statistics(**{name: model._extended(part, x) for (name, _), model, part, x in parts})
+
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""
         parts = self._parts(X)
