@@ -343,10 +343,10 @@ class GaussianClassifier(ConjugateClassifier):
 
     def _refuse(self, fault: str, y: int, count: Array, d: int) -> None:
         where, n = ("the classes", count) if np.ndim(count) == 0 else (self._class_name(y), count[y])
+        ridge = "" if self.singular_ridge else "singular_ridge > 0 or "
         raise InvalidStatistics(
             f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (too few or degenerate rows, or an "
-            f"update of the statistics that went too far): {self._remedies}, or set singular_ridge > 0 or "
-            "prior_strength > 0"
+            f"update of the statistics that went too far): {self._remedies}, or set {ridge}prior_strength > 0"
         )
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:

@@ -112,10 +112,10 @@ class GaussianNB(DiagonalGaussian):
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     singular_ridge : float, default=2.0
-        Where a variance is zero, all those that stand beside it (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes; features that are
-        constant in all rows take no part. 0 is maximum likelihood as in the sources, which a variance of zero
-        does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
+        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
+        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
+        where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows take no
+        part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -186,10 +186,10 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     singular_ridge : float, default=2.0
-        Where a variance is zero, all those that stand beside it (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes; features that are
-        constant in all rows take no part. 0 is maximum likelihood as in the sources, which a variance of zero
-        does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
+        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
+        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
+        where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows take no
+        part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 

@@ -211,10 +211,10 @@ class QDA(FullGaussian):
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     singular_ridge : float, default=2.0
-        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within the
-        classes, and that all classes are given in directions in which the rows do not differ at all; features that
-        are constant in all rows then take no part. 0 is maximum likelihood as in the sources, which a singular
-        covariance does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
+        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -328,10 +328,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     singular_ridge : float, default=2.0
-        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within the
-        classes, and that all classes are given in directions in which the rows do not differ at all; features that
-        are constant in all rows then take no part. 0 is maximum likelihood as in the sources, which a singular
-        covariance does not have. It acts only where ``prior_strength`` is zero and maximum likelihood fails.
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
+        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
     n_components : int, optional
@@ -454,7 +454,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
 
     @property
     def scalings_(self) -> Array:
-        """Directions of the discriminants, shape (d, k): scaled to variance 1 within classes, first the most telling."""
+        """Directions of the discriminants, shape (d, k): with variance 1 within classes; first the most telling."""
         directions = self._discriminants()[0]
         scalings = np.zeros((len(self.varying_), directions.shape[1]))
         scalings[self.varying_] = directions
