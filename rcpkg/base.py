@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.multiclass import check_classification_targets
@@ -98,6 +99,17 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     return priors
 
 
+def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
+    """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so."""
+    tags = estimator.__sklearn_tags__().input_tags
+    checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
+    finite = "allow-nan" if tags.allow_nan else True
+    found = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
+    X = found[0] if y else found
+    X = csr_array(X) if issparse(X) else X
+    return (X, found[1]) if y else X
+
+
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier through its joint density.
 
@@ -112,11 +124,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _check_X(self, X: ArrayLike) -> Array:
-        return validate_data(self, X, reset=False, dtype=self._x_dtype)
+        return validated(self, X, reset=False, dtype=self._x_dtype)
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         """Validated X, and y as labels."""
-        X, y = validate_data(self, X, y, reset=reset, dtype=self._x_dtype)
+        X, y = validated(self, X, y, reset=reset, dtype=self._x_dtype)
         check_classification_targets(y)
         return X, y
 

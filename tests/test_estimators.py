@@ -33,6 +33,10 @@ from rcpkg import (
 
 # A prior, because the checks fit rows that are fewer than the features, and states that a fold has not seen
 CHECKED = [
+    QDA(),
+    LDA(),
+    GaussianNB(),
+    SharedVarianceGaussianNB(),
     QDA(prior_strength=1.0),
     LDA(prior_strength=1.0),
     GaussianNB(prior_strength=1.0),

@@ -174,6 +174,7 @@ class ConditionalLikelihood(RiskCalibration):
     """
 
     _moves_class_weights = True
+    _needs_complete_rows = True
 
     def __init__(
         self,
@@ -198,6 +199,7 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """L-BFGS from the closed form; chooses the iterate at its end."""
+        problem.model._check_complete(problem.X)
         _check_lengths(problem.model, problem.X)
         start = self._start(problem)
         closed = problem.model.parameters(start)

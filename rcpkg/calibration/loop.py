@@ -130,6 +130,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     _rule: Rule = staticmethod(calibration_weights)
     _objective_loss = "log_loss"
     _moves_class_weights = False  # whatever the step
+    _needs_complete_rows = False  # whatever the target
 
     def __init__(
         self,
@@ -164,6 +165,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        tags.input_tags.allow_nan &= not (self.target_weight or self._needs_complete_rows)
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -267,6 +269,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model = problem.model
         if not hasattr(model, "natural_parameters"):
             raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
+        model._check_complete(problem.X)
         if self.target == "generative":
             parameters, size = model.parameters(start), sample_size(start)
         elif self.target == "pooled":

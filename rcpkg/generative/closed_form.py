@@ -105,16 +105,19 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _prepare(self, X: Array) -> None:
         """Learn from the training rows what the three functions need beside the parameters."""
 
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+        """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
+        return statistics
+
     def _encode(self, X: Array) -> Any:
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def _check_complete(self, X: Any) -> None:
+        """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
+
     def _settle(self, statistics: Statistics) -> None:
         """Decide, by the statistics of the closed form, on what θ adds to statistics from now on."""
-
-    def _extended(self, statistics: Statistics, X: Array) -> Statistics:
-        """Statistics so far, made ready for those of further rows."""
-        return statistics
 
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
@@ -162,11 +165,11 @@ class ClosedFormClassifier(GenerativeClassifier):
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y holds labels that were not named in classes: {unknown.tolist()}")
+        Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
         if first:
             self._prepare(X)
-        Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
-        if not first:
-            self.statistics_ = self._extended(self.statistics_, X)
+        else:
+            self.statistics_ = self._extended(X, self.statistics_)
         statistics = self.statistics(self._encode(X), Y)
         if not first:
             statistics = self.statistics_ + statistics

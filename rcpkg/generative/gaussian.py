@@ -134,7 +134,7 @@ class GaussianClassifier(ConjugateClassifier):
     def _encode(self, X: Array) -> Array:
         """The features that vary."""
         varying = getattr(self, "varying_", None)
-        return X if varying is None or varying.all() or X.shape[1] < len(varying) else X[:, varying]
+        return X if varying is None or varying.all() or X.shape[1] < len(varying) else X.compress(varying, axis=1)
 
     def _decode(self, X: Array) -> Array:
         """Rows with the features that do not vary, too: the inverse of `_encode`."""
@@ -148,7 +148,7 @@ class GaussianClassifier(ConjugateClassifier):
     def _column_name(self, j: int) -> str:
         return super()._feature_name(j)
 
-    def _extended(self, statistics: Statistics, X: Array) -> Statistics:
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero."""
         varying = self.varying_ | (self.origin_ != X).any(axis=0)
         if varying.sum() == self.varying_.sum():
@@ -176,14 +176,16 @@ class GaussianClassifier(ConjugateClassifier):
             self._named_prior = self._rows_as_prior(statistics)
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
-        """The mean of all rows, about the origin, and their pooled covariance, with a ridge if it is singular."""
-        n = statistics.count.sum()
+        """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
+        n = self._total_weight(statistics)
         _, scatter, _ = self._moments(statistics)
         within = scatter if self._shared else scatter.sum(axis=0)
         power = statistics.second if self._shared else statistics.second.sum(axis=0)
         try:
-            self._whitener(within / n, power / n, n)
+            self._whitener(within / n, power / n, statistics.count.sum())
         except InvalidStatistics:
+            if not self.singular_ridge:
+                raise
             ridge = self._ridge(statistics)
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
@@ -195,7 +197,7 @@ class GaussianClassifier(ConjugateClassifier):
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
         within the classes, or in all rows where it has none within any of them.
         """
-        t, n = self.singular_ridge or 1.0, statistics.count.sum()
+        t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
         within = scatter if self._shared else scatter.sum(axis=0)
         power = (statistics.second if self._shared else statistics.second.sum(axis=0)) / n
@@ -206,7 +208,7 @@ class GaussianClassifier(ConjugateClassifier):
             variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
         base, full = t * self._constant_directions(total, power), t * self._from_diagonal(variances)
         if self._shared:
-            return n * (base if self._is_valid(within / n + base, power + base, n) else full)
+            return n * (base if self._is_valid(within / n + base, power + base, statistics.count.sum()) else full)
         parts = zip(scatter / weight, statistics.second / weight, statistics.count)
         valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
         return weight * np.where(_like(np.array(valid), weight), base, full)
@@ -307,16 +309,29 @@ class GaussianClassifier(ConjugateClassifier):
     def _sum(self, by_class: Array) -> Array:
         return by_class.sum(axis=0) if self._shared else by_class
 
+    def _weight(self, s: Statistics) -> Array:
+        """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d)."""
+        return s.count[:, None]
+
+    def _total_weight(self, s: Statistics) -> Array:
+        """The weight of all rows or, where values are missing, of those seen of each feature."""
+        return s.count.sum()
+
     def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
         """Sample means, the scatter about them, and its weight; the last two summed over the classes where shared."""
-        mean = s.first / s.count[:, None]
+        weight = self._weight(s)
+        mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
         outer = self._outer(mean, mean)
-        count = _like(s.count, outer)
-        return mean, s.second - self._sum(count * outer), self._sum(count)
+        weight = _shaped(weight, outer)
+        return mean, s.second - self._sum(weight * outer), self._sum(weight)
 
-    def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
-        first = count[:, None] * mean
+    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
+        first = weight * mean
         return Statistics(count=count, first=first, second=scatter + self._sum(self._outer(first, mean)))
+
+    def _safe_weight(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Weights of the means after a safe update, which gives the classes these counts."""
+        return count[:, None]
 
     def _log_prior(self, count: Array) -> Array:
         """Refuses also classes to which only the prior gives weight: they have no mean."""
@@ -327,7 +342,7 @@ class GaussianClassifier(ConjugateClassifier):
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
         log_prior = self._log_prior(statistics.count)
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
-        mean = (m * prior_mean + statistics.first) / (m + statistics.count)[:, None]
+        mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._moments(statistics)
         covariance = (prior_scatter + scatter) / (m + weight)
         power = (prior_scatter + statistics.second) / (m + weight)
@@ -351,20 +366,14 @@ class GaussianClassifier(ConjugateClassifier):
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Class after class takes on its new statistics where they give a positive definite covariance."""
-        kept = old
+        kept, fresh = old, vars(new)
+        by_class = [name for name in fresh if not (self._shared and name == "second")]
         for y in range(len(old.count)):
-            mine = np.arange(len(old.count)) == y
-            second = kept.second if self._shared else np.where(_like(mine, old.second), new.second, kept.second)
-            kept = self._if_valid(
-                Statistics(
-                    count=np.where(mine, new.count, kept.count),
-                    first=np.where(mine[:, None], new.first, kept.first),
-                    second=second,
-                ),
-                kept,
-            )
+            mine, parts = np.arange(len(old.count)) == y, vars(kept)
+            moved = {name: np.where(_like(mine, parts[name]), fresh[name], parts[name]) for name in by_class}
+            kept = self._if_valid(Statistics(**{**parts, **moved}), kept)
         if self._shared:
-            kept = self._if_valid(Statistics(count=kept.count, first=kept.first, second=new.second), kept)
+            kept = self._if_valid(Statistics(**{**vars(kept), "second": new.second}), kept)
         return kept
 
     def _if_valid(self, trial: Statistics, otherwise: Statistics) -> Statistics:
@@ -380,12 +389,13 @@ class GaussianClassifier(ConjugateClassifier):
         m, (_, prior) = self.prior_strength, self._prior(old)
         mean, scatter, weight = self._moments(old)
         count = safe_class_counts(old.count, change.count)
-        shift = change.first - mean * change.count[:, None]
+        moved = self._safe_weight(old, change, count)
+        shift = change.first - mean * self._weight(change)
         about_mean = self._outer(mean, shift) + self._outer(change.first, mean)
-        trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / count[:, None]))
-        new_weight = self._sum(_like(count, about_mean))
+        trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / moved))
+        new_weight = self._sum(_shaped(moved, about_mean))
         covariance = self._dampen((prior + trial) / (m + new_weight), (prior + scatter) / (m + weight))
-        return self._from_moments(count, mean + shift / count[:, None], (m + new_weight) * covariance - prior)
+        return self._from_moments(count, moved, mean + shift / moved, (m + new_weight) * covariance - prior)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
@@ -403,8 +413,9 @@ class GaussianClassifier(ConjugateClassifier):
 
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
-        deviation = statistics.first / statistics.count[:, None] - statistics.first.sum(axis=0) / statistics.count.sum()
-        return self._outer(deviation * statistics.count[:, None], deviation).sum(axis=0)
+        weight = self._weight(statistics)
+        deviation = statistics.first / weight - statistics.first.sum(axis=0) / self._total_weight(statistics)
+        return self._outer(deviation * weight, deviation).sum(axis=0)
 
     def _common_covariance(
         self, log_prior: Array, mean: Array, scatter: Array, statistics: Statistics, between: Array | float = 0.0
@@ -454,6 +465,11 @@ class GaussianClassifier(ConjugateClassifier):
 def _like(by_class: Array, array: Array) -> Array:
     """One number a class, shaped to multiply ``array``, whose first axis is the class."""
     return by_class.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def _shaped(weight: Array, outer: Array) -> Array:
+    """Weights of means, (r, 1) or (r, d), shaped to multiply outer products."""
+    return weight if outer.ndim == 2 else weight[:, :, None]
 
 
 def _is_name(prior: object) -> bool:

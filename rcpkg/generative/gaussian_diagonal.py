@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array
-from rcpkg.generative.closed_form import Statistics, dampened
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.generative.closed_form import Statistics, dampened, safe_counts
 from rcpkg.generative.gaussian import (
     INDEFINITE,
     LEAST_PRECISION,
@@ -100,6 +100,10 @@ class GaussianNB(DiagonalGaussian):
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
     μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
 
+    Missing values (NaN) are marginalised: what a row lacks takes no part in its density, and means and variances are
+    those of the values seen. Fixed and safe steps of calibration take such rows, too; targets and
+    `ConditionalLikelihood` refuse them.
+
     Parameters
     ----------
     prior_strength : float, default=0.0
@@ -126,7 +130,8 @@ class GaussianNB(DiagonalGaussian):
     class_log_prior_ : array of shape (r,)
         log p(y).
     statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d).
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d); and the weights
+        ``seen`` (r, d) of the features, where values were missing in training.
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
@@ -166,6 +171,112 @@ class GaussianNB(DiagonalGaussian):
 
     _shared = False
     _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
+    _incomplete = False  # whether values were missing in training
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _prepare(self, X: Array) -> None:
+        missing = np.isnan(X)
+        self._incomplete = bool(missing.any())
+        if missing.all(axis=0).any():
+            name = self._column_name(int(np.argmax(missing.all(axis=0))))
+            raise ValueError(f"{name} holds missing values only: drop it")
+        super()._prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)
+
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+        """Features that were constant so far and rows without missing values do not bind those that follow."""
+        missing = np.isnan(X)
+        before = self.varying_
+        statistics = super()._extended(np.where(missing, self.origin_, X), statistics)
+        if not self._incomplete and not missing.any():
+            return statistics
+        seen = np.repeat(statistics.count[:, None], self.varying_.sum(), axis=1)
+        if self._incomplete:
+            seen[:, before[self.varying_]] = vars(statistics)["seen"]
+        self._incomplete = True
+        return Statistics(**{**vars(statistics), "seen": seen})
+
+    def _check_complete(self, X: Array) -> None:
+        if np.isnan(X).any():
+            j = int(np.isnan(X).any(axis=0).argmax())
+            raise ValueError(
+                f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and "
+                "conditional likelihood is not concave. Leave such rows out, or impute them"
+            )
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i²), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
+        if not self._incomplete:
+            return super().statistics(X, weights)
+        X = self._encode(X)
+        missing = np.isnan(X)
+        complete = super().statistics(np.where(missing, self._origin, X), weights)
+        return Statistics(**vars(complete), seen=weights.T @ ~missing)
+
+    def _weight(self, s: Statistics) -> Array:
+        return vars(s).get("seen", s.count[:, None])
+
+    def _total_weight(self, s: Statistics) -> Array:
+        return vars(s)["seen"].sum(axis=0) if self._incomplete else super()._total_weight(s)
+
+    def _safe_weight(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        return safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
+
+    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
+        statistics = super()._from_moments(count, weight, mean, scatter)
+        return Statistics(**vars(statistics), seen=weight) if self._incomplete else statistics
+
+    def parameters(self, statistics: Statistics) -> GaussianParameters:
+        """Means s_yj/n_yj, variances S_yj/n_yj − μ_yj², n_yj the weight of the values seen, or their MAP versions."""
+        self._check_seen(statistics)
+        return super().parameters(statistics)
+
+    def _settle(self, statistics: Statistics) -> None:
+        self._check_seen(statistics)
+        super()._settle(statistics)
+
+    def _check_seen(self, statistics: Statistics) -> None:
+        weight = self._weight(statistics)
+        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
+        if self._incomplete and unseen.any():
+            y, j = np.argwhere(unseen)[0]
+            raise InvalidStatistics(
+                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
+                "prior_strength > 0"
+            )
+
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), over the features that are not missing in the row."""
+        joint = super().log_joint(X, parameters)
+        rows = np.isnan(joint).any(axis=1)
+        if rows.any():
+            log_prior, mean, _, A = parameters
+            centre = mean.mean(axis=0)
+            X, mean, precision = self._encode(X)[rows] - centre, mean - centre, A * A
+            seen = ~np.isnan(X)
+            X[~seen] = 0.0
+            constant = np.log(A) - 0.5 * (mean * mean * precision + LOG_2PI)
+            joint[rows] = log_prior + X @ (mean * precision).T - 0.5 * (X * X) @ precision.T + seen @ constant.T
+        return joint
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η; where values were missing, that of ``seen`` has what each feature adds to that of the count."""
+        natural = super().natural_parameters(parameters)
+        if not self._incomplete:
+            return natural
+        mean, A = parameters.mean - self._origin, parameters.whitener
+        seen = np.log(A) - 0.5 * ((mean * A) ** 2 + LOG_2PI)
+        return Statistics(**{**vars(natural), "count": parameters.log_prior}, seen=seen)
+
+    def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """μ of a row without missing values."""
+        mu = super().mean_parameters(parameters)
+        if not self._incomplete:
+            return mu
+        return Statistics(**vars(mu), seen=np.repeat(mu.count[:, None], parameters.mean.shape[1], axis=1))
 
 
 class SharedVarianceGaussianNB(DiagonalGaussian):

@@ -158,10 +158,6 @@ class ProductModel(ConjugateClassifier, _BaseComposition):
         for model, part in zip(self.models_, statistics):
             model._settle(part)
 
-    def _extended(self, statistics: Statistics, X: Array) -> Statistics:
-        parts = zip(self._named_models, self.models_, statistics, self._parts(X))
-        return Statistics(**{name: model._extended(part, x) for (name, _), model, part, x in parts})
-
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""
         parts = self._parts(X)
