@@ -117,7 +117,9 @@ def _instance(kind):
 def test_fitted_attributes_are_documented(kind):
     X, y = load_iris(return_X_y=True)
     model = _instance(kind).fit(np.rint(10 * X[50:]), y[50:])
-    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
+    properties = {name for name, _ in inspect.getmembers(kind, lambda member: isinstance(member, property))}
+    names = vars(model).keys() | properties
+    fitted = {name for name in names if name.endswith("_") and not name.startswith("_")} - EVERYWHERE
     assert set(entries(sections(kind)["Attributes"])) == fitted
 
 

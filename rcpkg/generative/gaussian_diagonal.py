@@ -181,7 +181,7 @@ class GaussianNB(DiagonalGaussian):
     def _prepare(self, X: Array) -> None:
         missing = np.isnan(X)
         self._incomplete = bool(missing.any())
-        if missing.all(axis=0).any():
+        if self._incomplete and missing.all(axis=0).any():
             name = self._column_name(int(np.argmax(missing.all(axis=0))))
             raise ValueError(f"{name} holds missing values only: drop it")
         super()._prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)

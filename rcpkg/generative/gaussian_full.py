@@ -352,8 +352,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         Means of the classes.
     covariances_ : array of shape (d, d)
         Covariances within the classes.
-    coef_, intercept_ : arrays of shapes (r, d) and (r,)
-        What of log p(x, y) depends on y, as a linear function of x; of two classes the difference, (1, d) and (1,).
+    coef_ : array of shape (r, d)
+        Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
+    intercept_ : array of shape (r,)
+        Its intercepts; of two classes their difference, (1,).
     scalings_ : array of shape (d, k)
         Directions of the discriminants.
     explained_variance_ratio_ : array of shape (k,)
