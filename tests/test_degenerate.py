@@ -310,6 +310,16 @@ def test_numbers_beyond_are_refused_by_name(name, scale):
             clone(GAUSSIAN[name]).fit(X, y)
 
 
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_rows_beyond_all_classes_get_the_class_prior_or_the_nearest_class(name):
+    model = fitted(name).model
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        P = model.predict_proba([[1e200, -1e300, 1e160], [1e100, 1e120, -1e140]])
+    assert np.isfinite(P).all()
+    assert_allclose(P.sum(axis=1), 1)
+
+
 # Missing values ------------------------------------------------------------------------------------------------------
 
 

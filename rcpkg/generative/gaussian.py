@@ -297,6 +297,13 @@ class GaussianClassifier(ConjugateClassifier):
         covariances[self._block(np.flatnonzero(self.varying_))] = parameters.covariance
         return covariances
 
+    def _joint_log_proba(self, X: Array) -> Array:
+        """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            joint = super()._joint_log_proba(X)
+        joint[np.isnan(joint)] = -np.inf
+        return joint
+
     def _of_fitted(self) -> GaussianParameters:
         check_is_fitted(self)
         return self._fitted_parameters()
