@@ -71,6 +71,8 @@ REALS_FOR_CATEGORIES = WEIGHTS, "check_decision_proba_consistency"
 def test_sklearn_checks(estimator):
     tags = estimator.__sklearn_tags__().input_tags
     expected = dict.fromkeys(REALS_FOR_CATEGORIES, "feeds reals to a model of categories") if tags.categorical else {}
+    if tags.positive_only and not tags.categorical:
+        expected = {REALS_FOR_CATEGORIES[1]: "feeds negative numbers to a model of counts"}
     if getattr(estimator, "target_weight", 0) and estimator.estimator.__sklearn_tags__().input_tags.allow_nan:
         expected = {"check_estimators_nan_inf": "targets refuse missing values in training, not in prediction"}
     if isinstance(estimator, ConditionalLikelihood):
