@@ -209,6 +209,14 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
         """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior."""
         return log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
 
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Log odds log p(y_2 | x) − log p(y_1 | x), shape (n,), of two classes; log p(y | x), shape (n, r), of more."""
+        log_proba = self.predict_log_proba(X)
+        if len(self.classes_) > 2:
+            return log_proba
+        with np.errstate(invalid="ignore"):
+            return log_proba[:, 1] - log_proba[:, 0]
+
     def predict_proba(self, X: ArrayLike) -> Array:
         """Posterior p(y | x), shape (n, r)."""
         return np.exp(self.predict_log_proba(X))

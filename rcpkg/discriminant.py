@@ -334,7 +334,8 @@ class PriorIfSingular(GenerativeClassifier):
     Parameters
     ----------
     estimator : GenerativeClassifier
-        For the tables ``LDA(class_prior_strength=r)`` or ``QDA(class_prior_strength=r)``; it is cloned.
+        For the tables ``LDA(class_prior_strength=r, singular_ridge=0)`` or `QDA` likewise: with the ridge that these
+        have by default no covariance is singular. It is cloned.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
         Class probabilities of the singular case: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
 
@@ -355,7 +356,7 @@ class PriorIfSingular(GenerativeClassifier):
     --------
     >>> from rcpkg import QDA, PriorIfSingular
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], ["a", "b", "b"]
-    >>> model = PriorIfSingular(QDA()).fit(X, y)
+    >>> model = PriorIfSingular(QDA(singular_ridge=0.0)).fit(X, y)
     >>> model.estimator_ is None, model.predict_proba([[1.0, 1.0]])
     (True, array([[0.4, 0.6]]))
     """

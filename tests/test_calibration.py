@@ -714,7 +714,7 @@ def test_a_target_on_the_boundary_is_refused():
     X, y = gaussian_rows()
     X[:, 1] = 3.0
     with pytest.raises(InvalidStatistics, match="no positive variance"):
-        RiskCalibration(QDA(), target_weight=1.0).fit(X, y)
+        RiskCalibration(QDA(singular_ridge=0.0), target_weight=1.0).fit(X, y)
 
 
 def test_a_target_makes_small_classes_valid():
@@ -722,8 +722,8 @@ def test_a_target_makes_small_classes_valid():
     X, y = gaussian_rows()
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
-        RiskCalibration(QDA()).fit(X[keep], y[keep])
-    rc = RiskCalibration(QDA(), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
+        RiskCalibration(QDA(singular_ridge=0.0)).fit(X[keep], y[keep])
+    rc = RiskCalibration(QDA(singular_ridge=0.0), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
 
 

@@ -334,7 +334,11 @@ def test_nearest_means():
     assert NearestMeans().fit([[0.0], [0.0], [2.0]], [0, 0, 1]).variance_ == 1.0
 
 
-@pytest.mark.parametrize("model", [LDA(class_prior_strength=3), QDA(class_prior_strength=3)], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [LDA(class_prior_strength=3, singular_ridge=0.0), QDA(class_prior_strength=3, singular_ridge=0.0)],
+    ids=repr,
+)
 def test_prior_if_singular(model):
     X, y = IRIS
     regular = PriorIfSingular(model).fit(X, y)

@@ -35,6 +35,10 @@ from rcpkg import (
 
 # A prior, because the checks fit rows that are fewer than the features, and states that a fold has not seen
 CHECKED = [
+    QDA(),
+    LDA(),
+    GaussianNB(),
+    SharedVarianceGaussianNB(),
     QDA(prior_strength=1.0),
     LDA(prior_strength=1.0),
     GaussianNB(prior_strength=1.0),
@@ -57,15 +61,13 @@ CHECKED = [
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
 ]
-# Sample weights against repeated rows; it feeds reals and passes over the tag of categorical input, too
-REALS_FOR_CATEGORIES = "check_sample_weight_equivalence_on_dense_data"
+# Sample weights against repeated rows
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+# These feed reals and pass over the tag of categorical input
+REALS_FOR_CATEGORIES = WEIGHTS, "check_decision_proba_consistency"
 # before scikit-learn 1.7.2: it shifts the codes by a fraction to make some negative
 FRACTIONS_FOR_CATEGORIES = "check_positive_only_tag_during_fit"
 SHIFTS_CODES = parse_version(sklearn.__version__) < parse_version("1.7.2")
-
-
-def is_categorical(estimator):
-    return estimator.__sklearn_tags__().input_tags.categorical
 
 
 @pytest.mark.parametrize("estimator", CHECKED, ids=repr)
@@ -73,12 +75,16 @@ def is_categorical(estimator):
 # L-BFGS says so where its line search ends at rounding errors before the gradient is below ``tol``
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sklearn_checks(estimator):
-    categorical = is_categorical(estimator)
-    expected = {REALS_FOR_CATEGORIES: "feeds reals to a model of categories"} if categorical else {}
-    if categorical and SHIFTS_CODES:
+    tags = estimator.__sklearn_tags__().input_tags
+    expected = dict.fromkeys(REALS_FOR_CATEGORIES, "feeds reals to a model of categories") if tags.categorical else {}
+    if tags.positive_only and not tags.categorical:
+        expected = {REALS_FOR_CATEGORIES[1]: "feeds negative numbers to a model of counts"}
+    if getattr(estimator, "target_weight", 0) and estimator.estimator.__sklearn_tags__().input_tags.allow_nan:
+        expected = {"check_estimators_nan_inf": "targets refuse missing values in training, not in prediction"}
+    if tags.categorical and SHIFTS_CODES:
         expected[FRACTIONS_FOR_CATEGORIES] = "feeds fractions to a model of categories"
     if isinstance(estimator, ConditionalLikelihood):
-        expected = {REALS_FOR_CATEGORIES: "asks for agreement to 1e-7; L-BFGS ends where the gradient is small"}
+        expected = {WEIGHTS: "asks for agreement to 1e-7; L-BFGS ends where the gradient is small"}
     results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
     by_status = {
         status: [r["check_name"] for r in results if r["status"] == status]
@@ -87,8 +93,7 @@ def test_sklearn_checks(estimator):
     assert by_status["failed"] == []
     assert sorted(by_status["xfail"]) == sorted(expected)
     assert by_status["skipped"] in ([], ["check_array_api_input"])  # runs only where SCIPY_ARRAY_API is set
-    takes_missing = is_categorical(estimator) and estimator.__sklearn_tags__().input_tags.allow_nan  # no check_nan_inf
-    assert len(by_status["passed"]) >= 61 - isinstance(estimator, ConditionalLikelihood) - takes_missing
+    assert len(by_status["passed"]) >= 61 - len(expected) - tags.allow_nan  # which leaves out the check for NaN
 
 
 USED = {

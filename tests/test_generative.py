@@ -761,7 +761,7 @@ def test_a_class_with_too_few_rows_is_named_with_its_size(rows):
     y = np.array(["ant", "bee", "cat"])[y]
     keep = np.concatenate([np.flatnonzero(y != "bee"), np.flatnonzero(y == "bee")[:rows]])
     with pytest.raises(InvalidStatistics, match=rf"class bee, with n = {rows} .* d = 3 .*prior_strength") as caught:
-        QDA().fit(X[keep], y[keep])
+        QDA(singular_ridge=0.0).fit(X[keep], y[keep])
     assert isinstance(caught.value, ValueError)
     assert np.isfinite(QDA(prior_strength=1.0).fit(X[keep], y[keep]).predict_log_proba(X)).all()
 
@@ -774,24 +774,28 @@ def test_d_rows_are_too_few_and_d_plus_one_suffice(d, distance, seed):
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.standard_normal((3 * d, d)), distance + rng.standard_normal((d + 1, d))])
     y = np.repeat([0, 1], [3 * d, d + 1])
-    assert np.isfinite(QDA().fit(X, y).predict_log_proba(X)).all()
+    plain = QDA(singular_ridge=0.0)
+    assert np.isfinite(plain.fit(X, y).predict_log_proba(X)).all()
+    assert_array_equal(QDA().fit(X, y).parameters_.covariance, plain.parameters_.covariance)
     with pytest.raises(InvalidStatistics, match="within class 1"):
-        QDA().fit(X[:-1], y[:-1])
+        plain.fit(X[:-1], y[:-1])
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
 def test_constant_features_are_named(name, value):
     X, y = gaussian_rows()
-    with pytest.raises(InvalidStatistics, match=r"feature 1 has no positive variance.*prior_strength"):
-        clone(GAUSSIAN[name]).fit(np.column_stack([X[:, 0], np.full(len(X), value), X[:, 1]]), y)
+    with pytest.raises(InvalidStatistics, match=r"feature 1 has no positive variance.*singular_ridge > 0"):
+        clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(
+            np.column_stack([X[:, 0], np.full(len(X), value), X[:, 1]]), y
+        )
 
 
 @pytest.mark.parametrize("name", ["QDA", "LDA"])
 def test_collinear_features_are_refused(name):
     X, y = gaussian_rows()
-    with pytest.raises(InvalidStatistics, match=r"not positive definite.*collinear"):
-        clone(GAUSSIAN[name]).fit(np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), y)
+    with pytest.raises(InvalidStatistics, match=r"not positive definite \(feature 3 depends on others.*collinear"):
+        clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), y)
 
 
 def test_scales_of_features_may_differ_by_far():

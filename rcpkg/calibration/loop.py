@@ -308,6 +308,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         need not be a direction of ascent.
         """
         start, model = problem.label_statistics(), problem.model
+        model._settle(start)
         if self.target_weight:
             self._set_target(problem, start)
             return problem.step(start, self.target_weight * problem.target, 1.0)

@@ -116,6 +116,9 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
+    def _settle(self, statistics: Statistics) -> None:
+        """Decide, by the statistics of the closed form, on what θ adds to statistics from now on."""
+
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
 
@@ -138,7 +141,9 @@ class ClosedFormClassifier(GenerativeClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
-        return self._set(self.statistics(self._encode(X), Y))
+        statistics = self.statistics(self._encode(X), Y)
+        self._settle(statistics)
+        return self._set(statistics)
 
     def partial_fit(
         self,
@@ -169,6 +174,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         if not first:
             statistics = self.statistics_ + statistics
         try:
+            self._settle(statistics)
             self._set(statistics)
         except InvalidStatistics as error:
             self.statistics_ = statistics

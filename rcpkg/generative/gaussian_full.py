@@ -5,16 +5,19 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from rcpkg.base import Array
+from rcpkg.base import Array, check_number
 from rcpkg.generative.closed_form import Statistics, dampened
 from rcpkg.generative.gaussian import (
     EPS,
     INDEFINITE,
     LEAST_PRECISION,
     LOG_2PI,
+    ROUNDING,
     GaussianClassifier,
     GaussianParameters,
 )
@@ -30,6 +33,12 @@ def _blocks(n: int, size: int = BLOCK) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def _dependent(covariance: Array, scale: Array) -> int:
+    """The feature of which linear regression on those before it leaves the least share of its variance."""
+    factor, failed = dpotrf(covariance / np.outer(scale, scale), lower=1)
+    return failed - 1 if failed else int(np.argmin(np.diagonal(factor)))
+
+
 class FullGaussian(GaussianClassifier):
     """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
 
@@ -42,9 +51,21 @@ class FullGaussian(GaussianClassifier):
     def _target_size(self, r: int, d: int) -> float:
         return float(r * (d + 1))
 
-    def _prior_covariance(self, d: int) -> Array:
-        prior = np.asarray(self.prior_covariance, dtype=float)
-        return prior * np.eye(d) if prior.ndim == 0 else prior
+    def _from_diagonal(self, variances: Array) -> Array:
+        return np.diag(variances)
+
+    def _block(self, index: NDArray[np.intp]) -> tuple:
+        return ..., index[:, None], index
+
+    def _constant_directions(self, total: Array, power: Array) -> Array:
+        variances = self._diagonal(total)
+        varies = variances > ROUNDING * self._diagonal(power)
+        scale = np.sqrt(np.where(varies, variances, 1.0))
+        noise = EPS * (self._diagonal(power)[varies] / variances[varies]).max(initial=1.0)
+        correlation = np.where(np.outer(varies, varies), total / np.outer(scale, scale), 0.0)
+        values, vectors = np.linalg.eigh(correlation)
+        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
+        return vectors @ vectors.T
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
         self._check_variances(covariance, power, count)
@@ -59,7 +80,9 @@ class FullGaussian(GaussianClassifier):
                 matrix[:] = np.inf
             # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
             if not np.sum(matrix * matrix) * noise[y] < 0.01:
-                self._refuse("the covariance matrix is not positive definite", y, count, d)
+                j = _dependent(covariance.reshape(-1, d, d)[y], scale.reshape(-1, d)[y])
+                fault = f"the covariance matrix is not positive definite ({self._feature_name(j)} depends on others)"
+                self._refuse(fault, y, count, d)
         A /= scale[..., None, :]
         return A
 
@@ -72,12 +95,13 @@ class FullGaussian(GaussianClassifier):
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
+        X, origin = self._encode(X), self._origin
         r, d = weights.shape[1], X.shape[1]
         first = np.zeros((r, d))
         second = np.zeros((1 if self._shared else r, d, d))
         row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
         for rows in _blocks(len(X)):
-            x = X[rows] - self._origin
+            x = X[rows] - origin
             first += weights[rows].T @ x
             for total, w in zip(second, row_weights[rows].T):
                 total += (x * w[:, None]).T @ x
@@ -86,6 +110,7 @@ class FullGaussian(GaussianClassifier):
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
         log_prior, mean, _, A = parameters
+        X = self._encode(X)
         r, d = mean.shape
         centre = mean.mean(axis=0)
         constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
@@ -109,6 +134,7 @@ class FullGaussian(GaussianClassifier):
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
     ) -> Statistics:
         """One pass in row blocks, which keeps nothing of a row."""
+        X = self._encode(X)
         blocks = (
             self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
             for rows in _blocks(len(X), PASS_BLOCK)
@@ -149,7 +175,7 @@ class FullGaussian(GaussianClassifier):
 
     def scores(self, X: Array, natural: Statistics) -> Array:
         """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
-        X = X - self._origin
+        X = self._encode(X) - self._origin
         scores = X @ natural.first.T + natural.count
         for y, second in enumerate(natural.second[None] if self._shared else natural.second):
             square = np.einsum("id,id->i", X @ second, X)
@@ -164,7 +190,7 @@ class FullGaussian(GaussianClassifier):
         factors = np.linalg.cholesky(parameters.covariance)
         for c, mean in enumerate(parameters.mean):
             X[y == c] = mean + X[y == c] @ (factors if self._shared else factors[c]).T
-        return X
+        return self._decode(X)
 
 
 class QDA(FullGaussian):
@@ -177,12 +203,18 @@ class QDA(FullGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean and the covariance of each class; 0 is maximum likelihood.
-    prior_mean : float or array of shape (d,), default=0.0
-        μ₀, in the units of the features.
-    prior_covariance : float or array of shape (d, d), default=1.0
-        Σ₀, in squared units of the features; a number stands for that multiple of the identity.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
+        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
+        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -197,13 +229,21 @@ class QDA(FullGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (r, d, d) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (r, d, d)
+        Covariances within the classes.
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
 
     Raises
     ------
     InvalidStatistics
-        In ``fit``, where a covariance is singular: without a prior each class needs more than d rows.
+        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: without a prior each class needs more
+        than d rows.
 
     References
     ----------
@@ -240,11 +280,12 @@ class QDA(FullGaussian):
         coefficients = self._quadratic_coefficients(parameters, upper)
         if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
             return super().weighted_statistics(X, parameters, weigh)
+        X, origin = self._encode(X), self._origin
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
         for rows in _blocks(len(X), size):
-            x = (X[rows] - self._origin).T.copy()
+            x = (X[rows] - origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1], start = 1.0, x, d + 1
             for j in range(d):
@@ -269,7 +310,7 @@ class QDA(FullGaussian):
         return EPS * float(terms.max())
 
 
-class LDA(FullGaussian):
+class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
@@ -279,14 +320,22 @@ class LDA(FullGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean of each class and for the one covariance; 0 is maximum likelihood.
-    prior_mean : float or array of shape (d,), default=0.0
-        μ₀, in the units of the features.
-    prior_covariance : float or array of shape (d, d), default=1.0
-        Σ₀, in squared units of the features; a number stands for that multiple of the identity.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
+        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
+        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
+    n_components : int, optional
+        Number of discriminants that ``transform`` gives, at most r − 1 and d, which is the default.
 
     Attributes
     ----------
@@ -299,13 +348,29 @@ class LDA(FullGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (d, d) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (d, d)
+        Covariances within the classes.
+    coef_ : array of shape (r, d)
+        Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
+    intercept_ : array of shape (r,)
+        Its intercepts; of two classes their difference, (1,).
+    scalings_ : array of shape (d, k)
+        Directions of the discriminants.
+    explained_variance_ratio_ : array of shape (k,)
+        Share of each discriminant in the variance between the classes.
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
 
     Raises
     ------
     InvalidStatistics
-        In ``fit``, where the covariance is singular: without a prior there must be at least d + r rows.
+        In ``fit`` with ``singular_ridge=0``, where the covariance is singular: without a prior there must be at least
+        d + r rows.
 
     References
     ----------
@@ -323,6 +388,94 @@ class LDA(FullGaussian):
     >>> round(model.score(X, y), 2)
     0.98
     """
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        prior_mean: str | float | ArrayLike = 0.0,
+        prior_covariance: str | float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        singular_ridge: float = 2.0,
+        priors: ArrayLike | None = None,
+        n_components: int | None = None,
+    ) -> None:
+        super().__init__(
+            prior_strength=prior_strength,
+            prior_mean=prior_mean,
+            prior_covariance=prior_covariance,
+            class_prior_strength=class_prior_strength,
+            singular_ridge=singular_ridge,
+            priors=priors,
+        )
+        self.n_components = n_components
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        if self.n_components is not None:
+            check_number("n_components", self.n_components, 1, integer=True)
+            largest = min(len(self.classes_) - 1, X.shape[1])
+            if self.n_components > largest:
+                raise ValueError(
+                    f"n_components must be at most {largest}, the lesser of the number of features and that of classes "
+                    f"less one; got {self.n_components}"
+                )
+
+    @property
+    def coef_(self) -> Array:
+        """Σ⁻¹μ_y for each class, shape (r, d); of two classes their difference, shape (1, d)."""
+        coef = self._linear()[0]
+        return coef if len(coef) > 2 else coef[1:] - coef[:1]
+
+    @property
+    def intercept_(self) -> Array:
+        """log p(y) − ½ μ_yᵀΣ⁻¹μ_y for each class, shape (r,); of two classes their difference, shape (1,)."""
+        intercept = self._linear()[1]
+        return intercept if len(intercept) > 2 else intercept[1:] - intercept[:1]
+
+    def _linear(self) -> tuple[Array, Array]:
+        """The part of log p(x, y) that depends on y, wᵀx + b, for each class."""
+        log_prior, mean, _, A = self._of_fitted()
+        white = mean @ A.T
+        coef = np.zeros((len(mean), len(self.varying_)))
+        coef[:, self.varying_] = white @ A
+        return coef, log_prior - 0.5 * (white**2).sum(axis=1)
+
+    def _discriminants(self) -> tuple[Array, Array]:
+        """Directions (d', k) of most variance between the classes, in units of that within them, and these variances.
+
+        With A of unit covariance AΣAᵀ, the right singular vectors of √p(y) A(μ_y − μ), taken back by Aᵀ.
+        """
+        log_prior, mean, _, A = self._of_fitted()
+        p = np.exp(log_prior)
+        _, values, vectors = np.linalg.svd(np.sqrt(p)[:, None] * ((mean - p @ mean) @ A.T), full_matrices=False)
+        k = min(len(mean) - 1, mean.shape[1])
+        directions = A.T @ vectors[:k].T
+        directions *= np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(k)])
+        return directions, values[:k] ** 2
+
+    @property
+    def scalings_(self) -> Array:
+        """Directions of the discriminants, shape (d, k): with variance 1 within classes; first the most telling."""
+        directions = self._discriminants()[0]
+        scalings = np.zeros((len(self.varying_), directions.shape[1]))
+        scalings[self.varying_] = directions
+        return scalings[:, : self.n_components]
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of each discriminant in the variance between the classes, shape (k,)."""
+        variances = self._discriminants()[1]
+        return (variances / variances.sum())[: self.n_components]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.scalings_.shape[1]
+
+    def transform(self, X: ArrayLike) -> Array:
+        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y)."""
+        scalings = self.scalings_
+        return (self._check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
 
     _shared = True
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

@@ -245,6 +245,10 @@ class ProductModel(NamedCategories, _BaseComposition):
     def _encode(self, X: Array) -> tuple:
         return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
 
+    def _settle(self, statistics: Statistics) -> None:
+        for model, part in zip(self.models_, statistics):
+            model._settle(part)
+
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""
         parts = self._parts(X)

@@ -68,13 +68,16 @@ def five_bins(X: Array) -> Array:
 def rc_model(
     classifier: str, closed_form: str, X: Array, n_classes: int, prior: dict[str, float]
 ) -> ClosedFormClassifier:
-    """The papers' model by maximum likelihood or with their prior; a class counts as one pseudo-row (m0 = r)."""
+    """The papers' model by maximum likelihood, or with their prior; a class counts as one pseudo-row (m0 = r).
+
+    Their maximum likelihood does not exist where a covariance is singular.
+    """
     strength = prior if closed_form == "MAP" else {}
     if strength:
         strength = {**strength, "class_prior_strength": float(n_classes)}
     if classifier == "NB":
         return CategoricalNB(n_states=X.max(axis=0).astype(int) + 1, unknown="impossible", **strength)
-    return {"QDA": QDA, "LR": SharedVarianceGaussianNB}[classifier](**strength)
+    return {"QDA": QDA, "LR": SharedVarianceGaussianNB}[classifier](**strength, singular_ridge=0.0)
 
 
 def rc_learner(

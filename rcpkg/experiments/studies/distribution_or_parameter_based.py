@@ -39,7 +39,7 @@ def classifiers() -> dict[str, GenerativeClassifier]:
         "parameter, inverse Wishart": BayesianQDA(measure="lebesgue"),
         "distribution, noninformative": BayesianQDA(prior="noninformative"),
         "parameter, noninformative": BayesianQDA(prior="noninformative", measure="lebesgue"),
-        "QDA": PriorIfSingular(QDA(class_prior_strength=2)),
+        "QDA": PriorIfSingular(QDA(class_prior_strength=2, singular_ridge=0.0)),
         "nearest means": NearestMeans(),
     }
 

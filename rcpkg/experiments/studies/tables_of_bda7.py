@@ -59,8 +59,8 @@ def classifier(method: str, n_classes: int, seed: int, large: bool) -> Generativ
             models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, ties="random", random_state=seed
         ),
         "NM": NearestMeans,
-        "LDA": lambda: PriorIfSingular(LDA(class_prior_strength=n_classes)),
-        "QDA": lambda: PriorIfSingular(QDA(class_prior_strength=n_classes)),
+        "LDA": lambda: PriorIfSingular(LDA(class_prior_strength=n_classes, singular_ridge=0.0)),
+        "QDA": lambda: PriorIfSingular(QDA(class_prior_strength=n_classes, singular_ridge=0.0)),
     }
     return makers[method]()
 

@@ -76,7 +76,7 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
     this model expects of m rows. "Reach" is the mean over the runs in which RC gets there.
     """
     X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "LR")
-    model = SharedVarianceGaussianNB().fit(X, y)
+    model = SharedVarianceGaussianNB(singular_ridge=0.0).fit(X, y)
     codes = np.searchsorted(model.classes_, y)
     Y = one_hot(codes, len(model.classes_))
     runs, reach = [], []

@@ -1,0 +1,451 @@
+"""Gaussian models on rows that determine no covariance: constant, duplicated, missing, few, far off."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_cases import GAUSSIAN, fitted, gaussian_rows, random_direction
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from rcpkg import (
+    LDA,
+    QDA,
+    TM,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    InvalidStatistics,
+    ProductModel,
+    RiskCalibration,
+    Statistics,
+)
+
+FULL = ["QDA", "LDA"]
+RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}
+
+
+def one_row_of_a_class():
+    X, y = load_wine(return_X_y=True)
+    keep = np.append(np.flatnonzero(y < 2), 150)
+    return X[keep], y[keep]
+
+
+DEGENERATE = {
+    "digits": lambda: load_digits(return_X_y=True),
+    "redundant": lambda: make_classification(n_samples=400, n_features=20, random_state=0),
+    "constant and duplicated": lambda: degenerate_columns(load_iris(return_X_y=True)),
+    "fewer rows than features": lambda: [part[:60] for part in load_digits(return_X_y=True)],
+    "fewer rows of a class": lambda: [part[::15] for part in load_breast_cancer(return_X_y=True)],
+}
+WITHOUT = {"redundant": {"n_redundant": 0}}
+
+
+def degenerate_columns(data):
+    X, y = data
+    return np.column_stack([X, np.full(len(X), 0.1), X[:, 0], X[:, 1] - 2 * X[:, 2], np.zeros(len(X))]), y
+
+
+def held_out_log_loss(model, X, y):
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    return log_loss(y, cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
+
+
+def frequencies_log_loss(y):
+    p = np.bincount(y) / len(y)
+    return -(p @ np.log(p))
+
+
+# What the defaults give ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", DEGENERATE)
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_held_out_log_loss_is_below_that_of_the_class_frequencies(name, data):
+    if data == "fewer rows of a class" and name not in FULL:
+        pytest.skip("independent features lack nothing here")
+    X, y = DEGENERATE[data]()
+    assert held_out_log_loss(clone(GAUSSIAN[name]), X, y) < frequencies_log_loss(y)
+
+
+@pytest.mark.parametrize("data", DEGENERATE)
+def test_calibrated_log_loss_is_far_below_that_of_the_class_frequencies(data):
+    X, y = DEGENERATE[data]()
+    model = RiskCalibration(QDA(), max_iter=20, **RECOMMENDED)
+    assert held_out_log_loss(model, X, y) < 0.7 * frequencies_log_loss(y)
+
+
+@pytest.mark.parametrize("model", [*GAUSSIAN.values(), RiskCalibration(QDA(), **RECOMMENDED)], ids=repr)
+def test_a_class_of_one_row(model):
+    X, y = one_row_of_a_class()
+    rest = load_wine(return_X_y=True)
+    fit = clone(model).fit(X, y)
+    assert np.isfinite(fit.predict_log_proba(rest[0])).all()
+    assert fit.predict(X[-1:]) == 2
+    pair = y < 2
+    others = fit.predict_proba(X[pair])[:, :2]
+    assert log_loss(y[pair], others / others.sum(axis=1, keepdims=True)) < 0.1
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_dependent_columns_make_no_difference(name):
+    """Where a combination of features is constant in all rows, all classes have the same variance of it."""
+    X, y = load_iris(return_X_y=True)
+    more, _ = degenerate_columns((X, y))
+    y = np.where(np.arange(150) < 80, 0, y)  # classes of different sizes
+    plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
+    assert_allclose(fit.predict_proba(more), plain.predict_proba(X), atol=1e-7)
+    calibrated = [
+        RiskCalibration(GAUSSIAN[name], **RECOMMENDED, target="grand", max_iter=5).fit(Z, y).history_.log_loss[0]
+        for Z in (X, more[:, [0, 1, 2, 3, 4, 7]])
+    ]
+    assert_allclose(*calibrated, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1])
+def test_constant_features_leave_the_model(name, value):
+    X, y = gaussian_rows()
+    more = np.insert(X, 1, value, axis=1)
+    plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
+    assert_array_equal(fit.predict_joint_log_proba(more), plain.predict_joint_log_proba(X))
+    assert_array_equal(fit.predict_proba(np.insert(X, 1, -7.0, axis=1)), plain.predict_proba(X))
+    assert_array_equal(fit.varying_, [True, False, True, True])
+    assert_array_equal(fit.parameters_.mean, plain.parameters_.mean)
+    assert_array_equal(fit.means_[:, 1], value)
+    assert_array_equal(fit.sample(9, random_state=0)[0][:, 1], value)
+    assert_array_equal(np.delete(fit.sample(9, random_state=0)[0], 1, axis=1), plain.sample(9, random_state=0)[0])
+    for learner in (RiskCalibration(GAUSSIAN[name], max_iter=9, **RECOMMENDED), TM(GAUSSIAN[name], max_iter=3)):
+        rc, rc_more = clone(learner).fit(X, y), clone(learner).fit(more, y)
+        assert_array_equal(rc_more.predict_proba(more), rc.predict_proba(X))
+    covariances = np.delete(fit.covariances_, 1, axis=-1)
+    assert_array_equal(np.delete(covariances, 1, axis=-2) if name in FULL else covariances, plain.covariances_)
+    assert not fit.covariances_[..., 1].any()
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_feature_may_begin_to_vary_in_later_rows(name):
+    X, y = gaussian_rows()
+    X[:30, 1] = 4.0
+    parts = clone(GAUSSIAN[name]).partial_fit(X[:30], y[:30], classes=[0, 1, 2]).partial_fit(X[30:], y[30:])
+    assert_allclose(parts.predict_proba(X), clone(GAUSSIAN[name]).fit(X, y).predict_proba(X), atol=1e-9)
+    product = ProductModel([("code", CategoricalNB(), [0]), ("size", clone(GAUSSIAN[name]), [1, 2])])
+    X[:, 0] = X[:, 0] > 0
+    assert np.isfinite(product.fit(X, y).predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_regular_rows_have_maximum_likelihood_to_the_last_bit(name):
+    X, y = gaussian_rows()
+    default, plain = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(X, y)
+    assert_array_equal(default.predict_log_proba(X), plain.predict_log_proba(X))
+    assert not default.has_prior
+
+
+# The prior of singular covariances -----------------------------------------------------------------------------------
+
+
+def singular_rows():
+    X, y = gaussian_rows(n=60, d=4)
+    X[y == 1, 2] = 0.3
+    return X, y
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_the_prior_is_one_of_pseudo_statistics(name):
+    """θ(s) = argmax ⟨s + s⁰, η⟩ − m ψ(η): the parameters are those of maximum likelihood at s + s⁰."""
+    X, y = gaussian_rows(n=9, d=8) if name in FULL else singular_rows()
+    if name == "SharedVarianceGaussianNB":
+        X[:, 2] = y
+    model = clone(GAUSSIAN[name]).fit(X, y)
+    assert model.has_prior
+    s = model.statistics_
+    shifted = Statistics(count=s.count, first=s.first, second=s.second + model._pseudo_scatter)
+    plain = model.without_prior()
+    assert not plain.has_prior
+    ours, theirs = model.parameters_, plain.parameters(shifted)
+    assert_allclose(ours.covariance, theirs.covariance, rtol=1e-12)
+    assert_allclose(s.count.sum() * plain.mean_parameters(theirs).ravel(), shifted.ravel(), rtol=1e-9, atol=1e-9)
+    eta, m = model.natural_parameters(ours), s.count.sum()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        other = eta + 1e-3 * random_direction(eta, rng)
+        gain = shifted.dot(other) - m * plain.log_partition(other) - shifted.dot(eta) + m * plain.log_partition(eta)
+        assert gain < 0
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_the_prior_of_the_closed_form_stays_during_calibration(name):
+    """Steps from s + s⁰ with maximum likelihood are steps from s with the prior."""
+    X, y = gaussian_rows(n=10, d=8) if name in FULL else singular_rows()
+    if name == "SharedVarianceGaussianNB":
+        X[:, 2] = y
+    model = clone(GAUSSIAN[name]).fit(X, y)
+    rc = RiskCalibration(model, learning_rate=0.01, max_iter=4, stopping="none").fit(X, y)
+    plain, s = model.without_prior(), model.statistics_
+    s = Statistics(count=s.count, first=s.first, second=s.second + model._pseudo_scatter)
+    Y = np.eye(3)[y]
+    for _ in range(rc.n_iter_):
+        log_joint = model.log_joint(X, plain.parameters(s))
+        P = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1)[:, None])
+        s = s + 0.01 * model.statistics(X, Y - P)
+    assert rc.n_iter_ > 0
+    assert_allclose(rc.predict_joint_log_proba(X), plain.log_joint(X, plain.parameters(s)), rtol=1e-8, atol=1e-7)
+    safe = RiskCalibration(model, step="safe", stopping="none", max_iter=15).fit(X, y)
+    assert np.all(np.diff(safe.history_.log_loss) <= 0)
+    assert_allclose(safe.history_.log_loss[0], rc.history_.log_loss[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@settings(max_examples=15, deadline=None)
+@given(
+    logs=st.lists(st.floats(-6, 6), min_size=6, max_size=6),
+    shifts=st.lists(st.floats(-100, 100), min_size=6, max_size=6),
+)
+def test_shift_and_scale_of_features_do_not_matter(name, logs, shifts):
+    X, y = gaussian_rows(n=12, d=6)
+    Z = (X + shifts) * 10.0 ** np.array(logs)
+    for parameters in (
+        {},
+        {"prior_strength": 2.0, "prior_mean": "grand", "prior_covariance": "diagonal"},
+        {"prior_strength": 2.0, "prior_mean": "grand", "prior_covariance": "pooled"},
+    ):
+        model = clone(GAUSSIAN[name]).set_params(**parameters)
+        assert_allclose(clone(model).fit(Z, y).predict_proba(Z), clone(model).fit(X, y).predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_named_priors_are_the_numbers_they_stand_for(name):
+    X, y = gaussian_rows()
+    model = clone(GAUSSIAN[name]).set_params(prior_strength=3.0, prior_mean="grand", prior_covariance="pooled")
+    pooled = clone(GAUSSIAN["LDA" if name in FULL else "SharedVarianceGaussianNB"]).fit(X, y).covariances_
+    numbers = clone(model).set_params(prior_mean=X.mean(axis=0), prior_covariance=pooled)
+    assert_allclose(model.fit(X, y).predict_log_proba(X), numbers.fit(X, y).predict_log_proba(X), atol=1e-9)
+    model.set_params(prior_covariance="diagonal")
+    variances = pooled.diagonal() if name in FULL else pooled
+    numbers.set_params(prior_covariance=np.diag(variances) if name in FULL else variances)
+    assert_allclose(model.fit(X, y).predict_log_proba(X), numbers.fit(X, y).predict_log_proba(X), atol=1e-9)
+    calibrated = RiskCalibration(model, max_iter=3, stopping="none").fit(X, y).predict_log_proba(X)
+    same = RiskCalibration(numbers, max_iter=3, stopping="none").fit(X, y).predict_log_proba(X)
+    assert_allclose(calibrated, same, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"prior_mean": "mean"}, "prior_mean must be numbers or 'grand'; got 'mean'"),
+        ({"prior_covariance": "pool"}, "prior_covariance must be numbers, 'pooled' or 'diagonal'; got 'pool'"),
+        ({"singular_ridge": -1.0}, "singular_ridge must be a finite number >= 0"),
+    ],
+)
+def test_bad_priors_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        QDA(**parameters).fit(*gaussian_rows())
+
+
+def test_messages_name_the_class_its_rows_the_feature_and_the_remedy():
+    X, y = gaussian_rows(n=93)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["sum"] = frame.a + frame.b
+    labels = np.array(["ant", "bee", "cat"])[y]
+    frame.loc[labels == "bee", "c"] = 2.0
+    remedy = "set singular_ridge > 0 or prior_strength > 0"
+    with pytest.raises(
+        InvalidStatistics, match=rf"feature 'c' .* within class bee, with n = 31 rows for d = 4 .*{remedy}"
+    ):
+        GaussianNB(singular_ridge=0.0).fit(frame, labels)
+    with pytest.raises(
+        InvalidStatistics, match=rf"feature 'sum' depends .* within the classes, with n = 93 rows .*{remedy}"
+    ):
+        LDA(singular_ridge=0.0).fit(frame, labels)
+    with pytest.raises(InvalidStatistics, match="within the classes, with n = 93 rows"):
+        RiskCalibration(QDA(singular_ridge=0.0), target_weight=1.0).fit(frame, labels)
+    with pytest.raises(InvalidStatistics, match="all rows of X are equal"):
+        QDA().fit(np.ones((6, 2)), [0, 1] * 3)
+
+
+# Numbers that are far off --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_one_sentinel_does_not_swallow_the_digits_of_the_other_classes(name):
+    X, y = gaussian_rows()
+    sentinel = X.copy()
+    sentinel[np.flatnonzero(y == 0)[0], 1] = 999999999
+    model, plain = clone(GAUSSIAN[name]).fit(sentinel, y), clone(GAUSSIAN[name]).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert_allclose(model.means_[1:], plain.means_[1:], rtol=1e-12)
+    if name in ("QDA", "GaussianNB"):
+        assert not model.has_prior
+        assert_allclose(model.covariances_[1:], plain.covariances_[1:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("power", [-150, -100, 100, 149])
+def test_large_and_small_numbers(name, power):
+    X, y = gaussian_rows()
+    Z = X * 10.0**power
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for learner in (clone(GAUSSIAN[name]), RiskCalibration(GAUSSIAN[name], max_iter=5, **RECOMMENDED)):
+            fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
+            assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
+def test_numbers_beyond_are_refused_by_name(name, scale):
+    X, y = gaussian_rows()
+    X[:, 2] *= scale / 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"the values of feature 2 differ by .*: rescale it"):
+            clone(GAUSSIAN[name]).fit(X, y)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_rows_beyond_all_classes_get_the_class_prior_or_the_nearest_class(name):
+    model = fitted(name).model
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        P = model.predict_proba([[1e200, -1e300, 1e160], [1e100, 1e120, -1e140]])
+    assert np.isfinite(P).all()
+    assert_allclose(P.sum(axis=1), 1)
+
+
+# Missing values ------------------------------------------------------------------------------------------------------
+
+
+def missing_rows():
+    X, y = gaussian_rows()
+    X[np.random.default_rng(0).uniform(size=X.shape) < 0.15] = np.nan
+    return X, y
+
+
+def test_missing_features_are_marginalised():
+    X, y = gaussian_rows()
+    model = GaussianNB().fit(X, y)
+    for j in range(3):
+        without = GaussianNB().fit(np.delete(X, j, axis=1), y)
+        Z = X.copy()
+        Z[:, j] = np.nan
+        assert_allclose(
+            model.predict_joint_log_proba(Z), without.predict_joint_log_proba(np.delete(X, j, axis=1)), atol=1e-10
+        )
+    assert_allclose(model.predict_proba(np.full((1, 3), np.nan)), [np.exp(model.class_log_prior_)])
+    assert GaussianNB().__sklearn_tags__().input_tags.allow_nan
+
+
+def test_moments_are_those_of_the_values_seen():
+    X, y = missing_rows()
+    model = GaussianNB().fit(X, y)
+    assert_allclose(model.means_, [np.nanmean(X[y == c], axis=0) for c in range(3)])
+    assert_allclose(model.covariances_, [np.nanvar(X[y == c], axis=0) for c in range(3)])
+    complete, _ = gaussian_rows()
+    for first, rest in ((complete[:45], X[45:]), (X[:45], complete[45:])):
+        parts = GaussianNB().partial_fit(first, y[:45], classes=[0, 1, 2]).partial_fit(rest, y[45:])
+        whole = GaussianNB().fit(np.vstack([first, rest]), y)
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+
+
+def test_natural_parameters_give_the_density_of_rows_with_missing_values():
+    X, y = missing_rows()
+    model = GaussianNB().fit(X, y)
+    eta = model.natural_parameters(model.parameters_)
+    joint = model.predict_joint_log_proba(X)
+    for i in range(20):
+        for c in range(3):
+            assert_allclose(model.statistics(X[i : i + 1], np.eye(3)[[c]]).dot(eta), joint[i, c], atol=1e-9)
+
+
+def test_calibration_takes_missing_values_where_each_step_is_checked():
+    X, y = missing_rows()
+    fixed = RiskCalibration(GaussianNB(), learning_rate=0.05, max_iter=5, stopping="none", target_weight=0.0).fit(X, y)
+    safe = RiskCalibration(GaussianNB(), step="safe", stopping="none", target_weight=0.0, max_iter=20).fit(X, y)
+    assert fixed.n_iter_ == 5 and fixed.history_.log_loss[5] < fixed.history_.log_loss[0]
+    assert np.all(np.diff(safe.history_.log_loss) <= 0) and safe.n_iter_ > 5
+    frozen = RiskCalibration(GaussianNB(), learning_rate=3.0, max_iter=5, stopping="none", on_invalid="freeze")
+    assert np.isfinite(frozen.fit(X, y).predict_log_proba(X)).all()
+    for learner in (RiskCalibration(GaussianNB(), target_weight=1.0), ConditionalLikelihood(GaussianNB())):
+        with pytest.raises(ValueError, match=r"feature 0 holds missing values|NaN"):
+            clone(learner).fit(X, y)
+        assert np.isfinite(learner.fit(*gaussian_rows()).predict_log_proba(X)).all()
+
+
+def test_what_cannot_be_learnt_from_missing_values_is_named():
+    X, y = missing_rows()
+    X[y == 1, 2] = np.nan
+    with pytest.raises(InvalidStatistics, match="feature 2 has no values within class 1"):
+        GaussianNB().fit(X, y)
+    assert np.isfinite(GaussianNB(prior_strength=1.0).fit(X, y).predict_log_proba(X)).all()
+    X[:, 2] = np.nan
+    with pytest.raises(ValueError, match="feature 2 holds missing values only"):
+        GaussianNB().fit(X, y)
+    for name in set(GAUSSIAN) - {"GaussianNB"}:
+        with pytest.raises(ValueError, match="NaN"):
+            clone(GAUSSIAN[name]).fit(X, y)
+
+
+# LDA as a linear model and a transformer; decision functions ---------------------------------------------------------
+
+
+def centred(model, X):
+    scores = model.decision_function(X)
+    return scores[:, None] if scores.ndim == 1 else scores - scores.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
+@pytest.mark.parametrize("n_components", [None, 1])
+def test_lda_agrees_with_scikit_learn(classes, n_components):
+    X, y = load_wine(return_X_y=True)
+    X, y = X[np.isin(y, classes)], y[np.isin(y, classes)]
+    theirs = LinearDiscriminantAnalysis(n_components=n_components, solver="svd").fit(X, y)
+    ours = LDA(n_components=n_components).fit(X, y)
+    scores = X @ ours.coef_.T + ours.intercept_
+    exact = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)  # with ours the covariance of maximum likelihood
+    if len(classes) == 2:
+        assert_allclose(ours.coef_, exact.coef_, rtol=1e-6)
+    assert_allclose(scores - scores.mean(axis=1, keepdims=True) * (len(classes) > 2), centred(exact, X), atol=1e-6)
+    joint = ours.predict_joint_log_proba(X)
+    if len(classes) == 2:
+        assert_allclose(scores[:, 0], ours.decision_function(X), atol=1e-8)
+    else:
+        assert_allclose(scores - scores[:, :1], joint - joint[:, :1], atol=1e-8)
+    assert_allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-8)
+    Z, T = ours.transform(X), theirs.transform(X)
+    assert Z.shape == T.shape == (len(X), n_components or len(classes) - 1)
+    assert_allclose(np.abs(Z), np.abs(T), atol=1e-6)
+    within = sum(np.cov(Z[y == c].T, bias=True) * np.mean(y == c) for c in classes)
+    assert_allclose(within, np.eye(Z.shape[1]), atol=1e-8)
+    assert list(ours.get_feature_names_out()) == [f"lda{k}" for k in range(Z.shape[1])]
+
+
+def test_lda_refuses_more_components_than_there_are():
+    with pytest.raises(ValueError, match="n_components must be at most 2"):
+        LDA(n_components=3).fit(*gaussian_rows())
+    assert not hasattr(LDA(), "coef_")
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_decision_functions(name):
+    model, X, y, _ = fitted(name)
+    assert_array_equal(model.decision_function(X), model.predict_log_proba(X))
+    pair = clone(model).fit(X, y > 0)
+    assert pair.decision_function(X).shape == (len(X),)
+    assert_array_equal(pair.decision_function(X) > 0, pair.predict(X))
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_means_and_covariances(name):
+    model, X, y, _ = fitted(name)
+    assert_allclose(model.means_, [X[y == c].mean(axis=0) for c in range(3)], atol=1e-12)
+    own = np.array([np.cov(X[y == c].T, bias=True) for c in range(3)])
+    own = own.mean(axis=0) if name in ("LDA", "SharedVarianceGaussianNB") else own
+    assert_allclose(model.covariances_, own if name in FULL else own.diagonal(axis1=-2, axis2=-1), atol=1e-12)
