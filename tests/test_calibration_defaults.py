@@ -1,9 +1,12 @@
 """What a reader gets: the settings that calibration chooses, how it converges, and what it says of its end."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from benchmarks.compare_target_weights import SETS, excess, log_losses
 from model_cases import GAUSSIAN, MODELS, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -34,6 +37,7 @@ from rcpkg import (
 from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
 from rcpkg.experiments.studies.honest_comparison import ROPE
 
+ROOT = Path(__file__).resolve().parent.parent
 ALL = pytest.mark.parametrize("name", MODELS)
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
 
@@ -165,6 +169,15 @@ def test_units_do_not_matter(name):
     plain, scaled = (RiskCalibration(clone(model)).fit(rows, y) for rows in (X, 1e3 * X + 2e3))
     assert plain.n_iter_ == scaled.n_iter_
     assert_allclose(scaled.predict_proba(1e3 * X + 2e3), plain.predict_proba(X), atol=1e-6)
+
+
+def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
+    table = pd.read_csv(ROOT / "data" / "results" / "benchmark_target_weights.csv")
+    above = excess(table)
+    assert len(above.loc["NB"]) == len(SETS) and len(above.loc["QDA"]) > 15
+    assert above.mean().idxmin() == TARGET_WEIGHT
+    stored = table[(table.family == "QDA") & (table.dataset == "iris")].set_index("weight").log_loss
+    assert log_losses("iris", "QDA") == pytest.approx(stored.to_dict(), rel=1e-4)
 
 
 # How it ends -------------------------------------------------------------------------------------------
