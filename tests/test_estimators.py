@@ -43,6 +43,7 @@ CHECKED = [
     BernoulliNB(prior_strength=1.0),
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
+    RiskCalibration(QDA(prior_strength=1.0)),
     RiskCalibration(QDA(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
     RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8, target_weight=0.0, tol=0.0),
     RiskCalibration(
