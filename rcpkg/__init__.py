@@ -6,6 +6,7 @@ from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import (
+    AS_PUBLISHED,
     TM,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
@@ -30,6 +31,7 @@ from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestM
 from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
+    "AS_PUBLISHED",
     "BDA7",
     "EDDA",
     "LDA",

@@ -1,6 +1,7 @@
 """Calibration: the sources' algorithm and numbers, the rules, stopping, validity, the safe step and the targets."""
 
 import tracemalloc
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -30,6 +31,7 @@ from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 
 from rcpkg import (
+    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -51,7 +53,7 @@ from rcpkg.generative import one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
 LEARNERS = {
-    "RC": RiskCalibration,
+    "RC": partial(RiskCalibration, **AS_PUBLISHED),
     "DFE": DiscriminativeFrequencyEstimate,
     "SoftError": SoftErrorCalibration,
 }
@@ -64,7 +66,7 @@ def same(a, b, **tolerance):
 def calibrated(name, max_iter=5, **options):
     X, y = rows_for(name)
     options = {"learning_rate": 0.05, "stopping": "none", "on_invalid": "raise"} | options
-    return RiskCalibration(clone(MODELS[name]), max_iter=max_iter, **options).fit(X, y)
+    return RiskCalibration(clone(MODELS[name]), **AS_PUBLISHED | {"max_iter": max_iter} | options).fit(X, y)
 
 
 # The toy example of rc2025 §4.1 --------------------------------------------------------------------------------------
@@ -87,7 +89,9 @@ TOY_X, TOY_Y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
 
 
 def toy(max_iter):
-    return RiskCalibration(TwoMeans(), learning_rate=0.5, max_iter=max_iter, stopping="none").fit(TOY_X, TOY_Y)
+    return RiskCalibration(
+        TwoMeans(), **AS_PUBLISHED | {"learning_rate": 0.5, "max_iter": max_iter, "stopping": "none"}
+    ).fit(TOY_X, TOY_Y)
 
 
 def test_toy_initial_model():
@@ -188,7 +192,9 @@ def test_history(name):
 def test_iterates_are_affine_invariant(name, offset, scale):
     X, y = gaussian_rows()
     X = np.round(X * 2**10) / 2**10
-    rc = RiskCalibration(clone(GAUSSIAN[name]), learning_rate=0.05, max_iter=5, stopping="none")
+    rc = RiskCalibration(
+        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 5, "stopping": "none"}
+    )
     P = clone(rc).fit(X, y).predict_proba(X)
     assert_allclose(clone(rc).fit(scale * X + offset, y).predict_proba(scale * X + offset), P, atol=1e-6)
 
@@ -198,7 +204,9 @@ def test_tm_is_risk_calibration_with_learning_rate_one(name):
     """rc2025 §5.2."""
     X, y = rows_for(name)
     tm = TM(clone(MODELS[name]), max_iter=3).fit(X, y)
-    rc = RiskCalibration(clone(MODELS[name]), learning_rate=1.0, max_iter=3, stopping="none").fit(X, y)
+    rc = RiskCalibration(
+        clone(MODELS[name]), **AS_PUBLISHED | {"learning_rate": 1.0, "max_iter": 3, "stopping": "none"}
+    ).fit(X, y)
     assert tm.n_iter_ == rc.n_iter_
     same(tm.estimator_.statistics_, rc.estimator_.statistics_, rtol=1e-12, atol=1e-12)
 
@@ -267,7 +275,7 @@ def test_rows_of_weight_zero_do_not_count():
     """Even where their loss is infinite: 0 · ∞ must not become NaN."""
     X = np.array([[0.0], [1.0], [0.0], [1.0], [2.0], [2.0]])
     y = np.array([0, 0, 1, 1, 1, 0])
-    rc = RiskCalibration(CategoricalNB(n_states=3), max_iter=3, stopping="none")
+    rc = RiskCalibration(CategoricalNB(n_states=3), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"})
     rc.fit(X, y, sample_weight=[1, 1, 1, 1, 1, 0])
     assert np.isfinite(rc.history_).all(axis=None)
 
@@ -284,7 +292,7 @@ def test_mean_losses():
 def overshooting(**options):
     """A run with a step so long that its soft error falls, rises, and is least before the end."""
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    return RiskCalibration(QDA(), **{"learning_rate": 1.0, "max_iter": 25} | options).fit(X, y)
+    return RiskCalibration(QDA(), **AS_PUBLISHED | ({"learning_rate": 1.0, "max_iter": 25} | options)).fit(X, y)
 
 
 def test_none_returns_the_last_iterate():
@@ -316,7 +324,9 @@ def test_best_of_all_iterates(stopping, column):
 def test_validation_keeps_the_best_on_held_out_rows():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
     options = {"learning_rate": 0.2, "max_iter": 25, "random_state": 3}
-    rc = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.3, **options).fit(X, y)
+    rc = RiskCalibration(QDA(), validation_fraction=0.3, **AS_PUBLISHED | {"stopping": "validation"} | options).fit(
+        X, y
+    )
     assert 0 < rc.best_iter_ < rc.n_iter_
     assert rc.best_iter_ == rc.history_.validation_log_loss.idxmin()
     again = clone(rc).fit(X, y)
@@ -326,7 +336,7 @@ def test_validation_keeps_the_best_on_held_out_rows():
 
 def test_zero_updates_is_the_closed_form():
     X, y = gaussian_rows()
-    rc = RiskCalibration(QDA(), max_iter=0).fit(X, y)
+    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 0}).fit(X, y)
     assert (rc.n_iter_, rc.best_iter_, len(rc.history_)) == (0, 0, 1)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
@@ -344,7 +354,9 @@ def invalid_rows(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_halt_ends_with_the_iterates_so_far(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(model, learning_rate=lr, max_iter=9, stopping="none").fit(*invalid_rows(name))
+    rc = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(
+        *invalid_rows(name)
+    )
     assert rc.n_iter_ < 9
     assert len(rc.history_) == rc.n_iter_ + 1
     assert rc.best_iter_ == rc.n_iter_
@@ -353,7 +365,9 @@ def test_halt_ends_with_the_iterates_so_far(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_raise_names_what_turned_invalid(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(model, learning_rate=lr, max_iter=9, stopping="none", on_invalid="raise")
+    rc = RiskCalibration(
+        model, on_invalid="raise", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
+    )
     with pytest.raises(InvalidStatistics, match=r"negative count|weight|variance|positive definite"):
         rc.fit(*invalid_rows(name))
 
@@ -363,10 +377,12 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
     model, lr = INVALID[name]
     X, y = invalid_rows(name)
-    halted = RiskCalibration(model, learning_rate=lr, max_iter=9, stopping="none").fit(X, y)
+    halted = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(X, y)
     old = halted.estimator_.statistics_
     frozen = RiskCalibration(
-        model, learning_rate=lr, max_iter=halted.n_iter_ + 1, stopping="none", on_invalid="freeze"
+        model,
+        on_invalid="freeze",
+        **AS_PUBLISHED | {"learning_rate": lr, "max_iter": halted.n_iter_ + 1, "stopping": "none"},
     ).fit(X, y)
     assert frozen.n_iter_ == halted.n_iter_ + 1
     new = frozen.estimator_.statistics_
@@ -378,7 +394,9 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     assert not kept.all()
     if name == "CategoricalNB":
         assert_allclose(new.cells, np.where(moved.cells >= 0, moved.cells, old.cells), rtol=1e-8)
-    longer = RiskCalibration(model, learning_rate=lr, max_iter=9, stopping="none", on_invalid="freeze").fit(X, y)
+    longer = RiskCalibration(
+        model, on_invalid="freeze", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
+    ).fit(X, y)
     assert longer.n_iter_ == 9
     assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
 
@@ -386,7 +404,9 @@ def test_freeze_keeps_what_would_turn_invalid(name):
 @pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
 def test_freeze_of_shared_covariances(name):
     X, y = gaussian_rows(n=60)
-    rc = RiskCalibration(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
+    rc = RiskCalibration(
+        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 6.0, "max_iter": 9, "stopping": "none"}
+    )
     assert rc.fit(X, y).n_iter_ < 9
     assert clone(rc).set_params(on_invalid="freeze").fit(X, y).n_iter_ == 9
 
@@ -395,7 +415,9 @@ def test_prior_counts_when_validity_is_judged():
     """Under MAP a count may fall to minus its pseudo-count: a zero cell does not end the run at once."""
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
-    rc = RiskCalibration(CategoricalNB(prior_strength=5.0), learning_rate=0.05, max_iter=4, stopping="none")
+    rc = RiskCalibration(
+        CategoricalNB(prior_strength=5.0), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 4, "stopping": "none"}
+    )
     rc.fit(X, y)
     assert rc.n_iter_ == 4
     assert rc.estimator_.statistics_.cells[0, -1] < 0
@@ -411,7 +433,14 @@ def test_prior_counts_when_validity_is_judged():
 def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
     X, y = rows_for(name, seed)
     rc = RiskCalibration(
-        clone(MODELS[name]), learning_rate=lr, max_iter=6, step="safe", stopping="none", on_invalid="raise"
+        clone(MODELS[name]),
+        learning_rate=lr,
+        max_iter=6,
+        step="safe",
+        stopping="none",
+        on_invalid="raise",
+        target_weight=0.0,
+        tol=0.0,
     ).fit(X, y)
     assert np.all(np.diff(rc.history_.log_loss) <= 1e-12)
     assert np.isfinite(rc.history_).all(axis=None)
@@ -453,7 +482,9 @@ def test_safe_steps_on_separable_data_go_on_without_trouble(name):
     """The gradient vanishes and steps grow without bound; nothing overflows, and the losses fall to zero."""
     X, y = gaussian_rows(n=60, d=2)
     X[:, 0] += 30 * y
-    rc = RiskCalibration(clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none").fit(X, y)
+    rc = RiskCalibration(
+        clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none", target_weight=0.0, tol=0.0
+    ).fit(X, y)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < 1e-6
 
@@ -534,7 +565,9 @@ def test_safe_steps_reach_the_conditional_likelihood_optimum():
         (QDA(), X, y, quadratic),
         (CategoricalNB(), codes, labels, dummies),
     ):
-        rc = RiskCalibration(model, learning_rate=1.0, max_iter=300, step="safe", stopping="none").fit(rows, target)
+        rc = RiskCalibration(
+            model, learning_rate=1.0, max_iter=300, step="safe", stopping="none", target_weight=0.0, tol=0.0
+        ).fit(rows, target)
         reached, optimum = rc.history_.log_loss.iloc[-1], conditional_optimum(features, target)
         assert optimum < rc.history_.log_loss.iloc[0] - 1e-3  # there was something to climb
         assert optimum - 1e-6 < reached < optimum + 1e-3, type(model).__name__
@@ -545,16 +578,18 @@ def test_far_from_the_start_safe_steps_are_straight(name, monkeypatch):
     """The statistics then change along s(X, W) with rows of W that sum to zero, and in no other direction."""
     monkeypatch.setattr(safe_steps, "FARTHEST", 0.0)
     model, X, _, Y = fitted(name)
-    rc = RiskCalibration(clone(model), learning_rate=1.0, max_iter=60, step="safe", stopping="none").fit(
-        X, Y.argmax(axis=1)
-    )
+    rc = RiskCalibration(
+        clone(model), learning_rate=1.0, max_iter=60, step="safe", stopping="none", target_weight=0.0, tol=0.0
+    ).fit(X, Y.argmax(axis=1))
     S = row_statistics(model, X, 3)
     leaf = np.diff(S, axis=1).reshape(-1, S.shape[-1])
     moved = (rc.estimator_.statistics_ - model.statistics_).ravel()
     outside = moved - leaf.T @ np.linalg.lstsq(leaf.T, moved, rcond=1e-9)[0]
     assert np.linalg.norm(outside) < 1e-9 * np.linalg.norm(moved)
     assert rc.history_.log_loss.is_monotonic_decreasing
-    free = RiskCalibration(clone(model), learning_rate=1.0, max_iter=300, step="safe", stopping="none")
+    free = RiskCalibration(
+        clone(model), learning_rate=1.0, max_iter=300, step="safe", stopping="none", target_weight=0.0, tol=0.0
+    )
     monkeypatch.undo()
     assert rc.history_.log_loss.iloc[-1] - free.fit(X, Y.argmax(axis=1)).history_.log_loss.iloc[-1] < 1e-2
 
@@ -566,10 +601,14 @@ def test_safe_steps_climb_from_a_prior_to_the_optimum(name):
     model = clone(ML[name]).set_params(prior_strength=5.0)
     if name in GAUSSIAN:
         model.set_params(prior_mean=3.0)
-    rc = RiskCalibration(model, learning_rate=1.0, max_iter=200, step="safe", stopping="none").fit(X, y)
+    rc = RiskCalibration(
+        model, learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
+    ).fit(X, y)
     closed = clone(model).fit(X, y)
     assert rc.history_.log_loss[0] == pytest.approx(-np.mean(closed.predict_log_proba(X)[np.arange(len(y)), y]))
-    free = RiskCalibration(ML[name], learning_rate=1.0, max_iter=200, step="safe", stopping="none").fit(X, y)
+    free = RiskCalibration(
+        ML[name], learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
+    ).fit(X, y)
     assert rc.history_.log_loss.iloc[-1] == pytest.approx(free.history_.log_loss.iloc[-1], abs=1e-5)
     assert rc.history_.log_loss.is_monotonic_decreasing
 
@@ -583,9 +622,9 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 
 def test_models_without_a_safe_update_say_so():
     with pytest.raises(NotImplementedError, match="no update that is valid"):
-        RiskCalibration(TwoMeans(), step="safe").fit(TOY_X, TOY_Y)
+        RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match="natural parameters, which TwoMeans does not give"):
-        RiskCalibration(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
+        RiskCalibration(TwoMeans(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(TOY_X, TOY_Y)
     with pytest.raises(NotImplementedError, match="which of its statistics to freeze"):
         TwoMeans().frozen(Statistics(), Statistics())
 
@@ -667,7 +706,7 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
     else:
         X[:, 0] += 30 * y
     rc = RiskCalibration(
-        clone(MODELS[name]), learning_rate=1.0, max_iter=400, step="safe", stopping="none", target_weight=1.0
+        clone(MODELS[name]), learning_rate=1.0, max_iter=400, step="safe", stopping="none", target_weight=1.0, tol=0.0
     ).fit(X, y)
     model = rc.estimator_
     closed_form = clone(MODELS[name]).fit(X, y)
@@ -690,31 +729,35 @@ def test_penalised_optimum_does_not_depend_on_the_start(name):
 def test_a_fitted_model_can_be_the_target():
     X, y = gaussian_rows()
     target = QDA().fit(X[:60], y[:60])
-    rc = RiskCalibration(QDA(), target=target, target_weight=1e6, max_iter=3, stopping="none").fit(X, y)
+    rc = RiskCalibration(
+        QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1e6, "max_iter": 3, "stopping": "none"}
+    ).fit(X, y)
     assert_allclose(rc.predict_proba(X), target.predict_proba(X), atol=1e-3)
     shifted = QDA().fit(X[:60] + 5.0, y[:60])  # moments about another origin
-    rc = RiskCalibration(QDA(), target=shifted, target_weight=1e8, max_iter=3, stopping="none").fit(X, y)
+    rc = RiskCalibration(
+        QDA(), target=shifted, **AS_PUBLISHED | {"target_weight": 1e8, "max_iter": 3, "stopping": "none"}
+    ).fit(X, y)
     assert_allclose(rc.predict_proba(X), shifted.predict_proba(X), atol=1e-3)
     for wrong in (LDA().fit(X, y), QDA().fit(X, y + 1), QDA().fit(X[:, :2], y)):
         with pytest.raises(ValueError, match="target must be a fitted model of the same type"):
-            RiskCalibration(QDA(), target=wrong, target_weight=1.0).fit(X, y)
+            RiskCalibration(QDA(), target=wrong, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="not fitted"):
-        RiskCalibration(QDA(), target=QDA(), target_weight=1.0).fit(X, y)
+        RiskCalibration(QDA(), target=QDA(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
 
 
 def test_a_target_on_the_boundary_is_refused():
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
     with pytest.raises(InvalidStatistics, match="the target lies on the boundary"):
-        RiskCalibration(CategoricalNB(), target="generative", target_weight=1.0).fit(X, y)
-    RiskCalibration(CategoricalNB(), target="pooled", target_weight=1.0).fit(X, y)
+        RiskCalibration(CategoricalNB(), target="generative", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+    RiskCalibration(CategoricalNB(), target="pooled", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
     with pytest.raises(InvalidStatistics, match="the target lies on the boundary"):
-        RiskCalibration(CategoricalNB(n_states=6), target_weight=1.0).fit(X, y)
-    RiskCalibration(CategoricalNB(n_states=6, prior_strength=1.0), target_weight=1.0).fit(X, y)
+        RiskCalibration(CategoricalNB(n_states=6), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+    RiskCalibration(CategoricalNB(n_states=6, prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
     X, y = gaussian_rows()
     X[:, 1] = 3.0
     with pytest.raises(InvalidStatistics, match="no positive variance"):
-        RiskCalibration(QDA(singular_ridge=0.0), target_weight=1.0).fit(X, y)
+        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
 
 
 def test_a_target_makes_small_classes_valid():
@@ -722,15 +765,15 @@ def test_a_target_makes_small_classes_valid():
     X, y = gaussian_rows()
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
-        RiskCalibration(QDA(singular_ridge=0.0)).fit(X[keep], y[keep])
-    rc = RiskCalibration(QDA(singular_ridge=0.0), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
+        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED).fit(X[keep], y[keep])
+    rc = RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
 
 
 def test_a_target_of_another_form_is_refused():
     """Of as many numbers, but for other features or states."""
     X, y = categorical_rows(n_states=(2, 3, 4))
-    learner = RiskCalibration(CategoricalNB(), target_weight=1.0)
+    learner = RiskCalibration(CategoricalNB(), **AS_PUBLISHED | {"target_weight": 1.0})
     for order in ([1, 0, 2], [2, 1, 0]):
         with pytest.raises(ValueError, match="features and states"):
             clone(learner).set_params(target=CategoricalNB().fit(X[:, order], y)).fit(X, y)
@@ -739,7 +782,7 @@ def test_a_target_of_another_form_is_refused():
     def product(columns):
         return ProductModel([("code", CategoricalNB(), [0, 1]), ("size", QDA(), columns)])
 
-    learner = RiskCalibration(product([3, 4]), target_weight=1.0, max_iter=2)
+    learner = RiskCalibration(product([3, 4]), **AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 2})
     learner.set_params(target=product([3, 4]).fit(Z, y)).fit(Z, y)
     with pytest.raises(ValueError, match="features and states"):
         learner.set_params(target=product([4, 3]).fit(Z, y)).fit(Z, y)
@@ -749,12 +792,14 @@ def test_a_target_without_enough_data_is_named():
     X, y = gaussian_rows()
     target = QDA().partial_fit(X[:2], y[:2], classes=np.unique(y))
     with pytest.raises(InvalidStatistics, match="not enough data"):
-        RiskCalibration(QDA(), target=target, target_weight=1.0).fit(X, y)
+        RiskCalibration(QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
 
 
 def test_held_out_rows_need_weight():
     X, y = gaussian_rows()
-    learner = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.2, random_state=0)
+    learner = RiskCalibration(
+        QDA(), validation_fraction=0.2, random_state=0, **AS_PUBLISHED | {"stopping": "validation"}
+    )
     probe = np.zeros(len(y))
     probe[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)[0]] = 1
     with pytest.raises(ValueError, match="sample_weight is zero for all held-out rows"):
@@ -774,8 +819,10 @@ def test_a_product_loses_the_priors_of_its_blocks():
 
 def test_one_batch_of_all_rows_is_a_full_step():
     X, y = gaussian_rows()
-    batch = RiskCalibration(QDA(), learning_rate=0.05, max_iter=1, stopping="none", batch_size=1000).fit(X, y)
-    full = RiskCalibration(QDA(), learning_rate=0.05, max_iter=1, stopping="none").fit(X, y)
+    batch = RiskCalibration(
+        QDA(), batch_size=1000, **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}
+    ).fit(X, y)
+    full = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}).fit(X, y)
     same(batch.estimator_.statistics_, full.estimator_.statistics_)
 
 
@@ -806,8 +853,8 @@ def test_mini_batches_learn_and_are_reproducible(name, target_weight):
         (QDA(), {"learning_rate": "fast"}, "learning_rate must be"),
         (QDA(), {"max_iter": 2.5}, "max_iter must be an integer >= 0"),
         (QDA(), {"max_iter": -1}, "max_iter must be"),
-        (QDA(), {"stopping": "early"}, "stopping must be one of soft_error, .*; got 'early'"),
-        (QDA(), {"step": "long"}, "step must be one of fixed, safe; got 'long'"),
+        (QDA(), {"stopping": "early"}, "stopping must be one of auto, soft_error, .*; got 'early'"),
+        (QDA(), {"step": "long"}, "step must be one of auto, fixed, safe; got 'long'"),
         (QDA(), {"on_invalid": "ignore"}, "on_invalid must be one of halt, freeze, raise"),
         (QDA(), {"target": "mean"}, "target must be a fitted model or one of pooled, generative, grand"),
         (QDA(), {"target": 3, "target_weight": 1.0}, "target must be a fitted model or one of"),
@@ -816,7 +863,7 @@ def test_mini_batches_learn_and_are_reproducible(name, target_weight):
         (QDA(), {"batch_size": 1.5}, "batch_size must be an integer >= 1"),
         (QDA(), {"batch_size": 10, "step": "safe"}, "batch_size goes with step='fixed'"),
         (QDA(), {"stopping": "validation"}, "must be set together"),
-        (QDA(), {"validation_fraction": 0.2}, "must be set together"),
+        (QDA(), {"validation_fraction": 0.2, "stopping": "none"}, "must be set together"),
         (QDA(), {"stopping": "validation", "validation_fraction": 1.5}, "validation_fraction must lie between 0 and 1"),
         (QDA(), {"stopping": "validation", "validation_fraction": 0.001}, "validation_fraction"),
     ],
@@ -857,9 +904,9 @@ def test_history_holds_no_nan(learner, on_invalid, name):
 
 def test_progress_bar(capsys):
     X, y = gaussian_rows()
-    RiskCalibration(QDA(), max_iter=3, stopping="none", verbose=1).fit(X, y)
+    RiskCalibration(QDA(), verbose=1, **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
     assert "RiskCalibration" in capsys.readouterr().err
-    RiskCalibration(QDA(), max_iter=3, stopping="none").fit(X, y)
+    RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
     assert capsys.readouterr().err == ""
 
 

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from rcpkg import (
+    AS_PUBLISHED,
     LDA,
     QDA,
     CategoricalNB,
@@ -246,7 +247,9 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
     """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
     X, y = gaussian_rows(*rows, seed=seed) if rows else rows_for(name, seed)
     ours = ConditionalLikelihood(ML[name]).fit(X, y)
-    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=200).fit(X, y)
+    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=200, target_weight=0.0, tol=0.0).fit(
+        X, y
+    )
     Z = features(name, X)
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
         (Z - Z.mean(axis=0)) / Z.std(axis=0), y
@@ -261,7 +264,11 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
 def test_an_optimum_near_the_boundary_takes_longer(name, seed):
     """Nearly separable rows: at the optimum covariances or class weights differ by orders of magnitude."""
     X, y = gaussian_rows(n=90, d=3, seed=seed)
-    history = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300).fit(X, y).history_
+    history = (
+        RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300, target_weight=0.0, tol=0.0)
+        .fit(X, y)
+        .history_
+    )
     assert history.log_loss.is_monotonic_decreasing
     assert history.log_loss.iloc[-1] == pytest.approx(
         log_loss(ConditionalLikelihood(ML[name]).fit(X, y), X, y), abs=1e-3
@@ -288,7 +295,9 @@ def test_same_penalised_optimum_as_calibration(name, b):
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
     X, y = rows_for(name)
     ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
-    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=100).fit(X, y)
+    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=100, tol=0.0).fit(
+        X, y
+    )
     assert ours.converged_
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
 
@@ -301,9 +310,9 @@ def test_a_prior_shapes_the_target_and_nothing_else(name):
     settings = {"target": "generative", "target_weight": 0.2}
     ours = ConditionalLikelihood(smoothed, **settings).fit(X, y)
     options = {"step": "safe", "stopping": "none", "max_iter": 100}
-    calibrated = RiskCalibration(smoothed, **settings, **options).fit(X, y)
+    calibrated = RiskCalibration(smoothed, **AS_PUBLISHED | settings | options).fit(X, y)
     settings["target"] = clone(smoothed).fit(X, y)
-    by_model = RiskCalibration(ML[name], **settings, **options).fit(X, y)
+    by_model = RiskCalibration(ML[name], **AS_PUBLISHED | settings | options).fit(X, y)
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
     assert np.allclose(by_model.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-12)
     model = calibrated.estimator_
@@ -414,7 +423,9 @@ def test_empty_cells_reach_the_supremum():
     X, y = rows_for("CategoricalNB")
     X[:, 2] = np.where((X[:, 2] == 4) & (y == 0), 0, X[:, 2])
     ours = ConditionalLikelihood(CategoricalNB()).fit(X, y)
-    calibrated = RiskCalibration(CategoricalNB(), step="safe", stopping="none", max_iter=300).fit(X, y)
+    calibrated = RiskCalibration(
+        CategoricalNB(), step="safe", stopping="none", max_iter=300, target_weight=0.0, tol=0.0
+    ).fit(X, y)
     assert ours.converged_
     assert log_loss(calibrated, X, y) == pytest.approx(log_loss(ours, X, y), abs=1e-6)
 
@@ -429,9 +440,15 @@ def test_empty_cells_reach_the_supremum():
         (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be one of corrected, printed"),
         (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
-        (RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), step="safe"), "priors of the estimator must be None"),
-        (RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), target_weight=1.0), "priors of the estimator must be None"),
-        (RiskCalibration(QDA(), target=np.ones(3), target_weight=1.0), "target must be"),
+        (
+            RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), step="safe", target_weight=0.0, tol=0.0),
+            "priors of the estimator must be None",
+        ),
+        (
+            RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), **AS_PUBLISHED | {"target_weight": 1.0}),
+            "priors of the estimator must be None",
+        ),
+        (RiskCalibration(QDA(), target=np.ones(3), **AS_PUBLISHED | {"target_weight": 1.0}), "target must be"),
         (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
         (ConditionalLikelihood(QDA(), memory=0), "memory must be"),
         (ConditionalLikelihood(QDA(), target="mine"), "target must be"),

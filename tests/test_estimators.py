@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
 from rcpkg import (
+    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -48,11 +49,14 @@ CHECKED = [
     BernoulliNB(prior_strength=1.0),
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
-    RiskCalibration(QDA(prior_strength=1.0), max_iter=8),
-    RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8),
-    RiskCalibration(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
-    RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=8),
-    RiskCalibration(BernoulliNB(prior_strength=1.0), max_iter=8),
+    RiskCalibration(QDA(prior_strength=1.0)),
+    RiskCalibration(QDA(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
+    RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8, target_weight=0.0, tol=0.0),
+    RiskCalibration(
+        GaussianNB(prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0, "stopping": "best_error", "max_iter": 8}
+    ),
+    RiskCalibration(CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
+    RiskCalibration(BernoulliNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
@@ -98,7 +102,7 @@ def test_sklearn_checks(estimator):
 
 USED = {
     **MODELS,
-    "QDA RC": RiskCalibration(QDA(), learning_rate=0.05, max_iter=3),
+    "QDA RC": RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 3}),
     "CategoricalNB TM": TM(CategoricalNB(), max_iter=2),
     "GaussianNB DFE": DiscriminativeFrequencyEstimate(GaussianNB(), learning_rate=0.05, max_iter=3),
     "ProductModel SoftError": SoftErrorCalibration(mixed_model(), learning_rate=0.05, max_iter=3),
@@ -159,7 +163,7 @@ def test_integer_and_single_precision_frames():
 
 def test_pipelines_and_grid_search():
     X, y = gaussian_rows()
-    pipeline = make_pipeline(StandardScaler(), RiskCalibration(QDA(), max_iter=5))
+    pipeline = make_pipeline(StandardScaler(), RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 5}))
     grid = {
         "riskcalibration__learning_rate": [0.01, 0.1],
         "riskcalibration__estimator__prior_strength": [0.0, 1.0],
@@ -172,7 +176,10 @@ def test_pipelines_and_grid_search():
 
 def test_grid_search_reaches_the_blocks_of_a_product():
     X, y = mixed_rows()
-    search = GridSearchCV(RiskCalibration(mixed_model(), max_iter=3), {"estimator__sizes__prior_strength": [0.0, 5.0]})
+    search = GridSearchCV(
+        RiskCalibration(mixed_model(), **AS_PUBLISHED | {"max_iter": 3}),
+        {"estimator__sizes__prior_strength": [0.0, 5.0]},
+    )
     search.fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     product = mixed_model()
@@ -200,7 +207,7 @@ def test_mixed_features_from_a_frame():
     model = ProductModel(
         [("codes", CategoricalNB(prior_strength=1.0), ["colour"]), ("sizes", QDA(), ["length", "width"])]
     )
-    assert make_pipeline(encode, RiskCalibration(model)).fit(frame, y).score(frame, y) > 0.9
+    assert make_pipeline(encode, RiskCalibration(model, **AS_PUBLISHED)).fit(frame, y).score(frame, y) > 0.9
 
 
 def test_states_that_a_fold_has_not_seen():

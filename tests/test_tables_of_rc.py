@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcpkg import (
+    AS_PUBLISHED,
     QDA,
     CategoricalNB,
     ProjectedGradientDescent,
@@ -89,7 +90,7 @@ def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     train, test, best = readings._updates_on_all_rows(cell, 5)
     X, y = rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
     model = {"NB": CategoricalNB(), "QDA": QDA()}[cell.arguments["classifier"]]
-    fitted = RiskCalibration(model, max_iter=63, stopping="best_soft_error").fit(X, y)
+    fitted = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "best_soft_error"}).fit(X, y)
     n_test = int(np.ceil(0.25 * len(y)))
     assert best == fitted.best_iter_ + 1
     mean = (train * (len(y) - n_test) + test * n_test) / len(y)
@@ -102,7 +103,7 @@ def test_loops_from_given_starts_are_the_learners(model):
     X = rows_for(model)
     model.fit(X, LABELS)
     ours = errors(calibrated(model, model._encode(X), Y, model.statistics_, calibration_weights))
-    theirs = RiskCalibration(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
+    theirs = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "none"}).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
     ours = errors(descended(model, model._encode(X), Y, model.parameters_))

@@ -5,7 +5,7 @@ log-likelihood CLL is concave, with the gradient s(X, Y − P).
 """
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -152,6 +152,8 @@ class ConditionalLikelihood(RiskCalibration):
         Whether the gradient fell below ``tol``. A `ConvergenceWarning` says so otherwise. This does not certify a
         finite optimum: on rows that are separable in part (a state that occurs in one class only, say) the supremum
         is negative and not attained, and the gradient vanishes on the way there all the same.
+    stop_reason_ : str
+        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η.
     separable_ : bool
         b = 0, and the η found gives each row's own class the largest score: no finite optimum exists. Partial
         separation is not looked for.
@@ -186,8 +188,8 @@ class ConditionalLikelihood(RiskCalibration):
         target_weight: float = 0.0,
         memory: int = 20,
     ) -> None:
-        super().__init__(estimator, max_iter=max_iter, stopping="none", target=target, target_weight=target_weight)
-        self.tol = tol
+        settings = {"max_iter": max_iter, "target": target, "target_weight": target_weight, "tol": tol}
+        super().__init__(estimator, stopping="none", step="fixed", **settings)
         self.memory = memory
 
     def _check_parameters(self) -> None:
@@ -208,25 +210,34 @@ class ConditionalLikelihood(RiskCalibration):
         first = coordinates.of(_finite(model.natural_parameters(closed)))
         descent = _Descent(problem, coordinates, first, self.tol)
         natural = descent.natural(descent.minimise(self.max_iter, self.memory))
-        n_iter, slope = len(descent.history) - 1, descent.history[-1]["step"]
-        self.separable_ = descent.separable
-        self.converged_ = slope <= self.tol and not self.separable_
-        self._report(n_iter, slope)
         parameters = model.from_natural(natural)
         value, gradient, losses, _ = conditional_objective(problem, natural)
         statistics = problem.total_weight * model.mean_parameters(parameters)
-        return Run(Iterate(statistics, parameters, gradient, losses, value), n_iter, descent.history)
+        chosen = Iterate(statistics, parameters, gradient, losses, value)
+        n_iter = len(descent.history) - 1
+        if descent.separable:
+            reason = "separable"
+        elif descent.history[-1]["step"] <= self.tol:
+            reason = "converged"
+        else:
+            reason = "max_iter" if n_iter == self.max_iter else "no_step"
+        return Run(chosen, n_iter, descent.history, reason)
 
-    def _report(self, n_iter: int, slope: float) -> None:
-        if self.separable_:
+    def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
+        self.separable_ = run.stop_reason == "separable"
+        return super()._adopt(model, run)
+
+    def _report(self, problem: Problem, run: Run) -> None:
+        n_iter, slope = len(run.history) - 1, run.history[-1]["step"]
+        if run.stop_reason == "separable":
             message = "the model separates the classes of the training rows, so that no finite optimum exists"
-        elif not self.converged_:
+        elif run.stop_reason != "converged":
             message = (
                 f"L-BFGS ended after {n_iter} iterations with a gradient of {slope:.2g} per row; raise max_iter or tol"
             )
         else:
             return
-        warnings.warn(f"{message}; a target_weight > 0 makes the problem well posed", ConvergenceWarning, stacklevel=4)
+        warnings.warn(f"{message}; a target_weight > 0 makes the problem well posed", ConvergenceWarning, stacklevel=3)
 
 
 class _Descent:

@@ -205,10 +205,13 @@ class ProjectedGradientDescent(RiskCalibration):
         the estimator a ``prior_strength``.
     validation_fraction : float, optional
         Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
+    tol : float, default=0.0
+        Ends where a step of length one promises no more than this gain, in nats a row;
+        0: go on to ``max_iter``.
     random_state : int or RandomState, optional
         For the choice of the held-out rows.
     verbose : int, default=0
-        1: a progress bar.
+        1: a progress bar, with the log-loss on the training rows.
 
     Attributes
     ----------
@@ -224,6 +227,12 @@ class ProjectedGradientDescent(RiskCalibration):
         The update that gave ``estimator_``.
     history_ : DataFrame
         A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
+    stop_reason_ : str
+        "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a step made a
+        matrix singular.
+    converged_ : bool
+        Whether the reason is "converged". A `ConvergenceWarning` tells of a run with ``stopping="none"`` and a ``tol``
+        that ended before, and of one whose first update was invalid.
 
     Raises
     ------
@@ -257,6 +266,7 @@ class ProjectedGradientDescent(RiskCalibration):
         max_iter: int = 64,
         stopping: str = "none",
         validation_fraction: float | None = None,
+        tol: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -265,7 +275,10 @@ class ProjectedGradientDescent(RiskCalibration):
             learning_rate=learning_rate,
             max_iter=max_iter,
             stopping=stopping,
+            step="fixed",
+            target_weight=0.0,
             validation_fraction=validation_fraction,
+            tol=tol,
             random_state=random_state,
             verbose=verbose,
         )

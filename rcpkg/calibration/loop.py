@@ -1,12 +1,16 @@
-"""One loop, a rule for the weights, one pass an iteration: risk-based calibration, TM, frequency estimates."""
+"""One loop, a rule for the weights, one pass an iteration: risk-based calibration."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Mapping
+from copy import copy
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -14,14 +18,19 @@ from tqdm import tqdm
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, log_posterior
 from rcpkg.calibration.problem import Iterate, Problem, sample_size
-from rcpkg.calibration.rules import Rule, calibration_weights, frequency_weights, history_row, soft_error_weights
+from rcpkg.calibration.rules import Rule, calibration_weights, history_row
 from rcpkg.calibration.safe_steps import SafeSteps
 from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
 
-STOPPING = ("soft_error", "best_soft_error", "best_error", "validation", "none")
-STEPS = ("fixed", "safe")
+STOPPING = ("auto", "soft_error", "best_soft_error", "best_error", "validation", "none")
+STEPS = ("auto", "fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
 TARGETS = ("pooled", "generative", "grand")
+AS_PUBLISHED: Mapping[str, Any] = MappingProxyType(
+    {"learning_rate": 0.1, "max_iter": 63, "stopping": "soft_error", "step": "fixed", "target_weight": 0.0, "tol": 0.0}
+)  # rc2025 Algorithm 1 with the settings of its tables: 64 iterations, of which the first is the closed form
+SAFE_STEPS = 1000  # at most, where they are chosen for the reader; some tens are the rule with a target
+TARGET_WEIGHT = 3.0  # does best over the data sets of the honest comparison: results/benchmark_target_weights.csv
 
 
 def _rows(X: Any, index: NDArray[np.intp]) -> Any:
@@ -30,11 +39,12 @@ def _rows(X: Any, index: NDArray[np.intp]) -> Any:
 
 
 class Run(NamedTuple):
-    """What a run of updates leads to: the chosen iterate, the update that gave it, and the rows of ``history_``."""
+    """What a run of updates leads to: the chosen iterate, the update that gave it, the history, and why it ended."""
 
     chosen: Iterate
     best_iter: int
     history: list[dict[str, float]]
+    stop_reason: str
 
 
 class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
@@ -49,35 +59,42 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     estimator : ClosedFormClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
     learning_rate : float, default=0.1
-        lr > 0, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
-    max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
-    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
+        lr > 0, on statistics that are sums over rows. With safe steps the first one tried.
+    max_iter : int or "auto", default="auto"
+        Greatest number of updates. "auto": 1000 safe steps, or 63 fixed ones, the "64 iterations" of the sources.
+    stopping : {"auto", "soft_error", "best_soft_error", "best_error", "validation", "none"}, default="auto"
         "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
         "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
-        the estimator a ``prior_strength``.
-    step : {"fixed", "safe"}, default="fixed"
-        "safe": steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough;
-        two of three are accelerated by the curvature that the last updates show. Where no step is left that rises
-        the run ends. A prior of the estimator shapes the start, and nothing else; ``estimator_`` has none.
+        "none": the last iterate. "auto": "validation" if ``validation_fraction`` is set, else "none" with safe steps
+        and "soft_error" with fixed ones. A held-out row that is impossible under its class makes the log-loss
+        infinite: give the estimator a ``prior_strength``.
+    step : {"auto", "fixed", "safe"}, default="auto"
+        "fixed": s + lr · s(X, Y − P), as in the sources. "safe": steps that stay valid, each shortened until the
+        (penalised) conditional log-likelihood rises enough; two of three are accelerated by the curvature that the
+        last updates show. Where no step is left that rises the run ends. A prior of the estimator shapes the start,
+        and nothing else; ``estimator_`` has none. "auto": safe for an exponential family of rcpkg whose class weights
+        are free (``priors=None``), without batches; fixed otherwise.
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
         distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
-    target_weight : float, default=0.0
-        b ≥ 0; 0 is the sources' algorithm. With b > 0 a prior of the estimator shapes the target, and nothing else;
-        ``estimator_`` has none.
+    target_weight : float or "auto", default="auto"
+        b ≥ 0; 0 is the sources' algorithm. "auto": 3 with safe steps, else 0. With b > 0 a prior of the estimator
+        shapes the target, and nothing else; ``estimator_`` has none.
     batch_size : int, optional
         Rows of a mini-batch; an iteration is then a pass over all batches, with fixed steps lr t^(−2/3).
     validation_fraction : float, optional
         Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
+    tol : float, default=1e-8
+        Ends where a step of length one promises no more than this gain of the objective, in nats a row and pseudo-row:
+        the squared gradient in the metric of the model, which has no units. 0: go on to ``max_iter``. A model without
+        natural parameters does not converge by it.
     random_state : int or RandomState, optional
         For the held-out rows and the order of the batches.
     verbose : int, default=0
-        1: a progress bar.
+        1: a progress bar, with the log-loss on the training rows.
 
     Attributes
     ----------
@@ -93,6 +110,13 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         The update that gave ``estimator_``.
     history_ : DataFrame
         A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
+    stop_reason_ : str
+        "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a fixed step
+        left the valid statistics; "no_step": no safe step is left that raises the objective.
+    converged_ : bool
+        Whether the reason is "converged". Without a target this does not certify a finite optimum: on rows that the
+        model separates there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells of a
+        run with ``stopping="none"`` and a ``tol`` that ended before, and of one whose first update was invalid.
 
     Raises
     ------
@@ -101,9 +125,9 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     Notes
     -----
-    The defaults are the source's. For data of one's own: ``step="safe"``, ``stopping="none"``, the pooled target and a
-    ``target_weight`` chosen by log-loss from 0.3, 3 and 30, which gave better probabilities than the defaults on most
-    data sets of the book's honest comparison.
+    The defaults are for data of one's own: safe steps to convergence and the pooled target. The weight can be chosen
+    by log-loss, from 0.3, 3 and 30 say. ``RiskCalibration(model, **AS_PUBLISHED)`` is the sources' algorithm with the
+    settings of their tables: fixed steps of 0.1, 63 updates at most, a stop when the soft error rises, no target.
 
     References
     ----------
@@ -112,19 +136,16 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import GaussianNB, RiskCalibration
+    >>> from rcpkg import AS_PUBLISHED, GaussianNB, RiskCalibration
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RiskCalibration(GaussianNB()).fit(X, y)
-    >>> model.history_.log_loss.iloc[[0, model.best_iter_]].round(3).tolist()
-    [0.111, 0.053]
-    >>> model.predict_proba(X[[70, 106]]).round(2)
-    array([[0.  , 0.31, 0.69],
-           [0.  , 0.42, 0.58]])
-    >>> safe = RiskCalibration(
-    ...     GaussianNB(), step="safe", stopping="none", target_weight=3.0
-    ... ).fit(X, y)
-    >>> safe.history_.log_loss.iloc[[0, -1]].round(3).tolist()
+    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
     [0.112, 0.058]
+    >>> model.stop_reason_
+    'converged'
+    >>> published = RiskCalibration(GaussianNB(), **AS_PUBLISHED).fit(X, y)
+    >>> published.history_.log_loss[published.best_iter_].round(3).item()
+    0.054
     """
 
     _rule: Rule = staticmethod(calibration_weights)
@@ -137,14 +158,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         estimator: ClosedFormClassifier,
         *,
         learning_rate: float = 0.1,
-        max_iter: int = 64,
-        stopping: str = "soft_error",
-        step: str = "fixed",
+        max_iter: int | str = "auto",
+        stopping: str = "auto",
+        step: str = "auto",
         on_invalid: str = "halt",
         target: str | ClosedFormClassifier = "pooled",
-        target_weight: float = 0.0,
+        target_weight: float | str = "auto",
         batch_size: int | None = None,
         validation_fraction: float | None = None,
+        tol: float = 1e-8,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
@@ -158,6 +180,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         self.target_weight = target_weight
         self.batch_size = batch_size
         self.validation_fraction = validation_fraction
+        self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
 
@@ -170,16 +193,40 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then calibrate it."""
-        self._check_parameters()
+        learner = self._settled()
+        learner._check_parameters()
         rng = check_random_state(self.random_state)
         model = clone(self.estimator)
         X, y = model._check_Xy(X, y)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
         model._prepare(X)
-        problem = self._problem(model, X, y, sample_weight, rng)
-        run = self._run(problem, rng)  # which may replace the model by one without its prior
+        problem = learner._problem(model, X, y, sample_weight, rng)
+        run = learner._run(problem, rng)  # which may replace the model by one without its prior
+        learner._report(problem, run)
         return self._adopt(problem.model, run)
+
+    def _settled(self) -> Self:
+        """A copy with settings in place of "auto": safe steps, drawn to the target, where the mathematics allows them.
+
+        That is for risk-based calibration of an exponential family whose class weights are free, without batches. The
+        settings are those of `AS_PUBLISHED` otherwise.
+        """
+        settled = copy(self)
+        if self.step == "auto":
+            family = isinstance(self.estimator, ConjugateClassifier) and self.estimator.priors is None
+            safe = family and self.batch_size is None and self._rule is calibration_weights
+            settled.step = "safe" if safe else "fixed"
+        automatic = AS_PUBLISHED
+        if settled.step == "safe":
+            weight = TARGET_WEIGHT if isinstance(self.estimator, ConjugateClassifier) else 0.0
+            automatic = {"max_iter": SAFE_STEPS, "stopping": "none", "target_weight": weight}
+        for name in "max_iter", "stopping", "target_weight":
+            if getattr(self, name) == "auto":
+                setattr(settled, name, automatic[name])
+        if self.stopping == "auto" and self.validation_fraction is not None:
+            settled.stopping = "validation"
+        return settled
 
     def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
         """Take on the model at the iterate that a run chose, what it knows of the data, and the history of the run."""
@@ -190,6 +237,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             self.feature_names_in_ = model.feature_names_in_
         self._history = {name: np.array([row[name] for row in run.history]) for name in run.history[0]}
         self.n_iter_, self.best_iter_ = len(run.history) - 1, run.best_iter
+        self.stop_reason_, self.converged_ = run.stop_reason, run.stop_reason == "converged"
         return self
 
     @property
@@ -214,7 +262,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     def _check_parameters(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
             raise ValueError(
-                f"estimator must be a ClosedFormClassifier (QDA(), CategoricalNB(), …); got {self.estimator!r}"
+                f"estimator must be a ClosedFormClassifier of rcpkg (from rcpkg import QDA, GaussianNB, …); got "
+                f"{self.estimator!r} of {type(self.estimator).__module__}"
             )
         for name, choices in ("stopping", STOPPING), ("step", STEPS), ("on_invalid", ON_INVALID):
             if getattr(self, name) not in choices:
@@ -222,6 +271,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         check_number("learning_rate", self.learning_rate, 0, above=True)
         check_number("max_iter", self.max_iter, 0, integer=True)
         check_number("target_weight", self.target_weight, 0)
+        check_number("tol", self.tol, 0)
         named = isinstance(self.target, str)
         if not (self.target in TARGETS if named else isinstance(self.target, ClosedFormClassifier)):
             raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {self.target!r}")
@@ -320,39 +370,71 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The loop, to the iterate that ``stopping`` chooses."""
         current = chosen = problem.evaluate(self._start(problem))
-        history, best_iter = [self._record(0, current, 0.0)], 0
-        for t, (following, lr) in self._updates(problem, current, rng):
-            history.append(self._record(t, following, lr))
-            if self.stopping == "soft_error" and following.losses.soft_error > current.losses.soft_error:
-                break
-            current = following
-            if self._criterion(current) < self._criterion(chosen) or self.stopping in ("soft_error", "none"):
-                chosen, best_iter = current, t
-        return Run(chosen, best_iter, history)
+        history, best_iter, reason = [self._record(0, current, 0.0)], 0, "max_iter"
+        safe = SafeSteps(problem, current, self.learning_rate) if self.step == "safe" else None
+        with tqdm(total=self.max_iter, desc=type(self).__name__, disable=not self.verbose) as bar:
+            for t in range(1, self.max_iter + 1):
+                if self._converged(problem, current):
+                    break
+                following, lr = self._update(problem, current, t, safe, rng)
+                if following is None:
+                    reason = "invalid" if safe is None else "no_step"
+                    break
+                history.append(self._record(t, following, lr))
+                bar.set_postfix(log_loss=f"{following.losses.log_loss:.4g}", refresh=False)
+                bar.update()
+                if self.stopping == "soft_error" and following.losses.soft_error > current.losses.soft_error:
+                    reason = "soft_error"
+                    break
+                current = following
+                if self._criterion(current) < self._criterion(chosen) or self.stopping in ("soft_error", "none"):
+                    chosen, best_iter = current, t
+        if reason == "max_iter" and self._converged(problem, current):
+            reason = "converged"
+        return Run(chosen, best_iter, history, reason)
 
-    def _updates(
-        self, problem: Problem, current: Iterate, rng: np.random.RandomState
-    ) -> Iterator[tuple[int, tuple[Iterate, float]]]:
-        """Iterates 1, 2, …, each with the step that led to it, until max_iter or where no valid step is left."""
-        lr = self.learning_rate
-        safe = SafeSteps(problem, current, lr) if self.step == "safe" else None
-        for t in tqdm(range(1, self.max_iter + 1), desc=type(self).__name__, disable=not self.verbose):
-            try:
-                if safe is not None:
-                    following, lr = safe.update(t, current), safe.lr
-                elif self.batch_size is None:
-                    following = self._fixed_update(problem, current, lr)
-                else:
-                    lr = self.learning_rate * t ** (-2 / 3)
-                    following = self._batch_updates(problem, current, lr, rng)
-            except InvalidStatistics:
-                if self.on_invalid == "raise":
-                    raise
-                return
-            if following is None:
-                return
-            yield t, (following, lr)
-            current = following
+    def _converged(self, problem: Problem, current: Iterate) -> bool:
+        return self.tol > 0 and problem.promised_gain(current) <= self.tol
+
+    def _update(
+        self, problem: Problem, current: Iterate, t: int, safe: SafeSteps | None, rng: np.random.RandomState
+    ) -> tuple[Iterate | None, float]:
+        """Iterate t and the step that leads to it, or None where no valid step is left."""
+        lr = self.learning_rate if self.batch_size is None else self.learning_rate * t ** (-2 / 3)
+        try:
+            if safe is not None:
+                return safe.update(t, current), safe.lr
+            if self.batch_size is None:
+                return self._fixed_update(problem, current, lr), lr
+            return self._batch_updates(problem, current, lr, rng), lr
+        except InvalidStatistics:
+            if self.on_invalid == "raise":
+                raise
+            return None, lr
+
+    def _report(self, problem: Problem, run: Run) -> None:
+        """Warn of a run that changed nothing because it could not, or that ended before it converged."""
+        n_iter = len(run.history) - 1
+        if run.stop_reason == "invalid" and not n_iter:
+            message = (
+                f"the first update, of learning_rate={self.learning_rate!r}, left the valid statistics: the closed "
+                "form is returned uncalibrated; lower learning_rate, or set step='safe'"
+            )
+        elif self.tol and self.max_iter and self.stopping == "none" and run.stop_reason in ("max_iter", "no_step"):
+            message = f"not converged after {n_iter} updates: {self._remedy(problem, run)}"
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def _remedy(self, problem: Problem, run: Run) -> str:
+        gain = problem.promised_gain(run.chosen)
+        promise = f"the next promises a gain of {gain:.2g} a row, more than tol={self.tol:.2g}"
+        if run.stop_reason == "max_iter":
+            remedy = "raise max_iter"
+        else:
+            promise = f"{promise}, which rounding does not let it reach"
+            remedy = "standardise the features, give the estimator a prior_strength"
+        return f"{promise}; {remedy}{'' if self.target_weight else ', set a target_weight > 0'} or raise tol"
 
     def _fixed_update(self, problem: Problem, current: Iterate, lr: float) -> Iterate:
         return problem.evaluate(
@@ -399,225 +481,3 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         if iterate.validation_loss is not None:
             record["validation_log_loss"] = iterate.validation_loss
         return record
-
-
-class TM(RiskCalibration):
-    """The TM algorithm of Edwards and Lauritzen for a full exponential family.
-
-    The T-step linearises the marginal log-likelihood, the M-step maximises what is left:
-    s ← s + s(X, Y) − s(X, h), that is `RiskCalibration` with a learning rate of one. Statistics that do not depend
-    on the class do not move, because each row of Y − P sums to zero.
-
-    Parameters
-    ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    max_iter : int, default=64
-        Number of updates.
-    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
-    on_invalid : {"halt", "freeze", "raise"}, default="halt"
-        When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
-        would turn invalid (rc2024), or raise `InvalidStatistics`.
-    validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
-    random_state : int or RandomState, optional
-        For the choice of the held-out rows.
-    verbose : int, default=0
-        1: a progress bar.
-
-    Attributes
-    ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
-
-    References
-    ----------
-    rc2025 §5.2; Edwards and Lauritzen (2001).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import TM, GaussianNB
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = TM(GaussianNB(), max_iter=10).fit(X, y)
-    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
-    [0.111, 0.047]
-    >>> round(model.score(X, y), 2)
-    0.97
-    """
-
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        max_iter: int = 64,
-        stopping: str = "none",
-        on_invalid: str = "halt",
-        validation_fraction: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            estimator,
-            learning_rate=1.0,
-            max_iter=max_iter,
-            stopping=stopping,
-            on_invalid=on_invalid,
-            validation_fraction=validation_fraction,
-            random_state=random_state,
-            verbose=verbose,
-        )
-
-
-class DiscriminativeFrequencyEstimate(RiskCalibration):
-    """Discriminative frequency estimates of Su et al.: s ← s + lr · s(X, Y ∘ (1 − P)).
-
-    The formula is printed without a learning rate. The total weight of the statistics grows with each update by lr
-    times the sum of the soft errors.
-
-    Parameters
-    ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    learning_rate : float, default=0.1
-        lr > 0, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
-    max_iter : int, default=64
-        Number of updates.
-    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
-    step : {"fixed", "safe"}, default="fixed"
-        "safe": valid steps, each shortened until the (penalised) conditional log-likelihood rises enough; the run ends
-        where none is left. A prior of the estimator shapes the start, and nothing else.
-    on_invalid : {"halt", "freeze", "raise"}, default="halt"
-        When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
-        would turn invalid (rc2024), or raise `InvalidStatistics`.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
-        one that is the same for every class, or a model of yours.
-    target_weight : float, default=0.0
-        b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
-    batch_size : int, optional
-        Rows of a mini-batch; an iteration is then a pass over all batches, with fixed steps lr t^(−2/3).
-    validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
-    random_state : int or RandomState, optional
-        For the held-out rows and the order of the batches.
-    verbose : int, default=0
-        1: a progress bar.
-
-    Attributes
-    ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
-
-    References
-    ----------
-    rc2025 §5.1; Su et al. (2008).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from rcpkg import DiscriminativeFrequencyEstimate, GaussianNB
-    >>> X, y = load_wine(return_X_y=True)
-    >>> model = DiscriminativeFrequencyEstimate(GaussianNB()).fit(X, y)
-    >>> model.history_.log_loss.iloc[[0, model.best_iter_]].round(3).tolist()
-    [0.051, 0.022]
-    >>> round(model.score(X, y), 2)
-    0.99
-    """
-
-    _rule = staticmethod(frequency_weights)
-
-
-class SoftErrorCalibration(RiskCalibration):
-    """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
-
-    Its objective is minus the sum of the soft errors 1 − P_i,y_i, plus b [⟨s̄, η⟩ − m̄ ψ(η)] with a target.
-
-    Parameters
-    ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    learning_rate : float, default=0.1
-        lr > 0, on statistics that are sums over rows. With ``step="safe"`` the first step tried.
-    max_iter : int, default=64
-        Number of updates.
-    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error", "validation": the iterate of least soft error, error, log-loss on held-out rows. "none": the last.
-    step : {"fixed", "safe"}, default="fixed"
-        "safe": valid steps, each shortened until the (penalised) soft error falls enough; the run ends where none is
-        left. A prior of the estimator shapes the start, and nothing else.
-    on_invalid : {"halt", "freeze", "raise"}, default="halt"
-        When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
-        would turn invalid (rc2024), or raise `InvalidStatistics`.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
-        one that is the same for every class, or a model of yours.
-    target_weight : float, default=0.0
-        b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
-    batch_size : int, optional
-        Rows of a mini-batch; an iteration is then a pass over all batches, with fixed steps lr t^(−2/3).
-    validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``, and given only then.
-    random_state : int or RandomState, optional
-        For the held-out rows and the order of the batches.
-    verbose : int, default=0
-        1: a progress bar.
-
-    Attributes
-    ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
-
-    References
-    ----------
-    The gradient of rc2025 eq. 2, which the sources approximate by Y − P.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import GaussianNB, SoftErrorCalibration
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = SoftErrorCalibration(GaussianNB()).fit(X, y)
-    >>> model.history_.soft_error.iloc[[0, model.best_iter_]].round(3).tolist()
-    [0.052, 0.043]
-    >>> round(model.score(X, y), 2)
-    0.97
-    """
-
-    _rule = staticmethod(soft_error_weights)
-    _objective_loss = "soft_error"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, losses, mean_losses, row_losses
 from rcpkg.generative import ClosedFormClassifier, Statistics
 
@@ -115,6 +115,23 @@ class Problem:
     def pull(self, statistics: Statistics) -> float:
         """b m̄/m."""
         return self.target_weight * self.target_size / sample_size(statistics)
+
+    def promised_gain(self, iterate: Iterate) -> float:
+        """⟨g, Δη⟩ / (m + b m̄): what a plain safe step of length one gains to first order, per row and pseudo-row.
+
+        It is the square of the gradient g in the metric of the model, hence of no unit, and zero at a stationary point
+        alone. With a target F is strongly concave relative to ψ: near its maximum F* the rest (F* − F) / (m + b m̄) is
+        at most (m + b m̄) / (2 b m̄) times it. It is infinite for a model without natural parameters.
+        """
+        if not hasattr(self.model, "natural_parameters"):
+            return np.inf
+        ascent, size = self.ascent(iterate), self.total_weight + self.target_weight * self.target_size
+        try:
+            statistics = self.model.safe_update(iterate.statistics, (sample_size(iterate.statistics) / size) * ascent)
+            natural = self.model.natural_parameters(self.model.parameters(statistics))
+        except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
+            return np.inf
+        return abs(ascent.dot(natural) - ascent.dot(self.natural(iterate))) / size
 
     def label_statistics(self) -> Statistics:
         """s(X, Y), rows counting by their weights."""

@@ -15,6 +15,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from rcpkg import datasets, published
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import (
+    AS_PUBLISHED,
     DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
     RiskCalibration,
@@ -94,7 +95,14 @@ def rc_learner(
         return ProjectedGradientDescent(model, gradient="printed" if printed else "corrected", **settings)
     if method not in LEARNERS:
         settings["max_iter"] = 0
-    return LEARNERS.get(method, RiskCalibration)(model, on_invalid=on_invalid, **settings)
+    return LEARNERS.get(method, RiskCalibration)(model, on_invalid=on_invalid, **AS_PUBLISHED | settings)
+
+
+def fitted(learner: RiskCalibration, X: Array, y: NDArray) -> RiskCalibration:
+    """The learner fitted as the tables have it: where its first update is invalid it ends as the closed form."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the first update", ConvergenceWarning)
+        return learner.fit(X, y)
 
 
 def first_reach(ours: Array, others: Array) -> int | None:

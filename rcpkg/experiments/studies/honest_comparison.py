@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from rcpkg import datasets
 from rcpkg.base import Array
-from rcpkg.calibration import ConditionalLikelihood, ProjectedGradientDescent, RiskCalibration
+from rcpkg.calibration import AS_PUBLISHED, ConditionalLikelihood, ProjectedGradientDescent, RiskCalibration
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.comparisons import mean_scores
 from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
@@ -203,7 +203,9 @@ def _gradient_descent(gradient: str) -> Callable[[Any, int], Any]:
 
 def _penalised(target: str, weights: list[float]) -> Callable[[Any, int], Any]:
     def make(model: Any, seed: int) -> Tuned:
-        learner = RiskCalibration(model, step="safe", stopping="none", max_iter=PENALISED_ITERATIONS, target=target)
+        learner = RiskCalibration(
+            model, step="safe", stopping="none", max_iter=PENALISED_ITERATIONS, target=target, tol=0.0
+        )
         return Tuned(learner, {"target_weight": weights}, seed, {"max_iter": TRIAL_ITERATIONS})
 
     return make
@@ -222,10 +224,8 @@ OF_A_MODEL = {
     "RC as published": Learner(
         lambda model, seed: RiskCalibration(
             model,
-            learning_rate=LEARNING_RATE,
-            max_iter=ITERATIONS - 1,
-            stopping="best_soft_error",
             on_invalid="freeze" if isinstance(model, CategoricalNB) else "halt",
+            **AS_PUBLISHED | {"stopping": "best_soft_error"},
         )
     ),
     "RC safe, early stopping": Learner(
@@ -235,6 +235,8 @@ OF_A_MODEL = {
             stopping="validation",
             validation_fraction=VALIDATION,
             max_iter=EARLY_STOPPING_ITERATIONS,
+            target_weight=0.0,
+            tol=0.0,
             random_state=seed,
         ),
     ),

@@ -16,6 +16,7 @@ from rcpkg.experiments.studies.data_and_models_of_rc import (
     calibrated,
     descended,
     first_reach,
+    fitted,
     rc_cells,
     rc_data,
     rc_learner,
@@ -43,7 +44,7 @@ def all_rows_history(cell: Cell, method: str, iterations: int = ITERATIONS) -> p
     model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
     on_invalid = "freeze" if classifier == "NB" else "halt"
     learner = rc_learner(method, model, "best_error", on_invalid, iterations)
-    return learner.fit(X, y).history_
+    return fitted(learner, X, y).history_
 
 
 def rc2024_all_rows(cell: Cell, seed: int) -> list[Record]:

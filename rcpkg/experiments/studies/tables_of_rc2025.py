@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 
 from rcpkg import published
 from rcpkg.base import Array
-from rcpkg.calibration import RiskCalibration
+from rcpkg.calibration import AS_PUBLISHED, RiskCalibration
 from rcpkg.experiments.cells import Cell, Record, mean_record, name_of
 from rcpkg.experiments.studies.data_and_models_of_rc import (
     DESCENTS,
@@ -18,6 +18,7 @@ from rcpkg.experiments.studies.data_and_models_of_rc import (
     REPETITIONS,
     data_rows,
     first_reach,
+    fitted,
     rc_cells,
     rc_data,
     rc_learner,
@@ -44,7 +45,7 @@ def _split_run(cell: Cell, method: str, seed: int, n_iterations: int = ITERATION
     X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
     model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
-    learner = rc_learner(method, model, "best_soft_error", "halt", n_iterations).fit(X_train, y_train)
+    learner = fitted(rc_learner(method, model, "best_soft_error", "halt", n_iterations), X_train, y_train)
     errors = (100 * float(np.mean(learner.predict(A) != b)) for A, b in ((X_train, y_train), (X_test, y_test)))
     return *errors, learner.best_iter_ + 1, learner.history_.soft_error.to_numpy()
 
@@ -102,8 +103,8 @@ class ToyGaussians(ClosedFormClassifier):
 def rc2025_toy(cell: Cell, seed: int) -> list[Record]:
     """rc2025 Table 1: RC with learning rate 1/2 on (0, 1), (1, 2), (4, 2)."""
     X, y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
-    learner = RiskCalibration(ToyGaussians(), learning_rate=0.5, max_iter=int(cell.setting_value), stopping="none")
-    learner.fit(X, y)
+    settings = {"learning_rate": 0.5, "max_iter": int(cell.setting_value), "stopping": "none"}
+    learner = RiskCalibration(ToyGaussians(), **AS_PUBLISHED | settings).fit(X, y)
     if cell.row == "soft":
         return [Record("RC", "train_soft_error", float(learner.history_.soft_error.iloc[-1]))]
     point = [0.0, 1.0, 4.0].index(float(cell.row.split(",")[0]))

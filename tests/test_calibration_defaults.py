@@ -1,0 +1,319 @@
+"""What a reader gets: the settings that calibration chooses, how it converges, and what it says of its end."""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks.compare_target_weights import SETS, excess, log_losses
+from model_cases import GAUSSIAN, MODELS, gaussian_rows, rows_for
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB as SklearnNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+
+from rcpkg import (
+    AS_PUBLISHED,
+    LDA,
+    QDA,
+    TM,
+    CategoricalNB,
+    ClosedFormClassifier,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    GaussianNB,
+    ProjectedGradientDescent,
+    RiskCalibration,
+    SharedVarianceGaussianNB,
+    SoftErrorCalibration,
+    Statistics,
+)
+from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
+
+ROOT = Path(__file__).resolve().parent.parent
+ALL = pytest.mark.parametrize("name", MODELS)
+OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
+
+
+class Exponential(ClosedFormClassifier):
+    """x | y with density exp(−x/μ_y)/μ_y and equal class weights; it gives no natural parameters."""
+
+    def statistics(self, X, weights):
+        return Statistics(count=weights.sum(axis=0), first=weights.T @ X[:, 0])
+
+    def parameters(self, statistics):
+        return statistics.first / statistics.count
+
+    def log_joint(self, X, parameters):
+        return np.log(0.5) - np.log(parameters) - X / parameters
+
+
+def positive_rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 2
+    return rng.exponential(1.0 + 2.0 * y)[:, None], y
+
+
+def same_model(a, b):
+    assert_array_equal(a.estimator_.statistics_.ravel(), b.estimator_.statistics_.ravel())
+    assert (a.n_iter_, a.best_iter_, a.stop_reason_) == (b.n_iter_, b.best_iter_, b.stop_reason_)
+
+
+# The settings ----------------------------------------------------------------------------------------
+
+
+@ALL
+def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
+    X, y = rows_for(name)
+    explicit = {"step": "safe", "stopping": "none", "target": "pooled", "max_iter": SAFE_STEPS}
+    chosen = RiskCalibration(clone(MODELS[name]), target_weight=TARGET_WEIGHT, **explicit).fit(X, y)
+    default = RiskCalibration(clone(MODELS[name])).fit(X, y)
+    same_model(default, chosen)
+    assert default.converged_ and default.stop_reason_ == "converged"
+    assert 0 < default.n_iter_ < 200
+    assert default.get_params(deep=False)["step"] == "auto"  # what is chosen does not overwrite what was asked
+
+
+@pytest.mark.parametrize(
+    "model, options, rows",
+    [
+        (Exponential(), {}, positive_rows),
+        (QDA(priors=[0.2, 0.3, 0.5]), {}, gaussian_rows),
+        (QDA(), {"step": "fixed"}, gaussian_rows),
+        (QDA(), {"batch_size": 40, "random_state": 0}, gaussian_rows),
+    ],
+    ids=["no exponential family", "fixed class weights", "fixed steps", "batches"],
+)
+def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
+    X, y = rows()
+    default = RiskCalibration(clone(model), **options | {"tol": 0.0}).fit(X, y)
+    same_model(default, RiskCalibration(clone(model), **AS_PUBLISHED | options).fit(X, y))
+
+
+def test_single_settings_are_kept():
+    X, y = gaussian_rows()
+    by_validation = RiskCalibration(QDA(), validation_fraction=0.3, random_state=0).fit(X, y)
+    explicit = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.3, random_state=0).fit(X, y)
+    same_model(by_validation, explicit)
+    assert "validation_log_loss" in by_validation.history_
+    stopped = RiskCalibration(QDA(), stopping="soft_error").fit(X, y)
+    assert (stopped.stop_reason_, stopped.best_iter_) == ("soft_error", stopped.n_iter_ - 1)
+    free, drawn = (RiskCalibration(LDA(), target_weight=b).fit(X, y) for b in (0.0, 1e6))
+    assert free.history_.log_loss.iloc[-1] < drawn.history_.log_loss.iloc[-1]
+
+
+def test_the_sources_settings_are_those_of_algorithm_1():
+    X, y = load_iris(return_X_y=True)
+    published = RiskCalibration(QDA(), **AS_PUBLISHED).fit(X, y)
+    s, losses = (closed := QDA().fit(X, y)).statistics_, []
+    for _ in range(64):
+        P = closed._set(s).predict_proba(X)
+        losses.append(1 - P[np.arange(len(y)), y].mean())
+        if len(losses) > 1 and losses[-1] > losses[-2]:
+            break
+        kept = s
+        s = s + 0.1 * closed.statistics(X, np.eye(3)[y] - P)
+    assert_allclose(published.estimator_.statistics_.ravel(), kept.ravel(), rtol=1e-12)
+    assert_allclose(published.history_.soft_error, losses, rtol=1e-9)
+
+
+def test_the_sources_settings_cannot_be_changed():
+    assert AS_PUBLISHED.keys() <= inspect.signature(RiskCalibration).parameters.keys()
+    with pytest.raises(TypeError):
+        AS_PUBLISHED["tol"] = 1.0
+    assert (AS_PUBLISHED | {"max_iter": 5})["max_iter"] == 5 and AS_PUBLISHED["max_iter"] == 63
+
+
+@pytest.mark.parametrize("kind", OF_ITS_KIND)
+def test_the_others_keep_their_own(kind):
+    defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
+    assert defaults["max_iter"] == 64 and defaults["tol"] == 0.0
+    assert defaults.get("step", "fixed") == "fixed" and defaults.get("target_weight", 0.0) == 0.0
+    X, y = gaussian_rows()
+    fitted = kind(SharedVarianceGaussianNB()).fit(X, y)
+    assert fitted.stop_reason_ in ("max_iter", "soft_error") and not fitted.converged_
+
+
+# Is it good? -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("standardised", [False, True])
+@pytest.mark.parametrize("model", [QDA(), GaussianNB(), LDA(), SharedVarianceGaussianNB()], ids=repr)
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_held_out_log_loss_is_no_worse_than_that_of_the_closed_form(load, model, standardised):
+    """By more than two standard errors of the difference, row by row."""
+    X, y = load(return_X_y=True)
+    folds = StratifiedKFold(n_splits=5, shuffle=True, random_state=0)
+    scaling = StandardScaler() if standardised else "passthrough"
+
+    def held_out(learner):
+        log_P = cross_val_predict(make_pipeline(scaling, learner), X, y, cv=folds, method="predict_log_proba")
+        return -log_P[np.arange(len(y)), y]
+
+    closed, calibrated = held_out(clone(model)), held_out(RiskCalibration(clone(model)))
+    assert (calibrated - closed).mean() <= 2 * (calibrated - closed).std(ddof=1) / np.sqrt(len(y))
+    if load is load_breast_cancer:
+        assert calibrated.mean() < 0.9 * closed.mean()
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_units_do_not_matter(name):
+    X, y = gaussian_rows()
+    model = GAUSSIAN[name].set_params(prior_strength=0.0) if "MAP" in name else GAUSSIAN[name]
+    plain, scaled = (RiskCalibration(clone(model)).fit(rows, y) for rows in (X, 1e3 * X + 2e3))
+    assert plain.n_iter_ == scaled.n_iter_
+    assert_allclose(scaled.predict_proba(1e3 * X + 2e3), plain.predict_proba(X), atol=1e-6)
+
+
+def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
+    table = pd.read_csv(ROOT / "data" / "results" / "benchmark_target_weights.csv")
+    above = excess(table)
+    assert len(above.loc["NB"]) == len(SETS) and len(above.loc["QDA"]) > 15
+    assert above.mean().idxmin() == TARGET_WEIGHT
+    stored = table[(table.family == "QDA") & (table.dataset == "iris")].set_index("weight").log_loss
+    assert log_losses("iris", "QDA") == pytest.approx(stored.to_dict(), rel=1e-4)
+
+
+# How it ends -------------------------------------------------------------------------------------------
+
+
+@ALL
+def test_converged_is_at_the_optimum(name):
+    """L-BFGS finds the posteriors of the default."""
+    X, y = rows_for(name)
+    calibrated = RiskCalibration(clone(MODELS[name])).fit(X, y)
+    optimum = ConditionalLikelihood(clone(MODELS[name]), target_weight=TARGET_WEIGHT).fit(X, y)
+    assert_allclose(calibrated.predict_proba(X), optimum.predict_proba(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("b", [0.3, 3.0])
+@ALL
+def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b):
+    """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum."""
+    X, y = rows_for(name)
+    ends = {}
+    for tol in (1e-4, 1e-6, 1e-8, 1e-12):
+        learner = RiskCalibration(clone(MODELS[name]), target_weight=b, tol=tol)._settled()
+        model = clone(MODELS[name])
+        codes = model._check_Xy(X, y)[1]
+        model._prepare(X)
+        problem = learner._problem(model, X, codes, None, check_random_state(0))
+        ends[tol] = learner._run(problem, check_random_state(0)).chosen
+        assert problem.promised_gain(ends[tol]) <= tol
+    pseudo = b * problem.target_size
+    factor = (problem.total_weight + pseudo) ** 2 / (2 * pseudo)
+    best = ends.pop(1e-12).objective
+    for end in ends.values():
+        assert best - end.objective <= 1.1 * factor * problem.promised_gain(end) + 1e-9
+
+
+def test_a_looser_tolerance_ends_earlier():
+    X, y = load_breast_cancer(return_X_y=True)
+    updates = [RiskCalibration(QDA(), tol=tol).fit(X, y).n_iter_ for tol in (1e-2, 1e-5, 1e-8)]
+    assert updates == sorted(set(updates))
+
+
+def test_too_few_updates_are_told():
+    X, y = gaussian_rows()
+    with pytest.warns(ConvergenceWarning, match=r"not converged after 2 updates: .* than tol=1e-08; raise max_iter"):
+        short = RiskCalibration(QDA(), max_iter=2).fit(X, y)
+    assert (short.n_iter_, short.stop_reason_, short.converged_) == (2, "max_iter", False)
+    with pytest.warns(ConvergenceWarning, match="set a target_weight > 0"):
+        RiskCalibration(QDA(), target_weight=0.0, max_iter=2).fit(X, y)
+
+
+def test_no_step_left_is_told():
+    X, y = gaussian_rows()
+    with pytest.warns(ConvergenceWarning, match="which rounding does not let it reach"):
+        ended = RiskCalibration(LDA(), tol=1e-200).fit(X, y)
+    assert ended.stop_reason_ == "no_step" and not ended.converged_
+
+
+def test_a_first_update_that_is_invalid_is_told():
+    X, y = gaussian_rows()
+    with pytest.warns(ConvergenceWarning, match=r"the first update, of learning_rate=50\.0, .* uncalibrated"):
+        rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 50.0}).fit(X, y)
+    assert (rc.n_iter_, rc.stop_reason_, rc.converged_) == (0, "invalid", False)
+    assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
+
+
+def test_what_was_asked_for_is_not_warned_of():
+    """Warnings are errors here: of no update at all, a stopping rule, no tolerance."""
+    X, y = gaussian_rows()
+    assert RiskCalibration(QDA(), max_iter=0).fit(X, y).stop_reason_ == "max_iter"
+    assert RiskCalibration(QDA(), max_iter=2, tol=0.0).fit(X, y).stop_reason_ == "max_iter"
+    assert RiskCalibration(QDA(), max_iter=2, stopping="best_error").fit(X, y).stop_reason_ == "max_iter"
+    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 1.0}).fit(X, y)
+    assert (rc.stop_reason_, rc.best_iter_) == ("soft_error", rc.n_iter_ - 1)
+
+
+@pytest.mark.parametrize("kind", OF_ITS_KIND)
+def test_all_of_the_kind_can_converge(kind):
+    X, y = gaussian_rows()
+    settings = {"max_iter": 5000, "stopping": "none", "tol": 2e-3}
+    fitted = kind(SharedVarianceGaussianNB(), **settings).fit(X, y)
+    assert fitted.stop_reason_ == "converged" and 0 < fitted.n_iter_ < 5000
+    with pytest.warns(ConvergenceWarning, match="not converged after 1 updates"):
+        assert not kind(SharedVarianceGaussianNB(), **settings | {"max_iter": 1}).fit(X, y).converged_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "rows, options, reason",
+    [
+        (gaussian_rows(), {}, "converged"),
+        (gaussian_rows(), {"max_iter": 2}, "max_iter"),
+        (gaussian_rows(), {"tol": 1e-200}, "no_step"),
+        ((np.array([[0.0], [1.0], [5.0], [6.0]]), np.array([0, 0, 1, 1])), {}, "separable"),
+    ],
+    ids=["converged", "max_iter", "no_step", "separable"],
+)
+def test_conditional_likelihood_says_how_it_ended(rows, options, reason):
+    fitted = ConditionalLikelihood(LDA(), **options).fit(*rows)
+    assert fitted.stop_reason_ == reason
+    assert fitted.converged_ == (reason == "converged") and fitted.separable_ == (reason == "separable")
+
+
+def test_a_model_without_natural_parameters_does_not_converge_by_tol():
+    X, y = positive_rows()
+    rc = RiskCalibration(Exponential(), tol=1e10).fit(X, y)
+    assert not rc.converged_ and rc.stop_reason_ in ("soft_error", "max_iter")
+
+
+def test_progress_bar_shows_the_log_loss(capsys):
+    X, y = gaussian_rows()
+    rc = RiskCalibration(QDA(), verbose=1).fit(X, y)
+    shown = capsys.readouterr().err
+    assert f"log_loss={rc.history_.log_loss.iloc[-1]:.4g}" in shown
+
+
+# Refusals ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model, options, message",
+    [
+        (SklearnNB(), {}, r"from rcpkg import .*GaussianNB.*; got GaussianNB\(\) of sklearn.naive_bayes"),
+        (QDA(), {"tol": -1.0}, "tol must be a finite number >= 0"),
+        (QDA(), {"tol": np.nan}, "tol must be"),
+        (QDA(), {"max_iter": "all"}, "max_iter must be an integer >= 0"),
+        (QDA(), {"target_weight": "heavy"}, "target_weight must be"),
+        (QDA(priors=[0.2, 0.3, 0.5]), {"step": "safe"}, "priors of the estimator must be None"),
+    ],
+)
+def test_bad_settings_are_named(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        RiskCalibration(model, **options).fit(*gaussian_rows())
+
+
+def test_a_state_that_no_row_has_needs_a_prior():
+    X, y = rows_for("CategoricalNB")
+    with pytest.raises(ValueError, match="set prior_strength > 0"):
+        RiskCalibration(CategoricalNB(n_states=9)).fit(X, y)
+    assert RiskCalibration(CategoricalNB(n_states=9, prior_strength=1.0)).fit(X, y).converged_
