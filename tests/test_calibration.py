@@ -351,6 +351,7 @@ def invalid_rows(name):
     return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
 
 
+@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
 @pytest.mark.parametrize("name", INVALID)
 def test_halt_ends_with_the_iterates_so_far(name):
     model, lr = INVALID[name]
@@ -372,6 +373,7 @@ def test_raise_names_what_turned_invalid(name):
         rc.fit(*invalid_rows(name))
 
 
+@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
 @pytest.mark.parametrize("name", INVALID)
 def test_freeze_keeps_what_would_turn_invalid(name):
     """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
@@ -890,6 +892,7 @@ def test_bad_data_are_refused(learner):
         learner(QDA()).fit(X, y, sample_weight=(y > 0).astype(float))
 
 
+@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
 @pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
 @pytest.mark.parametrize("on_invalid", ["halt", "freeze"])
 @ALL
