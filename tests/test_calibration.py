@@ -768,7 +768,8 @@ def test_a_target_makes_small_classes_valid():
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
         RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED).fit(X[keep], y[keep])
-    rc = RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}).fit(X[keep], y[keep])
+    settings = AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}
+    rc = RiskCalibration(QDA(singular_ridge=0.0), **settings).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
 
 
