@@ -301,15 +301,10 @@ def run(
         Key of the source and number of the table, or of a study; see `tables`.
     quick : bool, default=False
         Run the small data sets only, with few repetitions, and store them apart.
-    jobs : int, default=1
-        Processes that work at once.
-    backend : str, optional
-        Of joblib; its own choice by default.
-    progress : bool, default=True
-        Whether to show a bar.
+    jobs, backend, progress
+        Processes that work at once, their backend of joblib, and whether to show a bar.
     folder : Path, optional
-        Where the results are; by default the folder that the environment variable ``RCPKG_RESULTS`` names, without
-        it ``data/results`` in a checkout, and ``.rcpkg/results`` in the user's home for an installed wheel.
+        Where the results are; by default what ``RCPKG_RESULTS`` names, else that of `results_folder`.
 
     Returns
     -------
