@@ -14,6 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import rcpkg
 from rcpkg import (
+    AS_PUBLISHED,
     BDA7,
     EDDA,
     LDA,
@@ -40,10 +41,12 @@ from rcpkg import (
 from rcpkg.base import InconsistentVersion
 
 CALIBRATED = {
-    "RiskCalibration": RiskCalibration(QDA(), max_iter=3),
-    "RiskCalibration with a target": RiskCalibration(QDA(), step="safe", stopping="none", target_weight=3.0),
+    "RiskCalibration": RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3}),
+    "RiskCalibration with a target": RiskCalibration(
+        QDA(), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 3.0}
+    ),
     "RiskCalibration validated": RiskCalibration(
-        LDA(), stopping="validation", validation_fraction=0.3, max_iter=3, random_state=0
+        LDA(), **AS_PUBLISHED | {"stopping": "validation", "validation_fraction": 0.3, "max_iter": 3, "random_state": 0}
     ),
     "TM": TM(LDA(), max_iter=2),
     "DiscriminativeFrequencyEstimate": DiscriminativeFrequencyEstimate(QDA(), learning_rate=0.05, max_iter=3),

@@ -33,7 +33,7 @@ def closed_forms() -> list[rcpkg.ClosedFormClassifier]:
 def calibrated() -> list[rcpkg.RiskCalibration]:
     """The learners that calibrate them."""
     return [
-        rcpkg.RiskCalibration(rcpkg.QDA(), max_iter=3),
+        rcpkg.RiskCalibration(rcpkg.QDA()),
         rcpkg.TM(rcpkg.LDA(), max_iter=3),
         rcpkg.DiscriminativeFrequencyEstimate(rcpkg.QDA(), learning_rate=0.05, max_iter=3),
         rcpkg.SoftErrorCalibration(rcpkg.QDA(), max_iter=3),
@@ -72,7 +72,7 @@ def scores() -> dict[str, float]:
 def history() -> pd.Series[float]:
     """The soft errors of a run."""
     X, y = rows(0)
-    frame: pd.DataFrame = rcpkg.RiskCalibration(rcpkg.QDA(), max_iter=3).fit(X, y).history_
+    frame: pd.DataFrame = rcpkg.RiskCalibration(rcpkg.QDA()).fit(X, y).history_
     return frame["soft_error"]
 
 
