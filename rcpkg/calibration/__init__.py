@@ -18,7 +18,8 @@ from rcpkg.calibration.gradient_descent import (
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.loop import TM, DiscriminativeFrequencyEstimate, RiskCalibration, SoftErrorCalibration
+from rcpkg.calibration.loop import RiskCalibration
+from rcpkg.calibration.relatives import TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration
 from rcpkg.calibration.rules import (
     Losses,
     calibration_weights,
