@@ -293,7 +293,12 @@ def start_toy_run(tmp_path, sleep):
     path = tmp_path / "study_table_toy.jsonl"
     environment = {**os.environ, "RCPKG_RESULTS": str(tmp_path)}
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(tmp_path)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell starts what runs in its background without ears for Ctrl-C, and what that starts inherits it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 300
     while len(runner.read(path)) < 2 and time.monotonic() < deadline:

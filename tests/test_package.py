@@ -1,8 +1,6 @@
 """The package's papers agree with each other: lock, citation, public names."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -53,17 +51,6 @@ def test_pythons_are_the_same_in_all_papers():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"(3, {versions[0]}) <= sys.version_info[:2] <= (3, {versions[-1]})" in makefile
     assert f"3.{versions[0]} to 3.{versions[-1]}" in makefile
-
-
-def seconds_of_import(module: str) -> float:
-    """Processor time of an import in a fresh process, the least of five."""
-    code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
-    return min(float(run.stdout) for run in runs)
-
-
-def test_import_takes_little_longer_than_what_it_rests_on():
-    assert seconds_of_import("rcpkg") < 1.5 * seconds_of_import("sklearn.naive_bayes")
 
 
 def test_citation_agrees_with_package_and_bibliography():

@@ -72,6 +72,12 @@ def test_list_is_filtered_by_source_table_verdict_and_words(list_of_numbers, car
     assert total(page) == len(card)
 
 
+def test_last_column_of_the_list_is_not_cut(list_of_numbers):
+    list_of_numbers.set_viewport_size({"width": 1300, "height": 900})
+    widths = list_of_numbers.locator(".scorecard-rows").evaluate("rows => [rows.scrollWidth, rows.clientWidth]")
+    assert widths[0] <= widths[1]
+
+
 def test_list_is_turned_by_keyboard(list_of_numbers):
     page = list_of_numbers
     first = page.locator(".scorecard-rows tbody tr").first.inner_text()
