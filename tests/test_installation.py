@@ -91,6 +91,7 @@ def test_an_installed_wheel_writes_to_the_folder_of_the_user(site, tmp_path):
     assert {file for file in site.rglob("*") if file.suffix != ".pyc" and file.name != "__pycache__"} == before
 
 
+@pytest.mark.slow
 def test_source_archive_holds_what_its_tests_need(built, tmp_path):
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
