@@ -162,6 +162,34 @@ def test_risk_calibration_is_equation_4(name):
     assert not np.allclose(rc.predict_proba(X), model.predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("model", [QDA(), CategoricalNB()], ids=["QDA", "CategoricalNB"])
+def test_risk_calibration_is_extended_baum_welch(model):
+    """ν_y⁺ = (Θ_y + D_y ν_y) / (Γ_y + D_y) and π_y⁺ = π_y + Γ_y / D with D_y = s_y / lr, D = m / lr (thm-tm-ebw)."""
+    X, y = gaussian_rows() if isinstance(model, QDA) else categorical_rows()
+    Y, lr = np.eye(y.max() + 1)[y], 0.3
+    start = clone(model).fit(X, y)
+    after = RiskCalibration(
+        model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 1, "stopping": "none", "on_invalid": "raise"}
+    ).fit(X, y)
+    W, n_y = Y - start.predict_proba(X), Y.sum(axis=0)
+    D, prior = n_y / lr, n_y / len(y)
+
+    def update(phi):
+        """New class means of phi (n, K), from those of the closed form, which are averages of the rows."""
+        nu = Y.T @ phi / n_y[:, None]
+        return (W.T @ phi + D[:, None] * nu) / (W.sum(axis=0) + D)[:, None]
+
+    new = after.estimator_.parameters_
+    assert_allclose(np.exp(new.log_prior), prior + W.sum(axis=0) / D.sum(), rtol=1e-12)
+    if isinstance(model, QDA):
+        second = update(np.einsum("ia,ib->iab", X, X).reshape(len(X), -1)).reshape(new.covariance.shape)
+        assert_allclose(new.mean, update(X), rtol=1e-9)
+        assert_allclose(new.covariance, second - np.einsum("ya,yb->yab", new.mean, new.mean), rtol=1e-9, atol=1e-9)
+    else:
+        states = np.hstack([(column[:, None] == np.unique(column)).astype(float) for column in X.T])
+        assert_allclose(np.exp(new.log_prob), update(states), rtol=1e-9)
+
+
 @ALL
 def test_sample_size_is_invariant(name):
     """Σ_y of the class counts stays m (rc2025 §4), because each row of Y − P sums to zero."""

@@ -101,7 +101,7 @@ class TM(RiskCalibration):
 
 
 class DiscriminativeFrequencyEstimate(RiskCalibration):
-    """Discriminative frequency estimates of Su et al.: s ← s + lr · s(X, Y ∘ (1 − P)).
+    """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
 
     The formula is printed without a learning rate. The total weight of the statistics grows with each update by lr
     times the sum of the soft errors.
