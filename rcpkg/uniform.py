@@ -134,7 +134,8 @@ def bayes_restricted(x: ArrayLike, measure: str | float = "fisher") -> stats.dis
 def bayes_unrestricted(x: ArrayLike, measure: str | float = "fisher") -> stats.distributions.rv_frozen:
     r"""Posterior mean of the density, :math:`g(x) = \frac{N M^N}{(N+1)\max(x, M)^{N+1}}` (7.23).
 
-    M is the largest of the draws, and N their `order` under the ``measure``.
+    M is the largest of the draws, and N their `order` under the ``measure``. ``measure=0.0``, N = n - 1, is the best
+    of all estimates that follow changes of the unit, and minimax with the error 1/(2n - 1) in units of the height.
     """
     n, maximum = _summary(x)
     return uniform_pareto(float(order(n, measure)), scale=maximum)
@@ -208,8 +209,8 @@ def expected_squared_error(
 
     (1/(n-1) for maximum likelihood, :math:`n(1 - 2^{-1/n})/(n-1)` for the restricted estimate), the
     unrestricted one :math:`\frac{2nN^2}{(n-1)(N+1)(2N+1)} - 1 + \frac{2n}{(N+1)(n+N)}`, or n/((n-1)(2n+1))
-    for Fisher's measure. At n = 1 all are infinite. The Bayesian parameter estimate with finite ``t2`` is
-    integrated numerically.
+    for Fisher's measure and 1/(2n-1), the least possible, for ``measure=0.0``. At n = 1 all are infinite, but for
+    the Bayesian parameter estimate with finite ``t2``, which is integrated numerically.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ import pickle
 
 import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
 import sympy
 from hypothesis import given, settings
@@ -355,6 +356,56 @@ def test_log_det_is_stein_loss_and_invariant():
     assert divergences["log_det"](g @ x @ g.T, g @ y @ g.T) == pytest.approx(divergences["log_det"](x, y))
 
 
+@pytest.mark.parametrize(
+    ("f", "slope", "scalar"),
+    [
+        (lambda x: -np.log(x), lambda x: -1 / x, lambda x, y: x / y - np.log(x / y) - 1),
+        (lambda x: x * np.log(x), lambda x: 1 + np.log(x), lambda x, y: x * np.log(x / y) - x + y),
+        (lambda x: x**4, lambda x: 4 * x**3, lambda x, y: x**4 - y**4 - 4 * y**3 * (x - y)),
+    ],
+    ids=["-log", "x log x", "x^4"],
+)
+def test_trace_of_a_convex_function_of_a_matrix(f, slope, scalar):
+    """The gradient of tr f(X) is f'(X), also at repeated eigenvalues; its divergence mixes those of the eigenvalues."""
+    x, y = draw(divergences["log_det"], 1, 41)[0], draw(divergences["log_det"], 1, 42)[0]
+    (l, v), (m, w) = np.linalg.eigh(x), np.linalg.eigh(y)
+    step = np.array([[0.3, -0.2, 0.5], [-0.2, 0.1, 0.4], [0.5, 0.4, -0.6]])
+    for at in (y, 2 * np.eye(DIM)):
+        values, vectors = np.linalg.eigh(at)
+        gradient = (vectors * slope(values)) @ vectors.T
+        ends = [f(np.linalg.eigvalsh(at + h * step)).sum() for h in (1e-5, -1e-5)]
+        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(np.sum(gradient * step), rel=1e-6)
+    direct = f(l).sum() - f(m).sum() - np.sum((w * slope(m)) @ w.T * (x - y))
+    assert np.sum((v.T @ w) ** 2 * scalar(l[:, None], m)) == pytest.approx(direct)
+
+
+def test_right_centroids_of_matrices():
+    """The harmonic mean for the log-determinant, the exponential of the mean logarithm for von Neumann."""
+    X, weights = draw(divergences["log_det"], 6, 43), np.arange(1.0, 7.0) / 21
+
+    def of_matrix(function, x):
+        values, vectors = np.linalg.eigh(x)
+        return (vectors * function(values)[..., None, :]) @ vectors.mT
+
+    harmonic = np.linalg.inv(np.tensordot(weights, np.linalg.inv(X), axes=1))
+    geometric = of_matrix(np.exp, np.tensordot(weights, of_matrix(np.log, X), axes=1))
+    np.testing.assert_allclose(divergences["log_det"].centroid(X, weights, side="right"), harmonic)
+    np.testing.assert_allclose(divergences["von_neumann"].centroid(X, weights, side="right"), geometric)
+
+
+def test_second_moment_of_the_inverse_wishart():
+    """A diagonal entry is a multiple of 1/chi2 with q - d + 1 degrees of freedom: E tr X^2 is finite for q > d + 3."""
+    rng, d = np.random.default_rng(44), 3
+    for q in (d + 2.0, d + 5.0):
+        drawn = stats.invwishart(q, np.diag([1.0, 2.0, 3.0])).rvs(3000, random_state=rng)[:, 1, 1]
+        assert stats.kstest(2 / drawn, stats.chi2(q - d + 1).cdf).pvalue > 1e-3
+    # the parts of E v^2 in successive decades of v grow below the bound and shrink above it (d = 1)
+    for q, grows in ((3.5, True), (4.5, False)):
+        law = stats.invgamma(q / 2)
+        parts = [integrate.quad(lambda v: v**2 * law.pdf(v), a, 10 * a)[0] for a in (1e3, 1e4, 1e5)]  # noqa: B023
+        assert np.all(np.diff(parts) > 0) == grows
+
+
 def test_gaussian_kl_against_quadrature():
     mean_0, mean_1 = np.array([0.3, -0.2]), np.array([-0.4, 0.5])
     cov_0, cov_1 = np.array([[1.0, 0.3], [0.3, 0.6]]), np.array([[0.8, -0.1], [-0.1, 1.5]])
@@ -381,6 +432,116 @@ def test_exponential_family_divergence_is_the_dual_bregman_divergence():
     direct = rel_entr(stats.poisson(3.0).pmf(k), stats.poisson(5.0).pmf(k)).sum()
     assert divergences["generalized_i"](3.0, 5.0) == pytest.approx(direct)
     assert divergences["exponential"](np.log(5.0), np.log(3.0)) == pytest.approx(direct)
+
+
+def test_likelihood_is_a_divergence_of_the_mean_statistic():
+    """-log p of m Gaussian rows is m [d(t, mu) - phi(t)], although phi is infinite at the statistic of one row."""
+    rows = np.random.default_rng(45).normal(1.0, 2.0, size=30)
+    t = np.array([rows.mean(), np.mean(rows**2)])
+
+    def phi(mean, square):
+        return -(1 + np.log(square - mean**2)) / 2
+
+    mu = np.array([0.4, 1.5])
+    eta = np.array([0.4, -0.5]) / (1.5 - 0.4**2)
+    divergence = phi(*t) - phi(*mu) - eta @ (t - mu)
+    log_p = stats.norm(0.4, np.sqrt(1.5 - 0.4**2)).logpdf(rows) + np.log(2 * np.pi) / 2
+    assert len(rows) * (divergence - phi(*t)) == pytest.approx(-log_p.sum())
+    with np.errstate(divide="ignore"):
+        assert phi(2.0, 4.0) == np.inf
+
+
+def test_on_the_simplex_the_gradient_counts_up_to_a_constant():
+    d = divergences["kl"]
+    p, q = draw(d, 20, 46), draw(d, 20, 47)
+    definition = d.phi(p) - d.phi(q)
+    for constant in (0.0, -1.0, 17.0):
+        np.testing.assert_allclose(definition - inner(d.grad(q) + constant, p - q, d), d(p, q), rtol=1e-10)
+    assert np.abs(definition - inner(d.grad(q) * (1 + 0.1 * p), p - q, d) - d(p, q)).max() > 1e-3
+
+
+# ---- converses ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_bregman"),
+    [
+        (lambda x, s: float(divergences["itakura_saito"](x, s)), True),
+        (lambda x, s: float(divergences["logistic"](x, s)), True),
+        (lambda x, s: (x - s) ** 4, False),
+        (lambda x, s: float(divergences["itakura_saito"](s, x)), False),
+    ],
+    ids=["itakura_saito", "logistic", "fourth power", "reversed"],
+)
+def test_converse_quotient_of_a_loss_on_the_line(loss, is_bregman):
+    """R_2(x, m)/(m - x) is one number for a Bregman divergence; two points, or two bumps, betray other losses."""
+    m, h = 0.45, 1e-6
+    quotients = [(loss(x, m + h) - loss(x, m - h)) / (2 * h * (m - x)) for x in (0.1, 0.3, 0.6, 0.9)]
+    assert (np.ptp(quotients) < 1e-5 * np.abs(quotients).max()) == is_bregman
+    u, w = np.polynomial.legendre.leggauss(20)
+    for width in (0.0, 0.05):
+        values = np.concatenate([0.2 + width * u, 0.8 + width * u])
+        weights = np.concatenate([0.35 * w, 0.15 * w])
+
+        def risk(s, values=values, weights=weights):
+            return weights @ [loss(x, s) for x in values]
+
+        best = optimize.minimize_scalar(risk, bounds=(0.15, 0.85), method="bounded", options={"xatol": 1e-9}).x
+        assert (abs(best - weights @ values) < 1e-4) == is_bregman
+
+
+@pytest.mark.parametrize(
+    ("loss", "is_bregman"),
+    [
+        (lambda x, s: divergences["kl"](x, s), True),
+        (lambda x, s: np.sum((x - s) ** 2, axis=-1), True),
+        (lambda x, s: np.sum((x - s) ** 4, axis=-1), False),
+        (lambda x, s: np.sum((np.sqrt(x) - np.sqrt(s)) ** 2, axis=-1), False),
+    ],
+    ids=["kl", "squared", "fourth power", "Hellinger"],
+)
+def test_converse_on_the_simplex_for_densities(loss, is_bregman):
+    """R is the divergence of R(., s0), also at the boundary; the mean is best for a blurred three-point variable."""
+    rng = np.random.default_rng(48)
+    x, s, s0 = rng.dirichlet(np.ones(3), size=100), rng.dirichlet(np.full(3, 4.0), size=100), np.array([0.2, 0.3, 0.5])
+    x[:20] = np.eye(3)[rng.integers(0, 3, 20)]
+    v, h = x - s, 1e-5
+    slope = (loss(s + h * v, s0) - loss(s - h * v, s0)) / (2 * h)
+    off = np.abs(loss(x, s0) - loss(s, s0) - slope - loss(x, s)).max()
+    assert (off < 1e-6) == is_bregman
+    steps = np.arange(0.5, 16) / 16
+    lattice = np.array([(i, j, 1 - i - j) for i in steps for j in steps if i + j < 0.999])
+    corners, chance = np.array([[0.8, 0.1, 0.1], [0.1, 0.7, 0.2], [0.05, 0.05, 0.9]]), np.array([0.5, 0.3, 0.2])
+    blurred = 0.99 * corners[:, None] + 0.01 * lattice
+    mean = np.tensordot(chance, blurred.mean(axis=1), axes=1)
+    tried = np.vstack([mean, lattice, mean + 0.1 * (lattice - mean)])
+    risks = chance @ np.array([loss(part[:, None], tried).mean(axis=0) for part in blurred])
+    assert (risks[0] - risks.min() < 1e-12) == is_bregman
+
+
+def test_no_loss_singles_out_the_standard_deviation_and_one_does_mean_and_variance():
+    """A loss that puts both constants 0 and 1 at deviation 0 puts their mixture there; (x, x^2) has a divergence."""
+    rng = np.random.default_rng(49)
+    at_0, at_1 = rng.normal(size=(2, 200, 50))
+    at_0[:, 0], at_1[:, 0] = at_0.min(axis=1), at_1.min(axis=1)
+    assert np.all(np.argmin(at_0 + at_1, axis=1) == 0)
+    values, chance = np.array([-1.0, 0.5, 2.0]), np.array([0.2, 0.5, 0.3])
+    mean, d = chance @ values, divergences["exponential"]
+    pairs = np.stack([values, values**2], axis=1)
+
+    def risk(q):
+        return chance @ d(pairs, np.array([q[0], q[1] + q[0] ** 2]))
+
+    found = optimize.minimize(risk, [mean + 0.2, 1.0], method="Nelder-Mead", tol=1e-10).x
+    np.testing.assert_allclose(found, [mean, chance @ (values - mean) ** 2], atol=1e-4)
+
+
+def test_stored_comparison_with_another_library():
+    """rcpkg and the direct formulas agree in all rows, pyBregMan but for the full matrix."""
+    stored = pd.read_csv("data/results/pybregman_comparison.csv").set_index("quantity")
+    np.testing.assert_allclose(stored.rcpkg, stored.direct_formula, rtol=1e-8)
+    agrees = np.isclose(stored.pybregman, stored.direct_formula, rtol=1e-8)
+    assert list(stored.index[~agrees]) == ["log det, full 2 x 2"]
 
 
 # ---- chapter 2: principles of estimation -------------------------------------------------------------------

@@ -323,6 +323,87 @@ def test_asymptotic_order():
         assert 10**6 * uniform.expected_squared_error(name, 10**6) == pytest.approx(limit, rel=1e-5)
 
 
+# ---- the best equivariant estimates ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draws", [2, 3, 8])
+def test_order_n_minus_1_is_the_best_equivariant_estimate(draws):
+    """The error of h(x/M)/M is 1/(2n - 1) + n/(n - 1) int (h - h*)^2, by quadrature over M and x."""
+    h_star = uniform.uniform_pareto(draws - 1).pdf
+    for h, end in ((stats.uniform(0, 1.4).pdf, 1.4), (lambda v: (v < 1) / 2 + (v < 2) / 4, 2.0)):
+
+        def error(u, h=h, end=end):
+            edges = sorted({u, end * u, 1.0})
+            parts = [quad(lambda x: (h(x / u) / u - (x < 1)) ** 2, *p) for p in zip([0.0, *edges], edges)]
+            return draws * u ** (draws - 1) * sum(parts)
+
+        risk = quad(error, 0, 1 / end) + quad(error, 1 / end, 1)
+        tail = quad(lambda t: h_star(t) ** 2, end, np.inf)
+        distance = quad(lambda t, h=h: (h(t) - h_star(t)) ** 2, 0, 1) + tail
+        distance += quad(lambda t, h=h: (h(t) - h_star(t)) ** 2, 1, end)
+        assert risk == pytest.approx(1 / (2 * draws - 1) + draws / (draws - 1) * distance, rel=1e-6)
+    best = uniform.expected_squared_error("bayes_unrestricted", draws, measure=0.0)
+    assert best == pytest.approx(1 / (2 * draws - 1))
+
+
+@pytest.mark.parametrize("draws", [2, 5])
+def test_bayes_risks_of_long_priors_tend_to_the_minimax_risk(draws):
+    """log theta uniform on [0, T], by drawing theta and M; what is missing to 1/(2n - 1) falls like 1/T."""
+    rng, missing = np.random.default_rng(draws), []
+    for T in (20.0, 80.0):
+        log_theta = rng.uniform(0, T, 200_000)
+        b = np.exp(T - np.maximum(log_theta + np.log(rng.uniform(size=200_000)) / draws, 0))
+        mass, m = 1 - b**-draws, draws
+        mean = m / (m - 1) * (1 - b ** (1.0 - m)) / mass
+        square = (1 - b ** (1.0 - 2 * m)) / (2 * m - 1) + b ** (-2.0 * m) * (b - 1)
+        square = square - 2 * b ** (-float(m)) * (1 - b ** (1.0 - m)) / (m - 1)
+        risk = 1 - (1 + square / mass**2) / mean
+        missing.append((1 / (2 * draws - 1) - risk.mean(), risk.std() / np.sqrt(len(risk))))
+    (near, noise), (nearer, noise_nearer) = missing
+    assert near > 5 * noise
+    assert abs(near - 4 * nearer) < 5 * np.hypot(noise, 4 * noise_nearer)
+
+
+def error_with_two_ends(draws, N):
+    """Expected error of (N - 2)/(N R) p((x - m)/R), p with tails of the power N - 1, by quadrature over m, R and x."""
+    v, w = np.polynomial.legendre.leggauss(32)
+    v, w = (v + 1) / 2, w / 2
+    total = 0.0
+    for R, of_R in zip(v, w * draws * (draws - 1) * v ** (draws - 2) * (1 - v)):
+        for m, of_m in zip((1 - R) * v, w):
+            flat = (N - 2) / (N * R)
+            error = R * (flat - 1) ** 2
+            for outside in (m, 1 - m - R):  # from an extreme to the end of the truth, and beyond it
+                inner = flat * (1 + outside / R * v) ** (1.0 - N) - 1
+                beyond = flat * ((1 + outside / R) / v) ** (1.0 - N)
+                error += outside * (w @ inner**2) + (R + outside) * (w @ (beyond**2 / v**2))
+            total += of_R * of_m * error
+    return total
+
+
+def test_two_unknown_ends_by_quadrature():
+    """2(n - 1)/(n(2n - 3)) for the order n, and more for other orders; 2/(n - 2) for maximum likelihood."""
+    for draws in (4, 7, 15):
+        best = error_with_two_ends(draws, draws)
+        assert best == pytest.approx(2 * (draws - 1) / (draws * (2 * draws - 3)), rel=1e-5)
+        assert min(error_with_two_ends(draws, draws + step) for step in (-1, 1)) > best * 1.0001
+        likelihood = quad(lambda r, n=draws: (1 / r - 1) * n * (n - 1) * r ** (n - 2) * (1 - r), 0, 1)
+        assert likelihood == pytest.approx(2 / (draws - 2))
+
+
+def test_best_estimate_on_a_box_is_the_product():
+    """1 - (1 - 1/(2n - 1))^2 on a rectangle with two ends known: int g^2 - 2 int_box g + 1 with M drawn."""
+    draws, runs = 6, 100_000
+    M = np.random.default_rng(51).uniform(size=(runs, 2)) ** (1 / draws)
+    for N, is_best in ((draws - 1, True), (draws, False), (draws - 2, False)):
+        square = np.prod(2 * N**2 / ((N + 1) * (2 * N + 1) * M), axis=1)
+        inside = np.prod(1 - M**N / (N + 1), axis=1)
+        errors = square - 2 * inside + 1
+        gap = errors.mean() - (1 - (1 - 1 / (2 * draws - 1)) ** 2)
+        noise = errors.std() / np.sqrt(runs)
+        assert abs(gap) < 4 * noise if is_best else gap > 4 * noise
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

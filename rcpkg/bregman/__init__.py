@@ -3,7 +3,8 @@ r"""Bregman divergences of vectors and matrices.
 .. math:: d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y),\, x - y\rangle
 
 for a strictly convex generator :math:`\phi` (thesis2007 (2.10), Table 2.1). Vectors lie along the last axis,
-matrices along the last two; all other axes are batches and broadcast.
+matrices along the last two; all other axes are batches and broadcast. For matrices :math:`\phi(X) = \operatorname{tr}
+f(X)` with a convex f of one variable has the gradient :math:`f'(X)`.
 """
 
 from rcpkg.bregman.clustering import BregmanClustering
