@@ -114,6 +114,37 @@ def test_contest_counts_and_adjusts():
     assert_allclose(table.p_holm, multipletests(table.p, method="holm")[1])
 
 
+@pytest.mark.parametrize(("n_divisions", "n_train", "n_test"), [(2, 1, 1), (20, 75, 25), (8, 60, 150)])
+def test_corrected_standard_error_is_that_of_equally_correlated_values(n_divisions, n_train, n_test):
+    """tr(C H)/(J - 1), the mean of s², times the factor is 1ᵀC1/J², the variance of the mean, if C has the guessed ρ."""
+    correlation, ones = n_test / (n_test + n_train), np.ones(n_divisions)
+    covariance = 3.0 * ((1 - correlation) * np.eye(n_divisions) + correlation)
+    mean_square = np.trace(covariance @ (np.eye(n_divisions) - 1 / n_divisions)) / (n_divisions - 1)
+    values = np.random.default_rng(3).normal(size=(n_divisions, 4, 2))
+    factor = comparisons.corrected_standard_error(values, n_train, n_test) ** 2 / values.var(axis=0, ddof=1)
+    assert_allclose(factor * mean_square, ones @ covariance @ ones / n_divisions**2)
+
+
+def test_corrected_standard_error_of_twenty_divisions_in_four():
+    values = np.random.default_rng(4).normal(size=20)
+    ratio = comparisons.corrected_standard_error(values, 75, 25) / stats.sem(values)
+    assert ratio == pytest.approx(np.sqrt(1 + 20 / 3))  # 2.77
+
+
+@pytest.mark.parametrize(
+    ("values", "sizes", "message"),
+    [
+        ([1.0], (3, 1), "at least two divisions"),
+        (1.0, (3, 1), "at least two divisions"),
+        ([1.0, 2.0], (0, 1), "n_train and n_test"),
+        ([1.0, 2.0], (3, 0), "n_train and n_test"),
+    ],
+)
+def test_corrected_standard_error_needs_divisions_and_rows(values, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        comparisons.corrected_standard_error(values, *sizes)
+
+
 def test_an_unknown_family_is_refused():
     with pytest.raises(ValueError, match="family must be one of"):
         honest.learners("SVM")

@@ -1,11 +1,13 @@
-"""Learners over data sets: a study as a table of scores, and which learner does better than which."""
+"""Learners compared: over data sets that are independent, and over divisions of one data set, which share rows."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY
 from rcpkg.experiments.scorecard import results
 
@@ -54,3 +56,37 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
     adjusted = np.maximum.accumulate(table.p.to_numpy()[order] * np.arange(len(table), 0, -1))
     table.loc[order, "p_holm"] = np.minimum(adjusted, 1.0)
     return table
+
+
+def corrected_standard_error(values: ArrayLike, n_train: int, n_test: int) -> Array:
+    """sqrt((1/J + n_test/n_train) s²), s² the variance of J values from random divisions of the same rows.
+
+    Divisions share rows, so that their values are correlated. If any two have the correlation ρ, the mean has the
+    variance E[s²] (1/J + ρ/(1 − ρ)); the formula follows with the guess ρ = n_test/(n_test + n_train).
+
+    Parameters
+    ----------
+    values : array of shape (J, ...)
+        A value, such as the difference of two learners, for each division.
+    n_train, n_test : int
+        Rows in the training and in the test part of each division.
+
+    Returns
+    -------
+    array of shape (...)
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two divisions, or a part is empty.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52: the corrected t-test.
+    """
+    values = np.asarray(values, dtype=float)
+    if values.ndim == 0 or len(values) < 2:
+        raise ValueError(f"values must hold at least two divisions along their first axis; got shape {values.shape}")
+    if n_train < 1 or n_test < 1:
+        raise ValueError(f"n_train and n_test must be at least 1; got {n_train} and {n_test}")
+    return np.sqrt((1 / len(values) + n_test / n_train) * values.var(axis=0, ddof=1))
