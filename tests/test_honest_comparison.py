@@ -116,7 +116,7 @@ def test_contest_counts_and_adjusts():
 
 @pytest.mark.parametrize(("n_divisions", "n_train", "n_test"), [(2, 1, 1), (20, 75, 25), (8, 60, 150)])
 def test_corrected_standard_error_is_that_of_equally_correlated_values(n_divisions, n_train, n_test):
-    """tr(C H)/(J - 1), the mean of s², times the factor is 1ᵀC1/J², the variance of the mean, if C has the guessed ρ."""
+    """E[s²] = tr(C H)/(J - 1) times the factor is 1ᵀC1/J², the variance of the mean, if C has the guessed ρ."""
     correlation, ones = n_test / (n_test + n_train), np.ones(n_divisions)
     covariance = 3.0 * ((1 - correlation) * np.eye(n_divisions) + correlation)
     mean_square = np.trace(covariance @ (np.eye(n_divisions) - 1 / n_divisions)) / (n_divisions - 1)

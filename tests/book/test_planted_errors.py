@@ -1,0 +1,228 @@
+"""The checks of the chapters can fail: errors planted one at a time, in the formula that a check tries or in the
+library below it, are found by the check itself.
+
+A chapter runs once, and of it only the cells that the checks in question rest on. When it comes to one of these checks,
+the check is tried with each of its errors, and then as it stands.
+"""
+
+import ast
+import importlib
+import symtable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import checks
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+from conftest import CHAPTERS, ROOT
+
+pytestmark = pytest.mark.slow
+
+
+class InCode(NamedTuple):
+    """In the cell of the check, or else in the cells that it rests on, ``old`` becomes ``new`` wherever it occurs."""
+
+    chapter: str
+    label: str
+    old: str
+    new: str
+
+
+class InLibrary(NamedTuple):
+    """While the cell of the check runs, what stands at a dotted path of rcpkg becomes ``wrong`` of it."""
+
+    chapter: str
+    label: str
+    path: str
+    wrong: Callable[[Any], Any]
+
+
+def scaled(factor: float) -> Callable[[Callable], Callable]:
+    """What makes a function return ``factor`` times its value."""
+    return lambda function: lambda *arguments, **options: factor * function(*arguments, **options)
+
+
+PLANTED = [
+    InCode("04", "prop-rc-linear", "model.statistics(X, Y - P)", "model.statistics(X, Y + P)"),
+]
+
+
+class Names(NamedTuple):
+    """Names that a cell binds, those that it changes in place, and those that it uses without binding them first."""
+
+    binds: frozenset[str]
+    changes: frozenset[str]
+    uses: frozenset[str]
+
+
+@cache
+def names(source: str) -> Names:
+    top = symtable.symtable(source, "cell", "exec")
+    inner, stack = [], [*top.get_children()]
+    while stack:
+        table = stack.pop()
+        inner += [symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()]
+        stack += table.get_children()
+    symbols = top.get_symbols()
+    binds = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    uses = {s.get_name() for s in symbols if s.is_referenced()}
+    return Names(frozenset(binds), changed(source), frozenset(uses | set(inner)))
+
+
+def changed(source: str) -> frozenset[str]:
+    """x of each statement such as ``x[0] = …``, ``x.a = …`` and ``x.method(…)``."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(root(node))
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            found.add(root(node.value.func))
+    return frozenset(found)
+
+
+def root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+class Chapter:
+    """The code cells of a chapter, and what came of the errors planted in it."""
+
+    def __init__(self, number: str) -> None:
+        (path,) = (path for path in CHAPTERS if path.stem.startswith(number))
+        cells = checks.code_cells(nbformat.read(path, as_version=4))
+        self.tags = [checks.tags(cell) for cell in cells]
+        self.sources = [checks.plain_python(cell.source) for cell in cells]
+        self.planted = [row for row in PLANTED if row.chapter == number]
+
+    def check_of(self, label: str) -> int:
+        found = [i for i, tags in enumerate(self.tags) if f"check:{label}" in tags]
+        if not found:
+            raise LookupError(f"no cell is tagged check:{label}")
+        return found[0]
+
+    def rests_on(self, check: int) -> list[int]:
+        """The cells, in order and with the check itself, that bind or change what the check uses, and so on."""
+        needed, result = set(), []
+        for i in range(check, -1, -1):
+            cell = names(self.sources[i])
+            if i == check or needed & (cell.binds | cell.changes):
+                result.append(i)
+                needed = needed - cell.binds | cell.uses
+        return result[::-1]
+
+    @cache  # noqa: B019  (a chapter lives as long as the tests)
+    def outcomes(self) -> dict[InCode | InLibrary | str, BaseException | None]:
+        """What each check raises, as it stands (by its label) and with each of its errors; None if nothing."""
+        rows = {}
+        for row in self.planted:
+            rows.setdefault(self.check_of(row.label), []).append(row)
+        needed = sorted({i for check in rows for i in self.rests_on(check)})
+        result, namespace = {}, {}
+        with as_in_a_kernel():
+            for i in needed:
+                for row in rows.get(i, ()):
+                    with same_random_numbers(namespace):
+                        result[row] = self.with_error(row, i, namespace)
+                if i in rows:
+                    result[rows[i][0].label] = raised(self.sources[i], namespace)
+                else:
+                    run(self.sources[i], namespace)
+        return result
+
+    def with_error(self, row: InCode | InLibrary, check: int, namespace: dict[str, Any]) -> BaseException | None:
+        source = self.sources[check]
+        if isinstance(row, InLibrary):
+            with wrong_in_library(row):
+                return raised(source, dict(namespace))
+        if row.old in source:
+            return raised(source.replace(row.old, row.new), dict(namespace))
+        before = [self.sources[i] for i in self.rests_on(check)[:-1]]
+        if not any(row.old in cell for cell in before):
+            raise LookupError(f"{row.label} does not rest on {row.old!r}")
+        fresh: dict[str, Any] = {}
+        for cell in before:
+            run(cell.replace(row.old, row.new), fresh)
+        return raised(source, fresh)
+
+
+def run(source: str, namespace: dict[str, Any]) -> None:
+    exec(compile(source, "cell", "exec"), namespace)
+    plt.close("all")
+
+
+def raised(source: str, namespace: dict[str, Any]) -> BaseException | None:
+    try:
+        run(source, namespace)
+    except Exception as error:
+        return error
+    return None
+
+
+@contextmanager
+def as_in_a_kernel() -> Iterator[None]:
+    """In the folder of the chapters; figures are not shown; warnings do not stop a cell; settings are restored."""
+    with pytest.MonkeyPatch.context() as patch, plt.rc_context(), warnings.catch_warnings():
+        patch.chdir(ROOT / "chapters")
+        patch.setattr("rcpkg.plotting.show", lambda figure: None)
+        plt.switch_backend("agg")
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def same_random_numbers(namespace: dict[str, Any]) -> Iterator[None]:
+    """Generators go on afterwards as if nothing had been drawn from them."""
+    generators = [value.bit_generator for value in namespace.values() if isinstance(value, np.random.Generator)]
+    states = [generator.state for generator in generators]
+    yield
+    for generator, state in zip(generators, states):
+        generator.state = state
+
+
+@contextmanager
+def wrong_in_library(row: InLibrary) -> Iterator[None]:
+    parent, _, name = row.path.rpartition(".")
+    owner = resolve(parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, row.wrong(getattr(owner, name)))
+        yield
+
+
+def resolve(path: str) -> Any:
+    """A module, or a class in a module."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        module, _, name = path.rpartition(".")
+        return getattr(importlib.import_module(module), name)
+
+
+chapter_of = cache(Chapter)
+CHECKS = list(dict.fromkeys((row.chapter, row.label) for row in PLANTED))
+
+
+@pytest.mark.parametrize(("number", "label"), CHECKS, ids=lambda value: value)
+def test_check_passes_as_it_stands(number, label):
+    assert chapter_of(number).outcomes()[label] is None
+
+
+@pytest.mark.parametrize("row", PLANTED, ids=lambda row: f"{row.chapter}-{row.label}")
+def test_check_finds_the_planted_error(row):
+    error = chapter_of(row.chapter).outcomes()[row]
+    assert isinstance(error, AssertionError), f"{row.label} does not see it: {error!r}"
+    frame = error.__traceback__
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    assert frame.tb_frame.f_code.co_name == "checked", "raised, but not by the verdict"
+
+
+def test_errors_are_planted_in_twenty_checks():
+    assert len(CHECKS) >= 20
+    assert {number for number, _ in CHECKS} >= {"02", "03", "04", "05", "06", "09", "10", "11", "12"}
