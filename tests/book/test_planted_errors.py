@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 from conftest import CHAPTERS, ROOT
 
+from rcpkg.calibration.rules import frequency_weights, soft_error_weights
+
 pytestmark = pytest.mark.slow
 
 
@@ -43,12 +45,76 @@ class InLibrary(NamedTuple):
 
 
 def scaled(factor: float) -> Callable[[Callable], Callable]:
-    """What makes a function return ``factor`` times its value."""
+    """Make a function return ``factor`` times its value."""
     return lambda function: lambda *arguments, **options: factor * function(*arguments, **options)
 
 
+def altered(field: str, factor: float) -> Callable[[Callable], Callable]:
+    """Make a method that returns a named tuple return one field ``factor`` times as large."""
+
+    def wrong(method: Callable) -> Callable:
+        def altered_method(self: Any, *arguments: Any) -> Any:
+            found = method(self, *arguments)
+            return found._replace(**{field: factor * getattr(found, field)})
+
+        return altered_method
+
+    return wrong
+
+
 PLANTED = [
+    InCode("02", "prop-elementary", "- d(y, z) - product", "- d(y, z) + product"),
+    InCode("02", "prop-dual", "d.dual()(d.grad(y), d.grad(x))", "d.dual()(d.grad(x), d.grad(y))"),
+    InCode("02", "thm-dirichlet", "sum(alpha) + 3", "sum(alpha) + 2"),
+    InCode("02", "thm-projection", "d(member, p) + d(p, y)", "d(member, p) - d(p, y)"),
+    InLibrary("02", "thm-mean", "rcpkg.bregman.BregmanDivergence.information", scaled(0.99)),
+    InCode("03", "thm-nn-smoothing", "beta(n1 + 1, k - n1 + 1)", "beta(n1, k - n1)"),
+    InCode("03", "cor-nn-decision", "exact = C @", "exact = C.T @"),
+    InCode("03", "thm-nn-change", "k * t - (1 - 2 * t)", "k * t + (1 - 2 * t)"),
     InCode("04", "prop-rc-linear", "model.statistics(X, Y - P)", "model.statistics(X, Y + P)"),
+    InLibrary("04", "prop-rc-nb", "rcpkg.generative.CategoricalNB.parameters", altered("log_prob", 1.01)),
+    InLibrary("04", "prop-rc-qda", "rcpkg.generative.QDA.parameters", altered("covariance", 1.01)),
+    InCode("04", "prop-rc-qda", "- 0.5 * np.trace", "- np.trace"),
+    InLibrary("04", "prop-rc-lr", "rcpkg.generative.SharedVarianceGaussianNB.parameters", altered("covariance", 1.01)),
+    InLibrary("04", "prop-rc-lr", "rcpkg.generative.SharedVarianceGaussianNB.parameters", altered("log_prior", 1.01)),
+    InCode("04", "prop-rc-softmax", "log_prior - 0.5 * c", "log_prior"),
+    InCode("04", "prop-soft-loss", "errors <= 2 * soft_loss", "errors <= soft_loss"),
+    InLibrary("04", "thm-rc-invariance", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(frequency_weights)),
+    InLibrary(
+        "04", "prop-rc-fixed-point", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)
+    ),
+    InCode("04", "prop-rc-fixed-point", "PolynomialFeatures(2,", "PolynomialFeatures(1,"),
+    InLibrary("04", "alg-rc", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)),
+    InCode("04", "sec-rc-toy", "- 0.5 * (X - means) ** 2", "- (X - means) ** 2"),
+    InCode("04", "prop-rc-map-nb", "counts + m0 / 3", "counts + m0"),
+    InCode("04", "prop-rc-map-qda", "+ scatter + away) / (m2 + size)", "+ scatter) / (m2 + size)"),
+    InCode("04", "prop-rc-map-qda", "away = m1 * size", "away = 12.5 * m1 * size"),
+    InCode("04", "prop-rc-map-qda", "(m2 * prior_covariance + scatter + away)", "(3 * np.eye(2))"),
+    InCode("04", "prop-rc-map-qda", "-0.5 * ((m2 + 1 + size)", "-0.5 * ((m2 + size)"),
+    InCode("05", "prop-tm-models", "slope - mu.dot(v)", "slope + mu.dot(v)"),
+    InCode("05", "prop-tm-kl", "- mu.dot(eta2 - eta)", "+ mu.dot(eta2 - eta)"),
+    InCode("05", "thm-tm-gradient", "Y - model.predict_proba(X)", "Y * (1 - model.predict_proba(X))"),
+    InCode("05", "prop-tm-soft", "np.sum(P * Y, axis=1, keepdims=True) * (Y - P)", "(Y - P)"),
+    InLibrary("05", "thm-tm-safe", "rcpkg.generative.QDA.safe_update", scaled(1.001)),
+    InCode("06", "prop-tm-toy", "means + factor * gradient", "means + lr * gradient"),
+    InCode("06", "prop-tm-multinomial", "(g.cells - theta * G)", "g.cells"),
+    InCode("06", "prop-tm-pgd", '"corrected": slope_by(False)', '"corrected": slope_by(True)'),
+    InCode("06", "prop-tm-batch", "2 * (12 - 2) / (12 - 1)", "2"),
+    InCode("10", "prp-eigenvalues", "(n - 1 - d + j) / n", "(n - d + j) / n"),
+    InLibrary("10", "thm-predictive", "rcpkg.predictive.log_predictive", scaled(1.001)),
+    InCode("10", "prp-approximation", "(n_h + 1) / (n_h + q + 1) * D / n_h", "D / (n_h + q + 1)"),
+    InCode("10", "cor-two-routes", "plug_in @ cost.T", "plug_in @ cost"),
+    InLibrary("10", "prp-fixed-seed", "rcpkg.predictive.log_predictive_loo", scaled(1 + 1e-6)),
+    InLibrary("11", "thm-local-predictive", "rcpkg.local.local_bda_log_density", scaled(1.001)),
+    InLibrary("11", "thm-all-k", "rcpkg.local.local_bda_log_density", scaled(1 + 1e-6)),
+    InCode("11", "thm-local-boundary", "(2 / (k + 2 + 4), 2 / k)", "(2 / k, 2 / k)"),
+    InCode("12", "prop-vectors", "functional - vector", "functional + vector"),
+    InLibrary("12", "thm-functional-mean", "rcpkg.functional.RandomFunction.information", scaled(0.99)),
+    InLibrary("12", "lem-uniform-distance", "rcpkg.uniform.uniform_squared_error", scaled(2.0)),
+    InLibrary("12", "thm-uniform-risks", "rcpkg.uniform.expected_squared_error", scaled(1.001)),
+    InCode("12", "prop-covariance", "B / (q + 2)", "B / (q - 2)"),
+    InCode("13", "prop-rc-signature", "(1 - q) * stored", "q * stored"),
+    InCode("13", "prop-rc-signature", "(1 - q) * test", "q * test"),
 ]
 
 
@@ -128,8 +194,7 @@ class Chapter:
         with as_in_a_kernel():
             for i in needed:
                 for row in rows.get(i, ()):
-                    with same_random_numbers(namespace):
-                        result[row] = self.with_error(row, i, namespace)
+                    result[row] = self.with_error(row, i, namespace)
                 if i in rows:
                     result[rows[i][0].label] = raised(self.sources[i], namespace)
                 else:
@@ -139,10 +204,11 @@ class Chapter:
     def with_error(self, row: InCode | InLibrary, check: int, namespace: dict[str, Any]) -> BaseException | None:
         source = self.sources[check]
         if isinstance(row, InLibrary):
-            with wrong_in_library(row):
-                return raised(source, dict(namespace))
+            with restored(namespace), wrong_in_library(row, namespace):
+                return raised(source, namespace)
         if row.old in source:
-            return raised(source.replace(row.old, row.new), dict(namespace))
+            with restored(namespace):
+                return raised(source.replace(row.old, row.new), namespace)
         before = [self.sources[i] for i in self.rests_on(check)[:-1]]
         if not any(row.old in cell for cell in before):
             raise LookupError(f"{row.label} does not rest on {row.old!r}")
@@ -168,30 +234,37 @@ def raised(source: str, namespace: dict[str, Any]) -> BaseException | None:
 @contextmanager
 def as_in_a_kernel() -> Iterator[None]:
     """In the folder of the chapters; figures are not shown; warnings do not stop a cell; settings are restored."""
-    with pytest.MonkeyPatch.context() as patch, plt.rc_context(), warnings.catch_warnings():
+    with pytest.MonkeyPatch.context() as patch, plt.rc_context(), warnings.catch_warnings(record=True):
         patch.chdir(ROOT / "chapters")
         patch.setattr("rcpkg.plotting.show", lambda figure: None)
         plt.switch_backend("agg")
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("always")
         yield
 
 
 @contextmanager
-def same_random_numbers(namespace: dict[str, Any]) -> Iterator[None]:
-    """Generators go on afterwards as if nothing had been drawn from them."""
-    generators = [value.bit_generator for value in namespace.values() if isinstance(value, np.random.Generator)]
+def restored(namespace: dict[str, Any]) -> Iterator[None]:
+    """Names afterwards mean what they meant, and generators go on as if nothing had been drawn from them."""
+    before = dict(namespace)
+    generators = [value.bit_generator for value in before.values() if isinstance(value, np.random.Generator)]
     states = [generator.state for generator in generators]
     yield
+    namespace.clear()
+    namespace.update(before)
     for generator, state in zip(generators, states):
         generator.state = state
 
 
 @contextmanager
-def wrong_in_library(row: InLibrary) -> Iterator[None]:
+def wrong_in_library(row: InLibrary, namespace: dict[str, Any]) -> Iterator[None]:
+    """In rcpkg, and where the chapter has imported it from there."""
     parent, _, name = row.path.rpartition(".")
     owner = resolve(parent)
+    right = getattr(owner, name)
+    wrong = row.wrong(right)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, name, row.wrong(getattr(owner, name)))
+        patch.setattr(owner, name, wrong)
+        namespace |= {key: wrong for key, value in namespace.items() if value is right}
         yield
 
 
@@ -225,4 +298,4 @@ def test_check_finds_the_planted_error(row):
 
 def test_errors_are_planted_in_twenty_checks():
     assert len(CHECKS) >= 20
-    assert {number for number, _ in CHECKS} >= {"02", "03", "04", "05", "06", "09", "10", "11", "12"}
+    assert {number for number, _ in CHECKS} >= {"02", "03", "04", "05", "06", "10", "11", "12"}
