@@ -131,8 +131,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     References
     ----------
-    rc2025 Algorithm 1; rc2024 §III. The update is extended Baum-Welch with constants s_y / lr (Gopalakrishnan, Kanevsky,
-    Nádas and Nahamoo, 1991; Normandin, 1991). Safe steps and the target are this book's.
+    rc2025 Algorithm 1; rc2024 §III. The update is also that of extended Baum-Welch (Gopalakrishnan et al., 1991;
+    Normandin, 1991). Safe steps and the target are this book's.
 
     Examples
     --------
