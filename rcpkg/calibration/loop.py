@@ -375,7 +375,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         """The loop, to the iterate that ``stopping`` chooses."""
         current = chosen = problem.evaluate(self._start(problem))
         history, best_iter, reason = [self._record(0, current, 0.0)], 0, "max_iter"
-        safe = SafeSteps(problem, current, self.learning_rate) if self.step == "safe" else None
+        safe = SafeSteps(problem, self.learning_rate) if self.step == "safe" else None
         with tqdm(total=self.max_iter, desc=type(self).__name__, disable=not self.verbose) as bar:
             for t in range(1, self.max_iter + 1):
                 if self._converged(problem, current):

@@ -3,16 +3,15 @@
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.problem import Iterate, Problem, sample_size
+from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.generative import Statistics
 
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the iterate counts as stationary
-FARTHEST = 1e4  # nats a row that a bent step may end below the start in joint likelihood
 SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
-PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of convergence
+PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of the linear rate
 RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
 
 
@@ -26,13 +25,10 @@ class SafeSteps:
     The matrix −⟨Δη_j, Δg_i⟩ of this system, symmetric if F is quadratic, is made so, scaled to a unit diagonal, and
     solved by least squares without the singular values below `RESOLVED`.
     Every step is bent by ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
-    A bent step can drift in directions that posteriors do not see. One that ends where the joint likelihood of the
-    start's statistics is lower by more than `FARTHEST` is therefore not made; a straight one, s + lr · g, which does
-    not drift, takes its place.
     """
 
-    def __init__(self, problem: Problem, start: Iterate, lr: float) -> None:
-        self.problem, self.start = problem, start
+    def __init__(self, problem: Problem, lr: float) -> None:
+        self.problem = problem
         self.lr = self.trial = min(lr, LONGEST_STEP)
         calibrates = problem.rule is calibration_weights
         self.labels = problem.label_statistics() if calibrates else None
@@ -44,7 +40,7 @@ class SafeSteps:
         following = None
         if self.secants and t % PLAIN_EVERY:
             following = self._accepted(current, self._accelerated(current))
-        if following is None or self._strayed(following):
+        if following is None:
             following = self._plain(current)
         if following is not None and self.exponential:
             self._remember(current, following)
@@ -56,26 +52,17 @@ class SafeSteps:
         while lr > self.trial * SHORTEST_STEP:
             change = self.problem.step(current.statistics, current.gradient, lr) - current.statistics
             following = self._accepted(current, self._conditioned(current, change))
-            if following is not None and self._strayed(following):
-                following = self._accepted(current, change, bent=False)
             if following is not None:
                 self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
                 return following
             lr /= 2
         return None
 
-    def _strayed(self, iterate: Iterate) -> bool:
-        """Whether ⟨s₀, η₀ − η⟩, what the statistics s₀ of the start lose in joint likelihood, exceeds its bound."""
-        if not self.exponential:
-            return False
-        s, natural = self.start.statistics, self.problem.natural
-        return s.dot(natural(self.start)) - s.dot(natural(iterate)) > FARTHEST * sample_size(s)
-
-    def _accepted(self, current: Iterate, change: Statistics, bent: bool = True) -> Iterate | None:
+    def _accepted(self, current: Iterate, change: Statistics) -> Iterate | None:
         """The iterate that a change of the statistics leads to, if it is valid and F gains enough for the way."""
         old, model = current.statistics, self.problem.model
         try:
-            following = self.problem.evaluate(model.safe_update(old, change) if bent else old + change)
+            following = self.problem.evaluate(model.safe_update(old, change))
             gain = following.objective - current.objective
             return following if gain >= SUFFICIENT_GAIN * self.problem.distance(current, following) else None
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
