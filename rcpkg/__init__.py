@@ -12,6 +12,7 @@ from rcpkg.calibration import (
     DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
     RiskCalibration,
+    RiskCalibrationCV,
     SoftErrorCalibration,
 )
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
@@ -62,6 +63,7 @@ __all__ = [
     "ProjectedGradientDescent",
     "QuadraticBayes",
     "RiskCalibration",
+    "RiskCalibrationCV",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",

@@ -7,6 +7,7 @@ of the posteriors P and the one-hot labels Y, and take the parameters θ(s) anew
 with the gradient s(X, Y − P).
 """
 
+from rcpkg.calibration.choose_weight import RiskCalibrationCV
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood, conditional_objective
 from rcpkg.calibration.gradient_descent import (
     ProjectedGradientDescent,
@@ -40,6 +41,7 @@ __all__ = [
     "Losses",
     "ProjectedGradientDescent",
     "RiskCalibration",
+    "RiskCalibrationCV",
     "SoftErrorCalibration",
     "calibration_weights",
     "categorical_step",

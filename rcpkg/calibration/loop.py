@@ -328,20 +328,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         if not hasattr(model, "natural_parameters"):
             raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
         model._check_complete(problem.X)
-        if self.target == "generative":
-            parameters, size = model.parameters(start), sample_size(start)
-        elif self.target == "pooled":
-            parameters, size = model.pooled_parameters(start)
-        elif self.target == "grand":
-            parameters, size = model.grand_parameters(start)
-        else:
-            check_is_fitted(self.target)
-            if not model.same_form(self.target):
-                raise ValueError(
-                    "target must be a fitted model of the same type as estimator, with the same classes, features and "
-                    "states"
-                )
-            parameters, size = self.target._fitted_parameters(), sample_size(self.target.statistics_)
+        parameters, size = self._target_of(model, start)
         natural = model.natural_parameters(parameters).ravel()
         if isinstance(self.target, str) and self.target != "generative":
             natural = natural[~np.isneginf(natural)]  # a state of no row has no part in the model, nor in the penalty
@@ -355,6 +342,22 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
         problem.model = model.without_prior()
 
+    def _target_of(self, model: ClosedFormClassifier, start: Statistics) -> tuple[Any, float]:
+        """Parameters of the target model, and the pseudo-rows m̄ it counts for, from the statistics of the closed form."""
+        if self.target == "generative":
+            return model.parameters(start), sample_size(start)
+        if self.target == "pooled":
+            return model.pooled_parameters(start)
+        if self.target == "grand":
+            return model.grand_parameters(start)
+        check_is_fitted(self.target)
+        if not model.same_form(self.target):
+            raise ValueError(
+                "target must be a fitted model of the same type as estimator, with the same classes, features and "
+                "states"
+            )
+        return self.target._fitted_parameters(), sample_size(self.target.statistics_)
+
     def _start(self, problem: Problem) -> Statistics:
         """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty.
 
@@ -365,6 +368,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model._settle(start)
         if self.target_weight:
             self._set_target(problem, start)
+            if problem.warm_start is not None:
+                return problem.warm_start
             return problem.step(start, self.target_weight * problem.target, 1.0)
         if self.step == "safe" and isinstance(model, ConjugateClassifier) and model.has_prior:
             problem.model = model.without_prior()

@@ -1,0 +1,168 @@
+"""The optimum of a regularised conditional likelihood by Newton's method, and what each row left out would change.
+
+F_b(β) = Σ_i w_i log p(y_i | x_i) + b [⟨s̄, β⟩ − m̄ ψ(β)] in the minimal coordinates of `MinimalForm`, with the Hessian
+−H, H = C + b m̄ I.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.generative import Statistics
+
+NEWTON_STEPS = 100
+HALVINGS = 40
+ARMIJO = 1e-4  # of the gain that a step promises to first order, the least share that it must bring
+DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
+BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
+
+
+class Point(NamedTuple):
+    """F, its gradient, the log posteriors of the rows, and parameters and mean μ of the joint model at some β."""
+
+    value: float
+    gradient: Array
+    log_P: Array
+    parameters: Any
+    mean: Array
+
+
+class NotConverged(ArithmeticError):
+    """Newton's method did not arrive."""
+
+
+class PenalisedLikelihood:
+    """F_b of a model, for the target statistics s̄ of size m̄ as a vector."""
+
+    def __init__(
+        self, form: MinimalForm, y: NDArray[np.intp], weight: Array, target: Array, target_size: float
+    ) -> None:
+        self.form, self.y, self.weight = form, y, weight
+        self.target, self.target_size = target, target_size
+        self.Y = np.equal.outer(y, np.arange(form.r)).astype(float)
+
+    def evaluate(self, beta: Array, b: float) -> Point | None:
+        """F_b and its gradient; None where ψ is infinite."""
+        form = self.form
+        natural = form.natural(beta)
+        if not form.is_inside(natural):
+            return None
+        parameters = form.model.from_natural(natural)
+        mean = form.mean(parameters)
+        scores = form.features @ form.by_class(beta).T
+        log_P = log_posterior(scores, np.full(form.r, -np.log(form.r)))
+        value = float(self.weight @ log_P[np.arange(len(self.y)), self.y])
+        value += b * (self.target @ beta - self.target_size * form.model.log_partition(natural))
+        gradient = form.weighted_sums((self.Y - np.exp(log_P)) * self.weight[:, None])
+        gradient += b * (self.target - self.target_size * mean)
+        return Point(value, gradient, log_P, parameters, mean) if np.isfinite(value) else None
+
+    def curvature(self, point: Point, b: float) -> "Factor":
+        """H = C + b m̄ I, factored."""
+        H = self.form.conditional_curvature(np.exp(point.log_P), self.weight)
+        return factored(H + b * self.target_size * self.form.information(point.parameters), self.form.class_weights)
+
+    def maximise(self, beta: Array, b: float, tol: float) -> tuple[Array, Point, "Factor"]:
+        """The maximum from β on, to a promised gain of ``tol`` per unit of weight, the point and the curvature there."""
+        point = self.evaluate(beta, b)
+        if point is None:
+            raise NotConverged("the start lies outside the domain")
+        unit = self.weight.sum() + b * self.target_size
+        for _ in range(NEWTON_STEPS):
+            H = self.curvature(point, b)
+            step = cho_solve((H.lower, True), point.gradient, check_finite=False)
+            promised = float(point.gradient @ step)
+            if promised <= tol * unit:
+                return beta, point, H
+            length, moved = 1.0, None
+            for _ in range(HALVINGS):
+                moved = self.evaluate(beta + length * step, b)
+                if moved is not None and moved.value >= point.value + ARMIJO * length * promised:
+                    break
+                length /= 2
+            else:
+                raise NotConverged("no step along Newton's direction climbs")
+            beta, point = beta + length * step, moved
+        raise NotConverged(f"{NEWTON_STEPS} steps of Newton's method do not suffice")
+
+    def leave_one_out(self, beta: Array, point: Point, H: "Factor", b: float, change: Array | None) -> Array:
+        """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
+
+        With S_i the statistics s(x_i, y) of row i side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
+        q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ), what row i adds to the gradient, the scores of the row
+        fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i. ``change`` is the derivative of s̄ − m̄ μ by a row's statistics, a matrix,
+        or None where the target does not depend on the rows.
+        """
+        form, P = self.form, np.exp(point.log_P)
+        K, r, p = form.width, form.r, form.size
+        pulls = None if change is None else b * H.solve_lower(change)
+        scores = form.features @ form.by_class(beta).T
+        size = max(1, BLOCK_ENTRIES // (p * r))
+        for rows in (slice(start, start + size) for start in range(0, len(scores), size)):
+            n = len(scores[rows])
+            S = np.zeros((p, n, r))
+            for y in range(r):
+                S[y * K : (y + 1) * K, :, y] = form.features[rows].T
+            Z = H.solve_lower(S.reshape(p, -1)).reshape(p, n, r).transpose(1, 0, 2)
+            q = (Z @ (self.Y[rows] - P[rows])[:, :, None])[:, :, 0]
+            if pulls is not None:
+                q += form.times_statistics(pulls, self.y, rows).T
+            weight = self.weight[rows, None, None]
+            V = P[rows, :, None] * (np.eye(r) - P[rows, None, :]) * weight
+            lost = Z.swapaxes(1, 2) @ q[:, :, None] * weight
+            scores[rows] -= np.linalg.solve(np.eye(r) - Z.swapaxes(1, 2) @ Z @ V, lost)[:, :, 0]
+        return log_posterior(scores, np.full(r, -np.log(r)))
+
+    def log_evidence(self, point: Point, H: "Factor", b: float, mode: Array) -> float:
+        """Laplace's log ∫ ∏_i p(y_i | x_i)^w_i π(β) dβ, π ∝ exp b[⟨s̄, β⟩ − m̄ψ(β)] by Laplace at its ``mode`` too.
+
+        F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|.
+        """
+        natural = self.form.natural(mode)
+        prior = b * (self.target @ mode - self.target_size * self.form.model.log_partition(natural))
+        information = self.form.information(self.form.model.from_natural(natural))
+        spread = factored(b * self.target_size * information, self.form.class_weights)
+        return point.value - prior + 0.5 * (spread.log_det - H.log_det)
+
+
+class Factor(NamedTuple):
+    """A curvature as LLᵀ, and its log determinant but for the direction that no model depends on."""
+
+    lower: Array
+    log_det: float
+
+    def solve_lower(self, M: Array) -> Array:
+        """L⁻¹M."""
+        return solve_triangular(self.lower, M, lower=True, check_finite=False)
+
+
+def factored(H: Array, u: Array) -> Factor:
+    """The factor of H + c uuᵀ, Hu being zero; c makes this direction count as others do."""
+    c = H.diagonal() @ u / (u @ u) ** 2
+    try:
+        L, _ = cho_factor(H + c * np.outer(u, u), lower=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise NotConverged("the curvature is not positive definite beyond rounding") from error
+    return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
+
+
+def target_change(
+    form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics
+) -> tuple[Array, Array]:
+    """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target."""
+    at = form.sums(start)
+    (before, weight), target, size = target_of(start), np.empty((form.size, form.size)), np.empty(form.size)
+    for k in range(form.size):
+        step = np.zeros(form.size)
+        step[k] = DIFFERENCE
+        try:
+            after, more = target_of(form.statistics(at + step))
+        except InvalidStatistics as error:
+            raise NotConverged("the target lies too near the boundary of the model") from error
+        target[:, k], size[k] = (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
+    return target, size
