@@ -8,12 +8,14 @@ from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import (
     AS_PUBLISHED,
     TM,
+    CalibrationTest,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
     RiskCalibration,
     RiskCalibrationCV,
     SoftErrorCalibration,
+    calibration_test,
 )
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
@@ -45,6 +47,7 @@ __all__ = [
     "BregmanClustering",
     "BregmanDivergence",
     "BregmanKNN",
+    "CalibrationTest",
     "CategoricalNB",
     "ClosedFormClassifier",
     "ConditionalLikelihood",
@@ -69,6 +72,7 @@ __all__ = [
     "Statistics",
     "__version__",
     "bregman",
+    "calibration_test",
     "functional",
     "uniform",
 ]

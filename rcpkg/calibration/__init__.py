@@ -31,11 +31,13 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.safe_steps import RESOLVED
+from rcpkg.calibration.score_test import CalibrationTest, calibration_test
 
 __all__ = [
     "AS_PUBLISHED",
     "RESOLVED",
     "TM",
+    "CalibrationTest",
     "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
     "Losses",
@@ -43,6 +45,7 @@ __all__ = [
     "RiskCalibration",
     "RiskCalibrationCV",
     "SoftErrorCalibration",
+    "calibration_test",
     "calibration_weights",
     "categorical_step",
     "centred_at_zero",

@@ -343,7 +343,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         problem.model = model.without_prior()
 
     def _target_of(self, model: ClosedFormClassifier, start: Statistics) -> tuple[Any, float]:
-        """Parameters of the target model, and the pseudo-rows m̄ it counts for, from the statistics of the closed form."""
+        """Parameters of the target model and the pseudo-rows m̄ it counts for, by the statistics of the closed form."""
         if self.target == "generative":
             return model.parameters(start), sample_size(start)
         if self.target == "pooled":

@@ -68,7 +68,7 @@ class PenalisedLikelihood:
         return factored(H + b * self.target_size * self.form.information(point.parameters), self.form.class_weights)
 
     def maximise(self, beta: Array, b: float, tol: float) -> tuple[Array, Point, "Factor"]:
-        """The maximum from β on, to a promised gain of ``tol`` per unit of weight, the point and the curvature there."""
+        """The maximum from β on, to a promised gain of ``tol`` per unit of weight; the point and its curvature."""
         point = self.evaluate(beta, b)
         if point is None:
             raise NotConverged("the start lies outside the domain")

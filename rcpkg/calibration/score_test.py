@@ -1,9 +1,11 @@
 """A test whether calibration has anything to gain over the closed form: is the first update more than noise?"""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -13,7 +15,9 @@ from rcpkg.base import Array, InvalidStatistics, check_number, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.generative import ConjugateClassifier, one_hot
 
-RESOLVED = 1e-8  # eigenvalues of a correlation matrix that count, relative to the largest; the rest is rounding
+RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
+JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding
+ROWS_A_DEGREE = 4
 DRAWS = 20  # attempts at each row of the bootstrap, for models whose closed form need not exist
 
 
@@ -34,12 +38,13 @@ def calibration_test(
     n_bootstrap: int = 199,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationTest:
-    r"""Score test of the closed form: :math:`T = g^T (C - C I^{-1} C)^+ g`, g = s(X, Y − P) at maximum likelihood.
+    r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    If the model holds, the first update g of calibration has mean zero and the covariance :math:`C - C I^{-1} C`, with
-    the conditional information C and the joint information I of the rows, and T has a χ² distribution as n grows. A
-    small p value says that the class probabilities of the closed form are wrong in a way that calibration mends; a
-    model that is wrong only in what posteriors do not depend on passes.
+    g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
+    does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
+    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
+    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
+    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
 
     Parameters
     ----------
@@ -51,7 +56,7 @@ def calibration_test(
         Numbers of times that rows count.
     n_bootstrap : int, default=199
         Samples drawn from the fitted model, whose T give the p value (1 + #{T* ≥ T}) / (n_bootstrap + 1); 0 takes it
-        from the χ² distribution, which rejects too often in small samples.
+        from the χ² distribution, which is off in small samples.
     random_state : int or RandomState, optional
         For the samples.
 
@@ -96,6 +101,11 @@ def calibration_test(
     null = Null(model, encoded, labels, weight)
     statistic, dof = null.observed
     if n_bootstrap == 0:
+        if len(labels) < ROWS_A_DEGREE * dof:
+            raise ValueError(
+                f"n_bootstrap must be positive with {len(labels)} rows for {dof} degrees of freedom: the χ² "
+                "distribution does not hold"
+            )
         return CalibrationTest(statistic, dof, float(chi2.sf(statistic, dof)) if dof else 1.0)
     drawn = [null.drawn(rng) for _ in range(n_bootstrap)]
     above = sum(value >= statistic * (1 - RESOLVED) for value in drawn)
@@ -106,14 +116,14 @@ class Null:
     """The closed form of a sample, and what the statistic is on it and on samples of the same size drawn from it."""
 
     def __init__(self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array) -> None:
-        self.model, self.n, self.r = model, int(round(weight.sum())), len(model.classes_)
+        self.model, self.n, self.r = model, round(weight.sum()), len(model.classes_)
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         model._settle(statistics)
         if model.has_prior:
             raise InvalidStatistics(
-                "the test is of maximum likelihood: set the priors of the estimator to zero, and leave out features that "
-                "are constant or depend on others, and classes with fewer rows than parameters (LDA or GaussianNB ask "
-                "for less than QDA)"
+                "the test is of maximum likelihood: set the priors of the estimator to zero, and leave out features "
+                "that are constant or depend on others, and classes with fewer rows than parameters (LDA or GaussianNB "
+                "ask for less than QDA)"
             )
         model._set(statistics)
         self.observed = self._statistic(X, y, weight)
@@ -138,45 +148,37 @@ class Null:
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        form = MinimalForm(model, X, statistics)
-        return score_statistic(form.features, form.shared_features, np.exp(log_P), y, weight)
+        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
 
 
 def score_statistic(
-    features: Array, shared: Array, P: Array, y: NDArray[np.intp], weight: Array
+    form: MinimalForm, parameters: Any, P: Array, y: NDArray[np.intp], weight: Array
 ) -> tuple[float, int]:
-    r"""T = ḡᵀ(C⁻¹ + R⁻¹)ḡ and its rank, from features f (n, K), shared ones (n, l) and posteriors P (n, r).
-
-    ḡ are the sums of (Y_iy − P_iy) f_i for each class but the first, C their conditional covariance
-    Σ_i Cov(e_y ⊗ f_i | x_i), and R the scatter of P_iy f_i about their regression on (f_i, shared_i). With
-    I = C + Cov E(s | x), the law of total covariance on the rows, (C − C I⁻¹ C)⁻¹ is C⁻¹ + R⁻¹ there.
-    """
-    r, K = P.shape[1], features.shape[1]
-    root = np.sqrt(weight)[:, None]
-    own = [P[:, [c]] * features for c in range(1, r)]
-    expected = np.hstack(own)
-    gradient = np.concatenate([((y == c) - P[:, c]) * weight @ features for c in range(1, r)])
-    C = np.zeros((len(gradient), len(gradient)))
-    for a in range(1, r):
-        block = slice((a - 1) * K, a * K)
-        C[block] = -(own[a - 1] * weight[:, None]).T @ expected
-        C[block, block] += (own[a - 1] * weight[:, None]).T @ features
-    Q, _ = np.linalg.qr(root * np.hstack([features, shared]))
-    residual = root * expected
-    residual -= Q @ (Q.T @ residual)
-    scale = np.sqrt(((root * expected) ** 2).sum(axis=0))
-    scale[scale == 0] = 1.0
-    of_C, _ = _resolved(C / np.outer(scale, scale))
-    of_R, kept = _resolved((residual / scale).T @ (residual / scale))
-    g = gradient / scale
-    # what R does not resolve is linear in the features: there the closed form has the rows' own class frequencies
-    inside = kept @ (kept.T @ g)
-    return float(inside @ of_C @ inside + inside @ of_R @ inside), kept.shape[1]
+    """T of `calibration_test` and its rank, for posteriors P of the closed form; the first class is left out of g, as
+    its part of g is what those of the others lack to zero."""
+    K, others = form.width, slice(form.width, form.r * form.width)
+    root = np.sqrt(weight)
+    miss = (one_hot(y, form.r) - P)[:, 1:]
+    own = (miss[:, :, None] * form.features[:, None]).reshape(len(y), -1)
+    g = weight @ own
+    solve = _inverse_of(form.information(parameters) + np.outer(form.class_weights, form.class_weights))
+    if len(y) < ROWS_A_DEGREE * len(g):
+        whole = np.concatenate([-g.reshape(-1, K).sum(axis=0), g, np.zeros(form.size - form.r * K)])
+        return float(whole @ solve(whole[:, None])[:, 0] / weight.sum()), len(g)
+    pull = solve(form.conditional_curvature(P, weight)[:, others]).T / weight.sum()
+    u = own - form.times_statistics(pull, y, slice(None)).T + pull @ form.mean(parameters)
+    scale = np.linalg.norm(root[:, None] * own, axis=0)
+    u = root[:, None] * u / np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(u.T @ u)
+    resolved = values > RESOLVED
+    along = (vectors.T @ (root @ u))[resolved]
+    return float(np.sum(along**2 / values[resolved])), int(resolved.sum())
 
 
-def _resolved(M: Array) -> tuple[Array, Array]:
-    """The pseudo-inverse of a symmetric matrix, and the eigenvectors that it has been made of."""
-    values, vectors = np.linalg.eigh(M)
-    vectors = vectors[:, values > RESOLVED * max(values.max(initial=0.0), np.finfo(float).tiny)]
-    values = values[values > RESOLVED * max(values.max(initial=0.0), np.finfo(float).tiny)]
-    return (vectors / values) @ vectors.T, vectors
+def _inverse_of(information: Array) -> Callable[[Array], Array]:
+    """I⁻¹ of columns; where a statistic does not vary (a state of probability zero) it takes no part."""
+    scale = np.sqrt(information.diagonal())
+    fixed = scale == 0
+    scale[fixed] = 1.0
+    factor = cho_factor(information / np.outer(scale, scale) + np.diag(fixed + JITTER))
+    return lambda columns: cho_solve(factor, columns / scale[:, None]) / scale[:, None]

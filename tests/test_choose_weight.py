@@ -1,0 +1,190 @@
+"""The weight of the target: Newton's optimum, the row left out, and the estimator that chooses."""
+
+import numpy as np
+import pytest
+from model_cases import ML, fitted, rows_for
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+
+from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
+
+each_model = pytest.mark.parametrize("name", ML)
+
+
+def learner(model, weight=1.0, target="pooled", **settings):
+    settings = {"step": "safe", "stopping": "none", "tol": 1e-12, "max_iter": 4000} | settings
+    return RiskCalibration(model, target=target, target_weight=weight, **settings)
+
+
+def newton(name, target, seed=0):
+    X, y = rows_for(name, seed)
+    model = clone(ML[name])
+    X, y = model._check_Xy(X, y)
+    return NewtonPath(learner(ML[name], target=target), model, X, y, None, 1), X, y
+
+
+@each_model
+@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+def test_newton_arrives_where_safe_steps_do(name, target):
+    path, X, y = newton(name, target)
+    path.follow(0.3)
+    safe = learner(ML[name], 0.3, target).fit(X, y)
+    log_P = path.likelihood.evaluate(path.beta, 0.3).log_P
+    assert_allclose(np.exp(log_P), safe.predict_proba(X), atol=2e-4)
+    F = path.likelihood
+    left = NEWTON_TOL * (len(y) + 0.3 * F.target_size)  # what the stopping rule of Newton's method leaves at most
+    assert F.evaluate(path.beta, 0.3).value >= safe_objective(path, safe) - left
+
+
+def safe_objective(path, safe):
+    natural = path.problem.model.natural_parameters(safe.estimator_.parameters_)
+    return path.likelihood.evaluate(path.form.coefficients(natural), 0.3).value
+
+
+@each_model
+def test_gradient_and_curvature_are_derivatives_of_the_objective(name):
+    path, _, _ = newton(name, "pooled")
+    path.follow(1.0)
+    F, beta = path.likelihood, path.beta
+    step = 1e-4 * np.random.default_rng(0).standard_normal(len(beta))
+    at, above, below = (F.evaluate(beta + sign * step, 1.0) for sign in (0.0, 1.0, -1.0))
+    assert_allclose((above.value - below.value) / 2, at.gradient @ step, atol=1e-7)
+    H = F.form.conditional_curvature(np.exp(at.log_P), F.weight) + F.target_size * F.form.information(at.parameters)
+    assert_allclose((above.gradient - below.gradient) / 2, -H @ step, rtol=1e-4, atol=1e-6)
+
+
+@each_model
+@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
+    """One Newton step errs by the square of the weight, a hundredth of what it computes where this is 0.01."""
+    X, y = rows_for(name)
+    without, _, _ = newton(name, target)
+    without.follow(3.0)
+    refit = without.likelihood.evaluate(without.beta, 3.0).log_P[7]
+    off = []
+    for weight in 0.1, 0.01:
+        rows, labels = clone(ML[name])._check_Xy(np.vstack([X, X[7]]), np.append(y, y[7]))
+        model = clone(ML[name])
+        model._check_Xy(rows, labels)
+        weights = np.append(np.ones(len(y)), weight)
+        with_it = NewtonPath(learner(ML[name], target=target), model, rows, labels, weights, 1)
+        left_out, _ = with_it.follow(3.0)
+        kept = with_it.likelihood.evaluate(with_it.beta, 3.0).log_P[-1]
+        off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept - refit).max())
+    assert off[1] < 0.02 and off[1] < 0.3 * off[0]
+
+
+@pytest.mark.parametrize("name", ["LDA", "CategoricalNB"])
+def test_leave_one_out_is_near_refits(name):
+    """And nearer than the log-loss on the training rows, by a factor of ten."""
+    path, X, y = newton(name, "pooled")
+    estimate, _ = path.follow(3.0)
+    rows = np.arange(0, len(y), 9)
+    exact = [
+        learner(ML[name], 3.0).fit(np.delete(X, i, 0), np.delete(y, i)).predict_log_proba(X[[i]])[0, y[i]] for i in rows
+    ]
+    train = path.likelihood.evaluate(path.beta, 3.0).log_P[rows, y[rows]]
+    assert abs(estimate[rows, y[rows]].mean() - np.mean(exact)) < 0.1 * abs(train.mean() - np.mean(exact))
+
+
+def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
+    X, y = load_iris(return_X_y=True)
+    model = RiskCalibrationCV(QDA()).fit(X, y)
+    found = model.cv_results_
+    assert list(found) == ["target_weight", "log_loss", "error", "std_error", "log_evidence"]
+    assert found.target_weight.is_monotonic_increasing and len(found) == 9
+    assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
+    assert model.validation_ == "approximate leave-one-out" and model.converged_
+    assert model.at_end_ == (model.target_weight_ in (0.01, 100.0))
+    fixed = RiskCalibration(QDA(), target_weight=model.target_weight_, tol=1e-12, max_iter=4000).fit(X, y)
+    assert_allclose(model.predict_proba(X), fixed.predict_proba(X), atol=1e-3)
+
+
+def test_folds_give_what_a_grid_search_gives():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:, 1:3], y
+    weights, folds = [0.3, 3.0, 30.0], StratifiedKFold(3, shuffle=True, random_state=0)
+    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds, tol=1e-10, max_iter=4000).fit(X, y)
+    grid = GridSearchCV(
+        RiskCalibration(LDA(), tol=1e-10, max_iter=4000), {"target_weight": weights}, scoring="neg_log_loss", cv=folds
+    ).fit(X, y)
+    assert_allclose(model.cv_results_.log_loss, -grid.cv_results_["mean_test_score"], rtol=2e-4)
+    assert model.target_weight_ == grid.best_params_["target_weight"]
+    assert model.validation_ == "3 folds"
+
+
+def test_error_as_score_is_broken_by_log_loss():
+    X, y = load_iris(return_X_y=True)
+    found = RiskCalibrationCV(QDA(), scoring="error").fit(X, y)
+    best = found.cv_results_.sort_values(["error", "log_loss"]).iloc[0]
+    assert found.target_weight_ == best.target_weight
+
+
+@pytest.mark.parametrize("name", ["QDA", "LDA", "CategoricalNB", "MultinomialNB", "ProductModel"])
+def test_whole_weights_are_repetitions(name):
+    _, X, y, _ = fitted(name)
+    twice = np.arange(len(y)) % 3 == 0
+    repeated = np.vstack([X, X[twice]]), np.append(y, y[twice])
+    weighted = RiskCalibrationCV(clone(ML[name]), target_weights=[0.3, 3.0], cv="loo").fit(X, y, 1.0 + twice)
+    path = [newton_of(name, *rows) for rows in ((X, y, 1.0 + twice), (*repeated, None))]
+    assert_allclose(path[0], path[1], atol=1e-6)
+    assert np.isfinite(weighted.cv_results_.to_numpy()).all()
+
+
+def newton_of(name, X, y, weight):
+    model = clone(ML[name])
+    rows, labels = model._check_Xy(X, y)
+    path = NewtonPath(learner(ML[name]), model, rows, labels, weight, 1)
+    path.follow(0.5)
+    return np.exp(path.likelihood.evaluate(path.beta, 0.5).log_P[:50])
+
+
+def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
+    X, y = load_digits(return_X_y=True)
+    with pytest.warns(UserWarning, match="parameters .* 5 folds take its place"):
+        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0], tol=1e-3).fit(X[:300], y[:300])
+    assert model.validation_ == "5 folds"
+    X = np.random.default_rng(0).poisson(2.0, (60, 5))
+    with pytest.warns(UserWarning, match="unequal lengths"):
+        RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0], tol=1e-3).fit(X, np.arange(60) % 2)
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"target_weights": []}, "target_weights must be a non-empty list of numbers > 0"),
+        ({"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
+        ({"target_weights": [1.0, np.nan]}, "target_weights"),
+        ({"scoring": "accuracy"}, "scoring must be one of log_loss, error"),
+        ({"cv": "all"}, 'cv must be "loo", a number of folds or a splitter'),
+        ({"target": "mine"}, "target must be"),
+        ({"tol": -1.0}, "tol must be"),
+    ],
+)
+def test_bad_parameters_are_named(settings, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        RiskCalibrationCV(QDA(), **settings).fit(X, y)
+
+
+def test_other_models_are_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="ClosedFormClassifier of rcpkg"):
+        RiskCalibrationCV(RiskCalibration(QDA(), **AS_PUBLISHED)).fit(X, y)
+
+
+def test_fold_without_a_class_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="class 0 has no row in the training part of a fold"):
+        RiskCalibrationCV(QDA(), target_weights=[3.0], cv=KFold(3)).fit(X, y)
+
+
+def test_missing_values_in_training_are_refused():
+    X, y = rows_for("CategoricalNB")
+    X = X.copy()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="feature 1 holds missing values"):
+        RiskCalibrationCV(CategoricalNB()).fit(X, y)

@@ -1,0 +1,75 @@
+"""Minimal coordinates of each exponential family: information, conditional curvature and scores."""
+
+import numpy as np
+import pytest
+from model_cases import ML, fitted, random_direction, row_statistics
+from numpy.testing import assert_allclose
+
+from rcpkg.calibration.curvature import MinimalForm
+
+each_model = pytest.mark.parametrize("name", ML)
+
+
+def form_of(name):
+    model, X, _, Y = fitted(name)
+    encoded = model._encode(X)
+    return model, X, Y, MinimalForm(model, encoded, model.statistics(encoded, Y))
+
+
+@each_model
+def test_vectors_stand_for_statistics_and_natural_parameters(name):
+    model, X, _, form = form_of(name)
+    assert_allclose(form.statistics(form.sums(model.statistics_)).ravel(), model.statistics_.ravel(), atol=1e-9)
+    beta = form.coefficients(model.natural_parameters(model.parameters_))
+    assert_allclose(form.coefficients(form.natural(beta)), beta, atol=1e-10)
+    scores, joint = form.features @ form.by_class(beta).T, model.log_joint(X, model.parameters_)
+    assert_allclose(scores - scores[:, :1], joint - joint[:, :1], atol=1e-9)
+    assert form.is_inside(form.natural(beta))
+
+
+@each_model
+def test_information_is_the_derivative_of_the_mean(name):
+    model, _, _, form = form_of(name)
+    beta = form.coefficients(model.natural_parameters(model.parameters_))
+    parameters = model.from_natural(form.natural(beta))
+    step = 1e-5 * np.random.default_rng(0).standard_normal(form.size)
+
+    def mean(at):
+        return form.mean(model.from_natural(form.natural(at)))
+
+    information = form.information(parameters)
+    assert_allclose((mean(beta + step) - mean(beta - step)) / 2, information @ step, rtol=1e-6, atol=1e-12)
+    assert np.linalg.matrix_rank(information) == form.size - 1
+    assert_allclose(information @ form.class_weights, 0, atol=1e-12)
+
+
+@each_model
+def test_conditional_curvature_is_the_sum_of_the_covariances_given_each_row(name):
+    model, X, Y, form = form_of(name)
+    P, weight = model.predict_proba(X), np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    s = row_statistics(model, X, form.r)
+    vectors = np.array([[form.sums(model.statistics_.unravel(v)) for v in of_row] for of_row in s])
+    mean = np.einsum("iy,iyp->ip", P, vectors)
+    expected = np.einsum("i,iy,iyp,iyq->pq", weight, P, vectors, vectors) - np.einsum("i,ip,iq->pq", weight, mean, mean)
+    assert_allclose(form.conditional_curvature(P, weight), expected, atol=1e-9)
+    assert_allclose(form.weighted_sums(Y - P), form.sums(model.statistics(X, Y - P)), atol=1e-9)
+    matrix = np.random.default_rng(2).standard_normal((4, form.size))
+    y, rows = Y.argmax(axis=1), slice(3, 20)
+    own = vectors[np.arange(len(y)), y]
+    assert_allclose(form.times_statistics(matrix, y, rows), matrix @ own[rows].T, atol=1e-9)
+
+
+def test_a_precision_that_is_not_positive_definite_lies_outside():
+    for name in "QDA", "LDA", "GaussianNB", "ProductModel":
+        model, _, _, form = form_of(name)
+        natural = model.natural_parameters(model.parameters_)
+        assert not form.is_inside(-1.0 * natural)
+        assert form.is_inside(natural + 1e-9 * random_direction(natural, np.random.default_rng(0)))
+
+
+def test_documents_of_unequal_lengths_have_no_minimal_coordinates():
+    model, X, _, Y = fitted("MultinomialNB")
+    X = X.copy()
+    X[0, 0] += 1
+    with pytest.raises(NotImplementedError, match="unequal lengths"):
+        MinimalForm(model, X, model.statistics(X, Y))
