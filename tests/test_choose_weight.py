@@ -98,6 +98,7 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     assert found.target_weight.is_monotonic_increasing and len(found) == 9
     assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
     assert model.validation_ == "approximate leave-one-out" and model.converged_
+    assert model.n_iter_ == len(model.history_) - 1 >= 1
     assert model.at_end_ == (model.target_weight_ in (0.01, 100.0))
     fixed = RiskCalibration(QDA(), target_weight=model.target_weight_, tol=1e-12, max_iter=4000).fit(X, y)
     assert_allclose(model.predict_proba(X), fixed.predict_proba(X), atol=1e-3)

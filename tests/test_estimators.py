@@ -30,6 +30,7 @@ from rcpkg import (
     ProductModel,
     ProjectedGradientDescent,
     RiskCalibration,
+    RiskCalibrationCV,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
 )
@@ -60,6 +61,8 @@ CHECKED = [
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
+    RiskCalibrationCV(QDA()),
+    RiskCalibrationCV(LDA(prior_strength=1.0), target_weights=[0.3, 3.0]),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
     ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),

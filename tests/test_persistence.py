@@ -35,6 +35,7 @@ from rcpkg import (
     ProjectedGradientDescent,
     QuadraticBayes,
     RiskCalibration,
+    RiskCalibrationCV,
     SoftErrorCalibration,
     bregman,
 )
@@ -42,6 +43,7 @@ from rcpkg.base import InconsistentVersion
 
 CALIBRATED = {
     "RiskCalibration": RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3}),
+    "RiskCalibrationCV": RiskCalibrationCV(QDA(), target_weights=[1.0, 3.0]),
     "RiskCalibration with a target": RiskCalibration(
         QDA(), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 3.0}
     ),

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from rcpkg.base import Array, check_numbers, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration
+from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import row_losses
@@ -28,6 +28,13 @@ MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, f
 MOST_PRODUCTS = 1e11
 FOLDS = 5
 NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
+
+
+class Optimum(NamedTuple):
+    """Mean parameters at the optimum of one weight, and the history of the steps to it from that of the next."""
+
+    mean: Statistics
+    history: list[dict[str, float]]
 
 
 class NewtonPath:
@@ -49,7 +56,7 @@ class NewtonPath:
         model._settle(start)
         learner._set_target(problem, start)
         self.problem, self.start, self.beta = problem, start, None
-        self.optima: dict[float, Statistics] = {}  # mean parameters, by weight
+        self.optima: dict[float, Optimum] = {}
         form = self.form = MinimalForm(problem.model, problem.X, start)
         products = len(y) * form.r * form.size**2 * n_weights
         if form.size > MOST_PARAMETERS or products > MOST_PRODUCTS:
@@ -81,7 +88,7 @@ class NewtonPath:
             first = model.parameters(problem.step(self.start, b * problem.target, 1.0))
             self.beta = form.coefficients(model.natural_parameters(first))
         self.beta, point, H = F.maximise(self.beta, b, NEWTON_TOL)
-        self.optima[b] = form.statistics(point.mean)
+        self.optima[b] = Optimum(form.statistics(point.mean), F.history)
         change = None
         if self.change is not None:
             target, size = self.change
@@ -92,16 +99,17 @@ class NewtonPath:
 class RiskCalibrationCV(RiskCalibration):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.
 
-    For each weight, the optimum of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], and −log p(y_i | x_i) at the optimum without row i, which
-    one step of Newton's method gives without a refit; or the log-loss on held-out folds, each with its optima from the
-    greatest weight to the least, each from the last. Then `RiskCalibration` with the best weight.
+    For each weight, the optimum of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], and −log p(y_i | x_i) at the optimum without row i,
+    which one step of Newton's method gives without a refit; or the log-loss on held-out folds, with their optima from
+    the greatest weight to the least, each from the last. Then `RiskCalibration` with the best weight.
 
     Parameters
     ----------
     estimator : ConjugateClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
     target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to, as in `RiskCalibration`.
+        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
+        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
@@ -113,7 +121,8 @@ class RiskCalibrationCV(RiskCalibration):
     max_iter : int, default=1000
         Greatest number of updates with one weight.
     tol : float, default=1e-8
-        As in `RiskCalibration`.
+        Ends an optimisation where a step of length one promises no more than this gain of the objective, in nats a row
+        and pseudo-row.
     random_state : int or RandomState, optional
         For a splitter that shuffles; five folds in place of leave-one-out do not.
     verbose : int, default=0
@@ -136,8 +145,16 @@ class RiskCalibrationCV(RiskCalibration):
         "approximate leave-one-out" or the number of folds.
     estimator_ : ClosedFormClassifier
         The calibrated model.
-    n_iter_, best_iter_, history_, stop_reason_, converged_
-        Those of the last fit, as in `RiskCalibration`.
+    n_iter_ : int
+        Steps to the optimum of the chosen weight, Newton's from that of the next greater one, or updates.
+    best_iter_ : int
+        The last.
+    history_ : DataFrame
+        A row an iterate on that way: iteration, soft_error, error, log_loss, step.
+    stop_reason_ : str
+        Of the last fit: "converged"; "max_iter"; "no_step": no safe step is left that raises the objective.
+    converged_ : bool
+        Whether the reason is "converged"; a `ConvergenceWarning` tells otherwise.
 
     Raises
     ------
@@ -155,7 +172,7 @@ class RiskCalibrationCV(RiskCalibration):
     >>> X, y = load_wine(return_X_y=True)
     >>> model = RiskCalibrationCV(QDA()).fit(X, y)
     >>> model.target_weight_, model.validation_
-    (10.0, 'approximate leave-one-out')
+    (1.0, 'approximate leave-one-out')
     """
 
     def __init__(
@@ -194,12 +211,15 @@ class RiskCalibrationCV(RiskCalibration):
         settled.target_weight = self.target_weight_
         return settled
 
-    def _problem(self, *data: Any) -> Problem:
-        """The last fit begins at the optimum, where that is known."""
-        problem = super()._problem(*data)
-        if self._optimum is not None:
-            problem.warm_start = problem.total_weight * self._optimum
-        return problem
+    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
+        """The optimum and the way to it, where Newton's method found them already."""
+        if self._optimum is None:
+            return super()._run(problem, rng)
+        start = problem.label_statistics()
+        problem.model._settle(start)
+        self._set_target(problem, start)
+        chosen = problem.evaluate(problem.total_weight * self._optimum.mean)
+        return Run(chosen, len(self._optimum.history) - 1, self._optimum.history, "converged")
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -224,7 +244,7 @@ class RiskCalibrationCV(RiskCalibration):
         self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
     ) -> None:
         """Set what left-out rows say of the weights, and the best of these."""
-        optima: dict[float, Statistics] = {}
+        optima: dict[float, Optimum] = {}
         if isinstance(self.cv, str):
             try:
                 found, optima = self._leave_one_out(weights, model, X, y, sample_weight)
@@ -251,7 +271,7 @@ class RiskCalibrationCV(RiskCalibration):
 
     def _leave_one_out(
         self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
-    ) -> tuple[dict[str, Array], dict[float, Statistics]]:
+    ) -> tuple[dict[str, Array], dict[float, Optimum]]:
         path = NewtonPath(self._learner(1.0), model, X, y, sample_weight, len(weights))
         losses, evidence = [], []
         for b in weights[::-1]:

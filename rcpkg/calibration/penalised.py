@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.rules import history_row, mean_losses, row_losses
 from rcpkg.generative import Statistics
 
 NEWTON_STEPS = 100
@@ -45,6 +46,7 @@ class PenalisedLikelihood:
         self.form, self.y, self.weight = form, y, weight
         self.target, self.target_size = target, target_size
         self.Y = np.equal.outer(y, np.arange(form.r)).astype(float)
+        self.history: list[dict[str, float]] = []  # of the last run of Newton's method
 
     def evaluate(self, beta: Array, b: float) -> Point | None:
         """F_b and its gradient; None where ψ is infinite."""
@@ -72,6 +74,8 @@ class PenalisedLikelihood:
         point = self.evaluate(beta, b)
         if point is None:
             raise NotConverged("the start lies outside the domain")
+        self.history = []
+        self._record(point, 0.0)
         unit = self.weight.sum() + b * self.target_size
         for _ in range(NEWTON_STEPS):
             H = self.curvature(point, b)
@@ -88,7 +92,12 @@ class PenalisedLikelihood:
             else:
                 raise NotConverged("no step along Newton's direction climbs")
             beta, point = beta + length * step, moved
+            self._record(point, length)
         raise NotConverged(f"{NEWTON_STEPS} steps of Newton's method do not suffice")
+
+    def _record(self, point: Point, length: float) -> None:
+        losses = mean_losses(row_losses(point.log_P, self.y), self.weight)
+        self.history.append(history_row(len(self.history), losses, length))
 
     def leave_one_out(self, beta: Array, point: Point, H: "Factor", b: float, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).

@@ -22,7 +22,23 @@ DRAWS = 20  # attempts at each row of the bootstrap, for models whose closed for
 
 
 class CalibrationTest(NamedTuple):
-    """Outcome of `calibration_test`."""
+    r"""Outcome of `calibration_test`: the statistic T, the rank of its covariance, and the p value.
+
+    g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
+    does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
+    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
+    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
+    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
+
+    Attributes
+    ----------
+    statistic : float
+        T.
+    dof : int
+        Degrees of freedom.
+    p_value : float
+        Chance of a statistic as large where calibration has nothing to gain.
+    """
 
     statistic: float
     dof: int
@@ -40,30 +56,19 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
-    does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
-    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
-    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
-    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
+    A small p value says that calibration has something to gain. See `CalibrationTest` for the symbols.
 
     Parameters
     ----------
     estimator : ConjugateClassifier
-        An exponential-family model without a prior, such as ``QDA()``; it is cloned.
-    X, y : array-like
-        Rows and labels.
+        An exponential-family model without a prior, such as ``QDA()``.
     sample_weight : array-like of shape (n,), optional
         Numbers of times that rows count.
     n_bootstrap : int, default=199
-        Samples drawn from the fitted model, whose T give the p value (1 + #{T* ≥ T}) / (n_bootstrap + 1); 0 takes it
+        Samples drawn from the fitted model, whose T* give the p value (1 + #{T* ≥ T}) / (n_bootstrap + 1); 0 takes it
         from the χ² distribution, which is off in small samples.
     random_state : int or RandomState, optional
         For the samples.
-
-    Returns
-    -------
-    CalibrationTest
-        statistic T, dof (the rank of its covariance) and p_value.
 
     Raises
     ------
@@ -84,32 +89,12 @@ def calibration_test(
     (3, True)
     """
     check_number("n_bootstrap", n_bootstrap, 0, integer=True)
-    if not isinstance(estimator, ConjugateClassifier) or estimator.priors is not None:
-        raise ValueError(
-            f"estimator must be an exponential family of rcpkg whose class weights are free (priors=None); got "
-            f"{estimator!r}"
-        )
-    rng = check_random_state(random_state)
-    model = clone(estimator)
-    rows, labels = model._check_Xy(X, y)
-    weight = np.ones(len(labels))
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, rows, dtype=float, ensure_non_negative=True)
-    model._prepare(rows)
-    encoded = model._encode(rows)
-    model._check_complete(encoded)
-    null = Null(model, encoded, labels, weight)
+    rng, null = check_random_state(random_state), _null_of(estimator, X, y, sample_weight)
     statistic, dof = null.observed
-    if n_bootstrap == 0:
-        if len(labels) < ROWS_A_DEGREE * dof:
-            raise ValueError(
-                f"n_bootstrap must be positive with {len(labels)} rows for {dof} degrees of freedom: the χ² "
-                "distribution does not hold"
-            )
-        return CalibrationTest(statistic, dof, float(chi2.sf(statistic, dof)) if dof else 1.0)
-    drawn = [null.drawn(rng) for _ in range(n_bootstrap)]
-    above = sum(value >= statistic * (1 - RESOLVED) for value in drawn)
-    return CalibrationTest(statistic, dof, (1 + above) / (n_bootstrap + 1))
+    if n_bootstrap:
+        above = sum(null.drawn(rng) >= statistic * (1 - RESOLVED) for _ in range(n_bootstrap))
+        return CalibrationTest(statistic, dof, (1 + above) / (n_bootstrap + 1))
+    return CalibrationTest(statistic, dof, null.asymptotic_p_value())
 
 
 class Null:
@@ -127,6 +112,16 @@ class Null:
             )
         model._set(statistics)
         self.observed = self._statistic(X, y, weight)
+
+    def asymptotic_p_value(self) -> float:
+        """That of the χ² distribution."""
+        statistic, dof = self.observed
+        if self.n < ROWS_A_DEGREE * dof:
+            raise ValueError(
+                f"n_bootstrap must be positive with {self.n} rows for {dof} degrees of freedom: the χ² distribution "
+                "does not hold"
+            )
+        return float(chi2.sf(statistic, dof)) if dof else 1.0
 
     def drawn(self, rng: np.random.RandomState) -> float:
         """The statistic of a sample drawn from the model; of another one where its closed form does not exist."""
@@ -149,6 +144,24 @@ class Null:
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
         return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
+
+
+def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Null:
+    """The closed form of validated rows."""
+    if not isinstance(estimator, ConjugateClassifier) or estimator.priors is not None:
+        raise ValueError(
+            f"estimator must be an exponential family of rcpkg whose class weights are free (priors=None); got "
+            f"{estimator!r}"
+        )
+    model = clone(estimator)
+    rows, labels = model._check_Xy(X, y)
+    weight = np.ones(len(labels))
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, rows, dtype=float, ensure_non_negative=True)
+    model._prepare(rows)
+    encoded = model._encode(rows)
+    model._check_complete(encoded)
+    return Null(model, encoded, labels, weight)
 
 
 def score_statistic(
