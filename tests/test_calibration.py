@@ -48,7 +48,7 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import calibration_weights, frequency_weights, losses, safe_steps, soft_error_weights
+from rcpkg.calibration import calibration_weights, frequency_weights, losses, soft_error_weights
 from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
 from rcpkg.generative import one_hot

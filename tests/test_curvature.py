@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from model_cases import ML, fitted, random_direction, row_statistics
+from model_cases import ML, fitted, random_direction, row_statistics, rows_for
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
+from rcpkg import BernoulliNB, CategoricalNB, RiskCalibrationCV
 from rcpkg.calibration.curvature import MinimalForm
 
 each_model = pytest.mark.parametrize("name", ML)
@@ -73,3 +75,23 @@ def test_documents_of_unequal_lengths_have_no_minimal_coordinates():
     X[0, 0] += 1
     with pytest.raises(NotImplementedError, match="unequal lengths"):
         MinimalForm(model, X, model.statistics(X, Y))
+
+
+@pytest.mark.parametrize("model", [CategoricalNB(n_states=4), BernoulliNB()], ids=repr)
+def test_states_of_no_row_have_no_part(model):
+    """Minimal coordinates with them are those without them."""
+    X, y = rows_for("BernoulliNB")
+    X = X.copy()
+    X[:, 0], X[:, 1] = 1.0, 0.0
+    fitted_model = clone(model).fit(X, y)
+    encoded = fitted_model._encode(X)
+    form = MinimalForm(fitted_model, encoded, fitted_model.statistics_)
+    assert form.width == 3
+    assert_allclose(form.statistics(form.sums(fitted_model.statistics_)).ravel(), fitted_model.statistics_.ravel())
+    with np.errstate(invalid="raise"):
+        beta = form.coefficients(fitted_model.natural_parameters(fitted_model.parameters_))
+    parameters = fitted_model.from_natural(form.natural(beta))
+    assert_allclose(np.exp(parameters.log_prob), np.exp(fitted_model.parameters_.log_prob), atol=1e-12)
+    chosen = RiskCalibrationCV(clone(model), target_weights=[0.3, 3.0]).fit(X, y)
+    without = RiskCalibrationCV(BernoulliNB(), target_weights=[0.3, 3.0]).fit(X[:, 2:], y)
+    assert_allclose(chosen.cv_results_, without.cv_results_, rtol=1e-5)

@@ -146,7 +146,10 @@ class Quadratic:
 
 
 class Frequencies:
-    """Counts of states but for one of each distribution, the most frequent; they have no shared features."""
+    """Counts of states but for one of each distribution, the most frequent; they have no shared features.
+
+    States of no row have no part in the model: their natural parameter is −∞.
+    """
 
     shared = 0
 
@@ -157,7 +160,8 @@ class Frequencies:
         self.group = np.searchsorted(starts, np.arange(k), side="right") - 1
         total = statistics.cells.sum(axis=0)
         self.reference = np.array([s + int(np.argmax(part)) for s, part in zip(starts, np.split(total, starts[1:]))])
-        self.kept = np.setdiff1d(np.arange(k), self.reference)
+        self.unused = total <= 0
+        self.kept = np.setdiff1d(np.flatnonzero(~self.unused), self.reference)
         self.own = len(self.kept)
 
     def rows(self, X: Any) -> tuple[Array, Array]:
@@ -180,7 +184,7 @@ class Frequencies:
         return natural.count + self.length * reference.sum(axis=1), own, np.empty(0)
 
     def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.zeros((len(constant), len(self.group)))
+        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.group))))
         cells[:, self.kept] = own
         return Statistics(count=constant, cells=cells)
 
@@ -199,11 +203,13 @@ class Ones(Frequencies):
 
     def __init__(self, model: BernoulliNB, statistics: Statistics) -> None:
         super().__init__(model, statistics)
-        k = statistics.cells.shape[1]
-        self.kept, self.reference = np.arange(1, k, 2), np.arange(0, k, 2)
+        both = ~self.unused[::2] & ~self.unused[1::2]
+        self.kept = np.flatnonzero(both) * 2 + 1
+        self.reference = 2 * np.arange(len(both)) + self.unused[::2]  # a feature that is always one has the state one
+        self.own = len(self.kept)
 
     def rows(self, X: tuple[csr_array, csr_array]) -> tuple[Array, Array]:
-        return X[0].toarray(), np.empty((X[0].shape[0], 0))
+        return X[0][:, self.kept // 2].toarray(), np.empty((X[0].shape[0], 0))
 
 
 def part_of(model: ConjugateClassifier, X: Any, statistics: Statistics) -> Part:
