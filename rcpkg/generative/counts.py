@@ -81,11 +81,11 @@ class CountModel(ConjugateClassifier):
         return Statistics(count=count - of_class, cells=cells * (totals / self._totals(cells)) - of_cell)
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        """Δ log θ_v = (g_v − λ θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, λ such that Σ θ_v Δ log θ_v = 0.
+        """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
 
-        Without the maximum this is ``change``. Where a row counts one state, the curvature of the conditional
-        likelihood along log θ_v is at most s(X, P)_v: so a near-empty cell to which the rows' posteriors give much
-        does not shorten the step of all others.
+        Without the maximum this is ``change``. The curvature of the conditional likelihood is at most d + 1 times
+        diag s(X, P), for d features or words a row: so a near-empty cell to which the rows' posteriors give much does
+        not shorten the step of all others.
         """
         cells = old.cells + self._pseudo_rows(old.cells.shape[1])
         theta, total = cells / self._totals(cells), self._totals(change.cells)
