@@ -8,12 +8,14 @@ from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import (
     AS_PUBLISHED,
     TM,
+    WANBIAC,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
     RiskCalibration,
     SoftErrorCalibration,
 )
+from rcpkg.discretization import MDLDiscretizer
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
@@ -39,6 +41,7 @@ __all__ = [
     "RDA",
     "SVMKNN",
     "TM",
+    "WANBIAC",
     "BayesianQDA",
     "BernoulliNB",
     "BregmanClustering",
@@ -54,6 +57,7 @@ __all__ = [
     "LocalBDA",
     "LocalLinear",
     "LocalNearestMeans",
+    "MDLDiscretizer",
     "MultinomialNB",
     "NearestMeans",
     "PredictiveNotDefined",
