@@ -166,17 +166,10 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
     Raises
     ------
     DataNotAvailable
-        If there is no address, or it cannot be reached, answers with an error, or stops sending for ``timeout``
-        seconds.
+        If the address cannot be reached, answers with an error, or stops sending for ``timeout`` seconds.
     CorruptDataFile
         If it yields other bytes than registered.
     """
-    if not item.url:
-        raise DataNotAvailable(
-            f"the file {item.file} of data set {item.name!r} is not on this machine, and no single download gives its "
-            "bytes: put it into a folder that the environment variable RCPKG_DATA names (data/datasets.csv says "
-            "whence it comes)"
-        )
     pooch = _pooch()
     import requests
 
@@ -217,7 +210,14 @@ def _content(item: DataFile, timeout: float = 30.0, progressbar: bool = False) -
     if (folder := os.environ.get("RCPKG_DATA")) and (path := _find(Path(folder), item)):
         return _read_checked(path, item, "replace it, or take it out of RCPKG_DATA to have it downloaded")
     cache = cache_folder()
-    path = _find(cache, item) or download(item, cache, timeout, progressbar)
+    path = _find(cache, item)
+    if path is None and not item.url:
+        raise DataNotAvailable(
+            f"the file {item.file} of data set {item.name!r} is not on this machine, and no single download gives its "
+            "bytes: put it into a folder that the environment variable RCPKG_DATA names (data/datasets.csv says "
+            "whence it comes)"
+        )
+    path = path or download(item, cache, timeout, progressbar)
     return _read_checked(path, item, "delete it to have it downloaded again")
 
 

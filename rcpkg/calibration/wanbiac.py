@@ -7,7 +7,7 @@ log π and log θ, a column a class, and ``weights`` w likewise; ones in the pla
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,31 @@ DECAY = 1e-2  # λ of the source's schedule η₀/(1 + λt)
 def with_intercept(indicators: csr_array) -> csr_array:
     """Indicators of states behind a column of ones, shape (n, 1 + K)."""
     return csr_array(hstack([np.ones((indicators.shape[0], 1)), indicators], format="csr"))
+
+
+def _objective(
+    rows: csr_array | Array, Y: Array, scale: Array, penalty: float, center: float
+) -> Callable[[Array], tuple[float, Array]]:
+    """f(w) = −CLL + C Σ (w − c)² and its gradient, as functions of a vector."""
+    row_weights = Y.sum(axis=1, keepdims=True)
+    by_state = rows.T.tocsr() if issparse(rows) else np.ascontiguousarray(rows.T)
+
+    def objective(w: Array) -> tuple[float, Array]:
+        W = w.reshape(scale.shape)
+        log_P = rows @ (W * scale)
+        log_P -= log_P.max(axis=1, keepdims=True)
+        P = np.exp(log_P)
+        sums = P.sum(axis=1, keepdims=True)
+        log_P -= np.log(sums)
+        P *= row_weights / sums
+        slope = (by_state @ (P - Y)) * scale
+        value = -float(np.vdot(Y, log_P))
+        if penalty:
+            value += penalty * float(np.sum((W - center) ** 2))
+            slope += 2 * penalty * (W - center)
+        return value, slope.ravel()
+
+    return objective
 
 
 def maximise_weighted(
@@ -64,38 +89,15 @@ def maximise_weighted(
         Ends after so many iterations, where no entry of the gradient per row exceeds ``tol``, or where the objective
         f = −[CLL − C Σ (w − c)²] falls by no more than ``relative`` · max(f, 1) in an iteration.
     callback : callable, optional
-        Is given each iterate: ``x``, the weights as a vector, and ``fun``, that is f.
-
-    Returns
-    -------
-    OptimizeResult
-        Of scipy, with ``x`` of the shape of ``scale``.
+        Is given each iterate as ``intermediate_result``, with ``x``, the weights as a vector, and ``fun``, that is f.
 
     References
     ----------
     wanbia2014, equations (2), (4), (5), and §VI with the sign that makes it a penalty.
     """
-    row_weights = Y.sum(axis=1, keepdims=True)
-    by_state = rows.T.tocsr() if issparse(rows) else np.ascontiguousarray(rows.T)
-
-    def objective(w: Array) -> tuple[float, Array]:
-        W = w.reshape(scale.shape)
-        log_P = rows @ (W * scale)
-        log_P -= log_P.max(axis=1, keepdims=True)
-        P = np.exp(log_P)
-        sums = P.sum(axis=1, keepdims=True)
-        log_P -= np.log(sums)
-        P *= row_weights / sums
-        slope = (by_state @ (P - Y)) * scale
-        value = -float(np.vdot(Y, log_P))
-        if penalty:
-            value += penalty * float(np.sum((W - center) ** 2))
-            slope += 2 * penalty * (W - center)
-        return value, slope.ravel()
-
     first = np.full(scale.shape, center, dtype=float) if start is None else start
     found = minimize(
-        objective,
+        _objective(rows, Y, scale, penalty, center),
         first.ravel(),
         jac=True,
         method="L-BFGS-B",
@@ -134,11 +136,20 @@ class Counts:
         total = self.totals[self.feature[columns]] + self.strength
         return np.log((self.cells[columns] + self.pseudo[columns][:, None]) / total)
 
-    def add(self, columns: NDArray[np.intp], y: int) -> None:
-        """Count one row, the first of whose columns is the class itself."""
-        self.cells[columns, y] += 1
-        self.totals[self.feature[columns[1:]], y] += 1
-        self.totals[0] += 1
+    def add(self, columns: NDArray[np.intp], y: int, weight: float = 1.0) -> None:
+        """Count one row, the first of whose columns is the class itself, so many times."""
+        self.cells[columns, y] += weight
+        self.totals[self.feature[columns[1:]], y] += weight
+        self.totals[0] += weight
+
+
+class Steps(NamedTuple):
+    """Stochastic steps η_t = η₀/(1 + λt) with ``rate`` η₀ and ``decay`` λ; ``penalty`` is C/n, of one row, towards c."""
+
+    rate: float
+    decay: float = DECAY
+    penalty: float = 0.0
+    center: float = 1.0
 
 
 def stochastic_pass(
@@ -146,12 +157,10 @@ def stochastic_pass(
     y: NDArray[np.intp],
     weights: Array,
     scale: Array | Counts,
+    steps: Steps,
     *,
-    rate: float,
-    decay: float = DECAY,
     done: int = 0,
-    penalty: float = 0.0,
-    center: float = 1.0,
+    sample_weight: Array | None = None,
 ) -> Array:
     """One pass of stochastic gradient ascent; returns the posteriors P (n, r) of each row before it was learnt from.
 
@@ -168,14 +177,12 @@ def stochastic_pass(
         Changed in place.
     scale : array of shape (1 + K, r) or Counts
         Log probabilities, or ones, or counts, which are changed in place.
-    rate, decay, done : float, float, int
-        η₀, λ, and the rows that were learnt from before.
-    penalty, center : float
-        C / n ≥ 0, of one row, and c.
-
-    Returns
-    -------
-    array of shape (n, r)
+    steps : Steps
+        η₀, λ, C/n and c.
+    done : int
+        Rows that were learnt from before.
+    sample_weight : array of shape (n,), optional
+        A row counts so many times, and its slope likewise.
 
     References
     ----------
@@ -192,12 +199,12 @@ def stochastic_pass(
         P[i] = p
         slope = -p
         slope[y[i]] += 1
-        step = rate / (1 + decay * (done + i))
-        if penalty:
-            weights -= 2 * step * penalty * (weights - center)
-        weights[here] += step * slope * log_prob
+        step, weight = steps.rate / (1 + steps.decay * (done + i)), 1.0 if sample_weight is None else sample_weight[i]
+        if steps.penalty:
+            weights -= 2 * step * steps.penalty * (weights - steps.center)
+        weights[here] += step * weight * slope * log_prob
         if isinstance(scale, Counts):
-            scale.add(here, y[i])
+            scale.add(here, y[i], weight)
     return P
 
 
@@ -267,11 +274,11 @@ class WANBIAC(GenerativeClassifier):
     >>> y = ["no", "yes", "yes", "yes", "no", "no", "yes", "no"]
     >>> model = WANBIAC(penalty=0.1).fit(X, y)
     >>> model.predict_proba([["red", "L"], ["blue", "S"]]).round(2)
-    array([[0.59, 0.41],
-           [0.22, 0.78]])
+    array([[0.74, 0.26],
+           [0.26, 0.74]])
     >>> model.weights_.cells.round(2)
-    array([[0.93, 1.2 , 1.07, 0.81],
-           [1.1 , 0.82, 0.96, 1.17]])
+    array([[1.16, 0.95, 1.  , 1.  ],
+           [0.95, 1.16, 1.  , 1.  ]])
     """
 
     def __init__(
@@ -316,11 +323,11 @@ class WANBIAC(GenerativeClassifier):
     def _check_X(self, X: ArrayLike) -> Array:
         return self.naive_bayes_._check_X(X)
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit naive Bayes, then the weights."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
         self._check_parameters()
         self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
-        X, Y = self.naive_bayes_._training_data(X, y, None)
+        X, Y = self.naive_bayes_._training_data(X, y, sample_weight)
         rows = with_intercept(self.naive_bayes_._encode(X))
         self.naive_bayes_._set(Statistics(count=Y.sum(axis=0), cells=np.ascontiguousarray((rows.T @ Y)[1:].T)))
         self._take_over()
@@ -328,16 +335,17 @@ class WANBIAC(GenerativeClassifier):
         if self.solver == "lbfgs":
             limits = {"max_iter": self.max_iter or ITERATIONS, "tol": self.tol}
             found = maximise_weighted(rows, Y, scale, penalty=self.penalty, center=self.center, start=W, **limits)
-            slope = float(np.abs(found.jac).max() / len(Y))
+            slope = float(np.abs(found.jac).max() / Y.sum())
             self.n_iter_, self.converged_ = found.nit, slope <= self.tol
             W = found.x
             if not self.converged_:
                 self._warn(found.nit, slope)
         else:
             self.n_iter_, self.converged_ = self.max_iter or PASSES, False
-            W = self._passes(X, Y.argmax(axis=1), W, scale)
+            W = self._passes(X, Y, W, scale)
         log_P = log_posterior(rows @ (W * scale), self.class_log_prior_)
         self.objective_ = float(xlogy(Y, np.exp(log_P)).sum() - self.penalty * np.sum((W - self.center) ** 2))
+        self._seen = len(Y)
         return self._set_weights(W)
 
     def _warn(self, n_iter: int, slope: float) -> None:
@@ -348,21 +356,17 @@ class WANBIAC(GenerativeClassifier):
             stacklevel=3,
         )
 
-    def _passes(self, X: Array, y: NDArray[np.intp], W: Array, scale: Array) -> Array:
-        rng, n = check_random_state(self.random_state), len(y)
-        columns = self._columns(X)
+    def _passes(self, X: Array, Y: Array, W: Array, scale: Array) -> Array:
+        rng, n = check_random_state(self.random_state), len(Y)
+        columns, y, weight = self._columns(X), Y.argmax(axis=1), Y.sum(axis=1)
         for done in range(self.n_iter_):
             order = rng.permutation(n)
-            stochastic_pass(columns[order], y[order], W, scale, done=done * n, **self._steps(n))
+            at, steps = {"done": done * n, "sample_weight": weight[order]}, self._steps(n)
+            stochastic_pass(columns[order], y[order], W, scale, steps, **at)
         return W
 
-    def _steps(self, n: int) -> dict[str, float]:
-        return {
-            "rate": self.learning_rate,
-            "decay": self.decay,
-            "penalty": self.penalty / n,
-            "center": self.center,
-        }
+    def _steps(self, n: int) -> Steps:
+        return Steps(self.learning_rate, self.decay, self.penalty / n, self.center)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn probabilities and weights from further rows, one at a time and in their order.
@@ -386,7 +390,7 @@ class WANBIAC(GenerativeClassifier):
         counts.totals[0] -= len(labels)
         W = self._extended_weights(old)
         seen = 0 if first else self._seen
-        stochastic_pass(columns, labels, W, counts, done=seen, **self._steps(len(labels)))
+        stochastic_pass(columns, labels, W, counts, self._steps(len(labels)), done=seen)
         self._seen = seen + len(labels)
         self.n_iter_, self.converged_, self.objective_ = 1, False, None
         return self._set_weights(W)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from rcpkg.base import Array
 from rcpkg.calibration import maximise_weighted, stochastic_pass
-from rcpkg.calibration.wanbiac import Counts
+from rcpkg.calibration.wanbiac import Counts, Steps
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.studies.tables_of_wanbia2014 import (
     PARTS,
@@ -212,10 +212,10 @@ def _learn(learner: str, columns: NDArray, y: NDArray, counts: Counts, scale: Ar
     """Posteriors of the rows of a stream before each was learnt from; ``scale``: log π, log θ of a first pass."""
     shape = scale.shape
     if learner == "LR":
-        return stochastic_pass(columns, y, np.zeros(shape), np.ones(shape), rate=rate)
+        return stochastic_pass(columns, y, np.zeros(shape), np.ones(shape), Steps(rate))
     if learner in ("NB", "WANBIA-C, one pass"):
-        return stochastic_pass(columns, y, np.ones(shape), counts, rate=0.0 if learner == "NB" else rate)
-    return stochastic_pass(columns, y, np.ones(shape), scale, rate=rate)
+        return stochastic_pass(columns, y, np.ones(shape), counts, Steps(0.0 if learner == "NB" else rate))
+    return stochastic_pass(columns, y, np.ones(shape), scale, Steps(rate))
 
 
 def _first_pass(columns: NDArray, y: NDArray, n_states: NDArray[np.intp], r: int) -> Array:
