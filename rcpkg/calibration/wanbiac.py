@@ -144,7 +144,7 @@ class Counts:
 
 
 class Steps(NamedTuple):
-    """Stochastic steps η_t = η₀/(1 + λt) with ``rate`` η₀ and ``decay`` λ; ``penalty`` is C/n, of one row, towards c."""
+    """Stochastic steps η_t = η₀/(1 + λt), with ``rate`` η₀ and ``decay`` λ; ``penalty`` is C/n, ``center`` c."""
 
     rate: float
     decay: float = DECAY
@@ -177,10 +177,8 @@ def stochastic_pass(
         Changed in place.
     scale : array of shape (1 + K, r) or Counts
         Log probabilities, or ones, or counts, which are changed in place.
-    steps : Steps
-        η₀, λ, C/n and c.
-    done : int
-        Rows that were learnt from before.
+    steps, done : Steps, int
+        η₀, λ, C/n and c; and how many rows were learnt from before.
     sample_weight : array of shape (n,), optional
         A row counts so many times, and its slope likewise.
 
@@ -188,16 +186,14 @@ def stochastic_pass(
     ----------
     wanbia2014 §V.
     """
-    P = np.empty((len(y), weights.shape[1]))
-    complete = columns.min(initial=0) >= 0
+    P, complete = np.empty((len(y), weights.shape[1])), columns.min(initial=0) >= 0
     for i, at in enumerate(columns):
         here = at if complete else at[at >= 0]
         log_prob = scale.log_probabilities(here) if isinstance(scale, Counts) else scale[here]
         score = np.einsum("jy,jy->y", weights[here], log_prob)
-        p = np.exp(score - score.max())
-        p /= p.sum()
-        P[i] = p
-        slope = -p
+        P[i] = np.exp(score - score.max())
+        P[i] /= P[i].sum()
+        slope = -P[i]
         slope[y[i]] += 1
         step, weight = steps.rate / (1 + steps.decay * (done + i)), 1.0 if sample_weight is None else sample_weight[i]
         if steps.penalty:
