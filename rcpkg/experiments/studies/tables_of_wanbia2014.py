@@ -185,10 +185,22 @@ def halves(y: NDArray[np.intp], rng: np.random.RandomState) -> tuple[NDArray[np.
 
 
 def size_of_set(cell: Cell, seed: int) -> list[Record]:
-    """Cases, attributes, the class among them, and classes of a set."""
+    """Cases, attributes, the class among them, and classes of a set, and, not printed, missing values."""
     bunch = datasets.load(cell.stream, VARIANT)
     n, d = bunch.data.shape
-    return [Record("", "cases", n), Record("", "attributes", d + 1), Record("", "classes", len(bunch.target_names))]
+    records = [Record("", "cases", n), Record("", "attributes", d + 1), Record("", "classes", len(bunch.target_names))]
+    return [*records, Record("", "missing", int(np.isnan(bunch.data).sum()))]
+
+
+def missing_values() -> dict[str, int]:
+    """How many values are missing in each set, as far as Table I has been run."""
+    done = runner.read(runner.table_path(SOURCE, "I"))
+    return {
+        cell.arguments["name"]: int(record.value or 0)
+        for cell in done
+        for record in cell.records
+        if record.metric == "missing"
+    }
 
 
 # Table II: counts over the sets of the study ---------------------------------------------------------
