@@ -113,8 +113,8 @@ def test_seeds_are_shared_within_a_stream_and_fixed():
 def test_unknown_tables_are_refused():
     with pytest.raises(ValueError, match="must be one of I, II"):
         cells_of("rc2024", "X")
-    with pytest.raises(ValueError, match="no protocol yet for wanbia2014:II"):
-        cells_of("wanbia2014", "II")
+    with pytest.raises(ValueError, match=r"no protocol yet for thesis2007:2\.2"):
+        cells_of("thesis2007", "2.2")
 
 
 def studies_imported(file):
