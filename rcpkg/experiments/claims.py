@@ -77,6 +77,8 @@ def _found(tables: str, quantity: str, how: str) -> str:
         return str(np.sum(as_printed[0] if printed else p < 0.05))
     if how == "values":
         return ", ".join(f"{value:g}" for part in quantity.split(", ") for value in frame.eval(part))
+    if frame.isna().all(axis=None):  # rows of a study that have not been run
+        return ""
     value = frame.eval(quantity)
     match how:
         case "most":
