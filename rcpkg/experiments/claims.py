@@ -37,10 +37,16 @@ def _name(method: str, metric: str) -> str:
 
 
 def _of_study(study: str, rows: list[str]) -> pd.DataFrame:
-    """Our numbers, a column ``"method metric"``, one row for each row named (by default all that have been run)."""
+    """Our numbers, a column ``"method metric"``, one row for each row named (by default all that have been run).
+
+    Where a method has penalties, ``"method 1e-2"`` and so on, ``"method best rmse"`` is the least.
+    """
     ours = results(STUDY, study)
     ours["name"] = (ours.method.fillna("") + " " + ours.metric).str.strip()
     frame = ours.pivot(index="row", columns="name", values="value")
+    penalised = frame.columns.str.extract(r"^(.*) 1e-?\d+ rmse$", expand=False)
+    for method in penalised.dropna().unique():
+        frame[f"{method} best rmse"] = frame.loc[:, penalised == method].min(axis=1)
     return frame.reindex(rows[0].split(",")) if rows else frame
 
 
