@@ -45,8 +45,8 @@ def _of_study(study: str, rows: list[str]) -> pd.DataFrame:
     ours["name"] = (ours.method.fillna("") + " " + ours.metric).str.strip()
     frame = ours.pivot(index="row", columns="name", values="value")
     penalised = frame.columns.str.extract(r"^(.*) 1e-?\d+ rmse$", expand=False)
-    for method in penalised.dropna().unique():
-        frame[f"{method} best rmse"] = frame.loc[:, penalised == method].min(axis=1)
+    best = {f"{name} best rmse": frame.loc[:, penalised == name].min(axis=1) for name in penalised.dropna().unique()}
+    frame = frame.assign(**best)
     return frame.reindex(rows[0].split(",")) if rows else frame
 
 
