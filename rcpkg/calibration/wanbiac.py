@@ -218,8 +218,8 @@ class WANBIAC(GenerativeClassifier):
     center : float, default=1.0
         c, towards which all weights are drawn.
     prior_strength : float, default=1.0
-        Pseudo-rows m > 0 of each distribution: θ = (N_{y,j,v} + m/|X_j|) / (N_{y,j} + m), N_{y,j} being the rows of
-        class y whose feature j is there.
+        Pseudo-rows m > 0 of each distribution: θ = (N_{y,j,v} + m/K_j) / (N_{y,j} + m) with K_j states, N_{y,j} being
+        the rows of class y whose feature j is there.
     solver : {"lbfgs", "sgd"}, default="lbfgs"
         Whole batches by L-BFGS, or a row at a time in random order, by the source's steps η₀/(1 + λt).
     max_iter : int, optional
