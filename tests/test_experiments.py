@@ -469,7 +469,9 @@ def test_tolerances_precede_the_results_they_judge():
         git("merge-base", "--is-ancestor", tolerance, result)
 
 
-SHORT = [(file, done) for file, done in STORED if done.seconds < 5 and not done.failure]
+# descents that are stopped early magnify rounding, and times differ: test_tables_of_wanbia2014.py has those studies
+EXACT = [(file, done) for file, done in STORED if not table_of(file)[1].startswith("wanbiac-")]
+SHORT = [(file, done) for file, done in EXACT if done.seconds < 5 and not done.failure]
 SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
 
 
