@@ -34,7 +34,7 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -203,11 +203,8 @@ def account_of(solver: str, kind: str, penalised: bool, X: np.ndarray, y: np.nda
     """The iterates of a solver of scikit-learn, with the time for its features."""
     if not solver.startswith("sag"):
         account = Account(limit)
-        with entered(account):
-            try:
-                make_pipeline(features(kind, penalised), logistic(solver, penalised, 10**5)).fit(X, y)
-            except TimeIsUp:
-                pass
+        with entered(account), suppress(TimeIsUp):
+            make_pipeline(features(kind, penalised), logistic(solver, penalised, 10**5)).fit(X, y)
         return account
     account = Account(np.inf)
     for epochs in EPOCHS:
