@@ -226,7 +226,7 @@ class ConditionalLikelihood(RiskCalibration):
         if run.stop_reason == "separable":
             message = "the model separates the classes of the training rows, so that no finite optimum exists"
         elif run.stop_reason != "converged":
-            message = f"the search ended after {n_iter} iterations with a gradient of {slope:.2g} per row; raise max_iter or tol"
+            message = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}; raise max_iter or tol"
         else:
             return
         warnings.warn(f"{message}; a target_weight > 0 makes the problem well posed", ConvergenceWarning, stacklevel=3)

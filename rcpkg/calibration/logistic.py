@@ -12,7 +12,7 @@ from rcpkg.calibration.features import Features, Sample, moments, products, with
 from rcpkg.calibration.rules import Losses
 
 EPS = np.finfo(float).eps
-JITTER = 1e-10  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
+JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
 RIDGE = 1e-4  # likewise, where the curvature is that of a sample, which may lack what other rows have
 
 
