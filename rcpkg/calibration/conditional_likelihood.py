@@ -273,10 +273,7 @@ class _NewtonSearch(_Search):
         over = self._enter(at.value, at.losses, at.separated, float(np.abs(at.gradient).max()))
         if over or not max_iter:
             return V
-        begin = begun(objective, V, memory)
-        found = objective(begin)
-        if found.value < at.value:
-            V, at = begin, found
+        V, at = begun(objective, V, at, memory)
         return CurvatureSteps(objective, memory).minimise(V, at, self._recorded, max_iter)[0]
 
     def _recorded(self, V: Array, at: Evaluation, length: float) -> bool:

@@ -28,8 +28,8 @@ class Part(Protocol):
 
     width: int
 
-    def rows(self, index: Any) -> Array | csr_array:
-        """The features of some rows: dense with a row a feature (width, n), or sparse with a row a row (n, width)."""
+    def write(self, index: Any, out: Array) -> None:
+        """The features of some rows, a row a feature (width, n)."""
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         """What η adds to the constant, shape (r,), and the coefficients of the features, shape (r, width)."""
@@ -56,20 +56,19 @@ class Monomials:
         self.upper = np.triu_indices(d)
         self.width = d if self.shared else d + (len(self.upper[0]) if self.full else d)
 
-    def rows(self, index: Any) -> Array:
+    def write(self, index: Any, out: Array) -> None:
         x = self.x[:, index]
-        if self.shared:
-            return x
         d = len(x)
-        out = np.empty((self.width, x.shape[1]))
-        out[:d], start = x, d
+        out[:d] = x
+        if self.shared:
+            return
         if not self.full:
             np.multiply(x, x, out=out[d:])
-            return out
+            return
+        start = d
         for j in range(d):
             np.multiply(x[j], x[j:], out=out[start : start + d - j])
             start += d - j
-        return out
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         first, o = natural.first, self.shift
@@ -137,11 +136,9 @@ class Counts:
             self.dense, X = True, X[:, self.kept]
         self.X, self.width = X, len(self.kept)
 
-    def rows(self, index: Any) -> Array | csr_array:
+    def write(self, index: Any, out: Array) -> None:
         X = self.X[index]
-        if not self.dense:
-            return X
-        return np.ascontiguousarray(X.toarray().T if issparse(X) else X.T)
+        out[:] = X.toarray().T if issparse(X) else X.T
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         cells = natural.cells
@@ -229,10 +226,14 @@ class Features:
     def block(self, index: Any) -> Array | csr_array:
         """φ of some rows: dense, (p, n), or sparse and without the constant, (n, p − 1)."""
         if self._sparse:
-            return self.parts[0].rows(index)
-        parts = [part.rows(index) for part in self.parts]
-        parts = [part.toarray().T if issparse(part) else part for part in parts]
-        return np.concatenate([np.ones((1, parts[0].shape[1])), *parts])
+            return self.parts[0].X[index]
+        n = len(range(*index.indices(self.n))) if isinstance(index, slice) else len(index)
+        out = np.empty((self.width, n))
+        out[0], start = 1.0, 1
+        for part in self.parts:
+            part.write(index, out[start : start + part.width])
+            start += part.width
+        return out
 
     def dense(self, index: Any) -> Array:
         """φ of some rows, (p, n)."""
@@ -259,19 +260,23 @@ class Features:
 class Sample:
     """Features of some of the rows, formed once."""
 
-    def __init__(self, features: Features, index: NDArray[np.intp]) -> None:
-        self.n, self.width = len(index), features.width
-        slices = [slice(start, start + features.size) for start in range(0, self.n, features.size)]
-        self.cached = [(rows, features.block(index[rows])) for rows in slices]
-        self.of, self.index = features, index
+    def __init__(self, features: "Features | Sample", index: NDArray[np.intp]) -> None:
+        self.n, self.width, self.size = len(index), features.width, features.size
+        self.features, self.index = features, index
+        slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
+        self.cached = [(rows, self.block(rows)) for rows in slices]
+
+    def block(self, index: Any) -> Array | csr_array:
+        """φ of some of these rows."""
+        return self.features.block(self.index[index])
+
+    def dense(self, index: Any) -> Array:
+        """φ of some of these rows, (p, n)."""
+        return with_constant(self.block(index))
 
     def blocks(self) -> Iterator[tuple[slice, Array | csr_array]]:
         """The rows, block by block."""
         yield from self.cached
-
-    def dense(self, index: Any) -> Array:
-        """φ of some of these rows, (p, n)."""
-        return self.of.dense(self.index[index])
 
 
 def with_constant(block: Array | csr_array) -> Array:

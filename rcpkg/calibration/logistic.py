@@ -12,6 +12,7 @@ from rcpkg.calibration.features import Features, Sample, moments, products, with
 from rcpkg.calibration.rules import Losses
 
 EPS = np.finfo(float).eps
+TIED = 1e-14  # posteriors that differ by this share are equal
 JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
 RIDGE = 1e-4  # likewise, where the curvature is that of a sample, which may lack what other rows have
 
@@ -57,16 +58,16 @@ class LogisticObjective:
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
         gradient, sums, separated = np.zeros_like(V), np.zeros(3), True
+        lacking = self.r - self.free
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
-            W, found, right = posteriors_and_losses(products(V, block), y, self.r)
-            columns = np.flatnonzero(y >= self.r - self.free)
-            W[y[columns] - (self.r - self.free), columns] -= 1
+            W, own = posteriors(products(V, block), y, self.r)
+            found, right = row_sums(W, own, y, self.r, weight)
+            sums += found
+            separated = separated and right
+            W[y[own.columns] - lacking, own.columns] -= 1
             if weight is not None:
                 W *= weight
-                found, right = found[:, weight > 0] * weight[weight > 0], right[weight > 0]
-            sums += found.sum(axis=1)
-            separated = separated and bool(right.all())
             gradient += moments(W, block)
         gradient /= self.total
         losses = Losses(*(sums / self.total).tolist())
@@ -87,7 +88,7 @@ class LogisticObjective:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
         for rows, block in self.features.blocks():
-            P, _, _ = posteriors_and_losses(products(B, block), self.y[rows], self.r)
+            P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, block.multiply(block) if issparse(block) else block * block)
         h[:, 1:] += self.l2
@@ -102,30 +103,39 @@ class LogisticObjective:
         return G / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
-        """The objective on some rows, that count by ``weight``, which adds up to the weight of all."""
+        """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
+        weight = weight * (self.total / weight.sum())
         return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
 
-    def curvature(
-        self, V: Array, index: NDArray[np.intp], weight: Array, ridge: float, full: bool, blur: float
-    ) -> "Curvature":
-        """The Hessian of f at V, from the rows of ``index``, that count by ``weight``; ``full``, or its diagonal
-        blocks, one for each row of V. Posteriors are mixed with ``blur`` of equal ones."""
-        block = self.features.dense(index)
-        P, _, _ = posteriors_and_losses(products(V, block), self.y[index], self.r)
-        P = (1 - blur) * P + blur / self.r
-        weight = weight / weight.sum()
+    def curvature(self, V: Array, ridge: float, full: bool, blur: float) -> "Curvature":
+        """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
+
+        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure.
+        """
         k, p = V.shape
+        H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
+        for rows, block in self.features.blocks():
+            block = with_constant(block)
+            P, _ = posteriors(V @ block, self.y[rows], self.r)
+            P = (1 - blur) * P + blur / self.r
+            weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
+            for a in range(k):
+                own = gram(block, P[a] * (1 - P[a]) * weight)
+                if not full:
+                    H[a] += own
+                    continue
+                H[a, :, a, :] += own
+                for b in range(a):
+                    H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
         penalty = np.full(p, self.l2 / self.total)
         penalty[0] = 0.0
-        if not full:
-            blocks = [gram(block, P[a] * (1 - P[a]) * weight) + np.diag(penalty) for a in range(k)]
-            return Curvature([factor(H, ridge) for H in blocks], p)
-        H = np.empty((k, p, k, p))
-        for a in range(k):
-            H[a, :, a, :] = gram(block, P[a] * (1 - P[a]) * weight)
-            for b in range(a):
-                H[a, :, b, :] = H[b, :, a, :] = -gram(block, P[a] * P[b] * weight)
         diagonal = np.arange(p)
+        if not full:
+            H[:, diagonal, diagonal] += penalty
+            return Curvature([factor(part, ridge) for part in H], p)
+        for a in range(k):
+            for b in range(a):
+                H[b, :, a, :] = H[a, :, b, :]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
         H[:, diagonal, :, diagonal] += penalty[:, None, None] * share
         return Curvature([factor(H.reshape(k * p, k * p), ridge)], k * p)
@@ -171,22 +181,50 @@ def factor(H: Array, ridge: float) -> Array:
             ridge *= 100
 
 
-def posteriors_and_losses(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Posteriors, shape of the scores S (r, n), or (r − 1, n) where that of class 0 is zero; soft error, error and
-    −log p(y | x) of each row, shape (3, n); and whether its own class has the largest score, alone."""
-    free = len(S)
-    columns = np.arange(len(y))
-    top = S.max(axis=0) if free == r else np.maximum(S.max(axis=0), 0.0)
-    own = S[y, columns] if free == r else np.where(y > 0, S[np.maximum(y - 1, 0), columns], 0.0)
-    ties = (top == S).sum(axis=0) + (0 if free == r else top == 0)
-    first = own == top
-    right = first & (ties == 1)
-    tied = np.flatnonzero(first & (ties > 1))
-    if tied.size:  # they go to the first class
-        among = S[:, tied] if free == r else np.vstack([np.zeros(len(tied)), S[:, tied]])
-        first[tied] = among.argmax(axis=0) == y[tied]
+class Own(NamedTuple):
+    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x)."""
+
+    columns: NDArray[np.intp]
+    behind: Array
+    loss: Array
+
+
+def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
+    """Posteriors, of the shape of the scores S: (r, n), or (r − 1, n) where that of class 0 is zero."""
+    lacking = r - len(S)
+    top = S.max(axis=0)
+    if lacking:
+        top = np.maximum(top, 0.0)
+        columns = np.flatnonzero(y)
+        behind = -top
+        behind[columns] += S[y[columns] - 1, columns]
+    else:
+        columns = np.arange(len(y))
+        behind = S[y, columns] - top
     P = np.exp(S - top)
-    total = P.sum(axis=0) if free == r else P.sum(axis=0) + np.exp(-top)
+    total = P.sum(axis=0)
+    if lacking:
+        total += np.exp(-top)
     P /= total
-    loss = np.log(total) + top - own
-    return P, np.stack([-np.expm1(-loss), ~first, loss]), right
+    return P, Own(columns, behind, np.log(total) - behind)
+
+
+def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
+    """Sums of soft errors, errors and −log p(y | x), and whether each row that counts has its own class ahead, alone.
+
+    Ties go to the first class; a class of a posterior above one half has none.
+    """
+    soft, right = -np.expm1(-own.loss), own.behind == 0
+    alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
+    if doubtful.size:
+        among = P[:, doubtful]
+        if len(P) < r:
+            among = np.vstack([1 - among.sum(axis=0), among])
+        highest = np.isclose(among, among.max(axis=0), rtol=TIED, atol=0)
+        alone[doubtful] = highest.sum(axis=0) == 1
+        right[doubtful] = highest.argmax(axis=0) == y[doubtful]
+    if weight is None:
+        return np.array([soft.sum(), len(y) - right.sum(), own.loss.sum()]), bool(alone.all())
+    counted = weight > 0
+    weight = weight[counted]
+    return np.array([weight @ part[counted] for part in (soft, ~right, own.loss)]), bool(alone[counted].all())

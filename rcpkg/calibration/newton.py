@@ -20,13 +20,14 @@ from rcpkg.calibration.logistic import (
     Evaluation,
     LogisticObjective,
     factor,
-    posteriors_and_losses,
+    posteriors,
 )
 
 PASSES = 3.0  # what a curvature may cost, in passes over the rows
 ROWS_PER_COEFFICIENT = 20  # of a curvature, at least
+ROWS_OF_CLASS = 20  # of each class in a curvature or a sample, for each feature
 LARGEST_FULL, LARGEST_BLOCK = 1500, 2500  # coefficients of a full curvature, and of that of a class
-TEMPERS = (1.0, 0.5, 0.25, 0.125, 0.0625)  # powers of the closed form from which the search may start
+TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search may start
 LONGEST_STINT = 20  # iterations with one curvature
 ELEMENTWISE, CALL, PRODUCT = 100.0, 5e5, 0.4  # flops
 LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
@@ -39,12 +40,15 @@ STALLED = 10  # iterations without a gain, after which rounding is taken to have
 Record = Callable[[Array, Evaluation, float], bool]
 
 
-def stratified(y: NDArray[np.intp], r: int, size: float, weight: Array | None) -> tuple[NDArray[np.intp], Array]:
-    """About ``size`` rows, evenly spread over each class, and how many rows each stands for."""
-    n, index, counts = len(y), [], []
-    for c in range(r):
+def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
+    """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
+
+    A class of few rows needs them all: its coefficients are as many as those of others.
+    """
+    y, weight, index, counts = objective.y, objective.weight, [], []
+    for c in range(objective.r):
         rows = np.flatnonzero(y == c)
-        take = min(len(rows), max(round(len(rows) * size / n), 30))
+        take = min(len(rows), max(round(len(rows) * size / len(y)), least))
         index.append(rows[np.linspace(0, len(rows) - 1, take).astype(np.intp)])
         counts.append(np.full(take, len(rows) / max(take, 1)))
     found = np.concatenate(index)
@@ -79,14 +83,15 @@ class CurvatureSteps:
 
     def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
         """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
-        objective = self.objective
-        index, weight = stratified(objective.y, objective.r, self.rows, objective.weight)
+        part = self.objective
+        if self.rows < part.features.n:
+            part = part.on(*stratified(part, self.rows, ROWS_OF_CLASS * part.features.width))
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
         blur, stalled = MOST_BLUR, 0
         for t in range(max_iter):
             g = at.gradient.ravel()
             if t % self.stint == 0:
-                curvature = objective.curvature(V, index, weight, self.ridge, self.full, blur)
+                curvature = part.curvature(V, self.ridge, self.full, blur)
                 if self.ridge == JITTER:  # it is exact, and old pairs are not
                     pairs.clear()
             direction = -quasi_newton(g, curvature, pairs)
@@ -130,29 +135,29 @@ def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, 
     return g
 
 
-def begun(objective: LogisticObjective, V: Array, memory: int) -> Array:
+def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -> tuple[Array, Evaluation]:
     """Where the search on all rows begins, for a start V: the optimum on a sample, to the accuracy of that, if this is
-    a small part of the rows; otherwise the better of two guesses."""
+    a small part of the rows; otherwise the best of three guesses. None but V if that is better still."""
     n, coefficients = objective.features.n, objective.features.width * objective.free
     size = max(n / SAMPLE, LEAST_SAMPLE * coefficients)
+    found = [(V, at)]
     if size > n / 4:
-        index, _ = stratified(objective.y, objective.r, GUESS_ROWS, objective.weight)
-        block = objective.features.dense(index)
-        V = tempered(V, block, objective.y[index], objective.r)
-        W = regressed(objective)
-        return W if objective(W).value < objective(V).value else V
-    index, weight = stratified(objective.y, objective.r, size, objective.weight)
-    part = objective.on(index, weight * (objective.total / weight.sum()))
-    V = begun(part, V, memory)
-    enough = np.sqrt(0.1 * coefficients / len(index))
-    steps = CurvatureSteps(part, memory)
-    return steps.minimise(V, part(V), lambda V, at, size: size < enough, SAMPLE_STEPS)[0]
+        for W in tempered(objective, V), regressed(objective):
+            found.append((W, objective(W)))
+    else:
+        part = objective.on(*stratified(objective, size, ROWS_OF_CLASS * objective.features.width))
+        W, within = begun(part, V, part(V), memory)
+        enough = np.sqrt(0.1 * coefficients / size)
+        W, _ = CurvatureSteps(part, memory).minimise(W, within, lambda V, at, length: length < enough, SAMPLE_STEPS)
+        found.append((W, objective(W)))
+    return min(found, key=lambda pair: pair[1].value)
 
 
-def tempered(V: Array, block: Array, y: NDArray[np.intp], r: int) -> Array:
+def tempered(objective: LogisticObjective, V: Array) -> Array:
     """The power of the model of V with the least log-loss on some rows: naive Bayes may be far too sure of itself."""
-    S = V @ block
-    losses = [posteriors_and_losses(t * S, y, r)[1][2].mean() for t in TEMPERS]
+    index, _ = stratified(objective, GUESS_ROWS)
+    y, S = objective.y[index], V @ objective.features.dense(index)
+    losses = [posteriors(t * S, y, objective.r)[1].loss.mean() for t in TEMPERS]
     return TEMPERS[int(np.argmin(losses))] * V
 
 
