@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.logistic import JITTER, LogisticObjective, factor
+from rcpkg.calibration.logistic import LogisticObjective, factor
 from rcpkg.generative import ConjugateClassifier, ProductModel, Statistics
 from rcpkg.generative.gaussian import GaussianClassifier
 from rcpkg.generative.gaussian_full import FullGaussian
@@ -145,7 +145,7 @@ def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Lin
         raise ValueError(
             f"coordinates='whitened' keeps the square of {p} features, more than {LARGEST_WHITENED}: choose 'curvature'"
         )
-    root = factor(objective.second_moments(), JITTER)
+    root = factor(objective.second_moments())
     return Linear(B @ root, root=root)
 
 

@@ -213,9 +213,9 @@ class Features:
         self.parts = [part_of(m, x, kind, p) for m, x, p in zip(models, encoded, whiteners)]
         self.n = _n_rows(encoded[0])
         self.width = 1 + sum(part.width for part in self.parts)
-        self.size = int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
-        self.slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
         sparse = self._sparse
+        self.size = LARGEST_BLOCK if sparse else int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
+        self.slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
         entries = self.parts[0].X.nnz * 1.5 if sparse else self.width * self.n
         self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * entries <= cache_size else None
 

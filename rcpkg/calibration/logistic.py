@@ -14,7 +14,7 @@ from rcpkg.calibration.rules import Losses
 EPS = np.finfo(float).eps
 TIED = 1e-14  # posteriors that differ by this share are equal
 JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
-RIDGE = 1e-4  # likewise, where the curvature is that of a sample, which may lack what other rows have
+PSEUDO_ROWS = 3.0  # of features of their usual size, in the curvature of a sample, which may lack what other rows have
 
 
 class Evaluation(NamedTuple):
@@ -79,8 +79,10 @@ class LogisticObjective:
             return 0.0, np.zeros_like(V)
         slope = V.copy()
         slope[:, 0] = 0.0
-        if self.free < self.r > 2:
+        if self.r > 2 and self.free < self.r:
             slope -= slope.sum(axis=0) / self.r
+        elif self.r == 2 == self.free:
+            slope -= slope[::-1].copy()
         slope *= self.l2 / self.total
         return 0.5 * float(np.sum(slope * V)), slope
 
@@ -107,38 +109,53 @@ class LogisticObjective:
         weight = weight * (self.total / weight.sum())
         return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
 
-    def curvature(self, V: Array, ridge: float, full: bool, blur: float) -> "Curvature":
+    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo_rows: float = 0.0) -> "Curvature":
         """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
 
-        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure.
+        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. On a sample
+        ``pseudo_rows`` stand for rows with a feature that is rare in it.
         """
         k, p = V.shape
         H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
+        variance, sizes = np.zeros(k), np.zeros((2, p))
         for rows, block in self.features.blocks():
             block = with_constant(block)
             P, _ = posteriors(V @ block, self.y[rows], self.r)
             P = (1 - blur) * P + blur / self.r
             weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
+            if pseudo_rows:
+                square = block * block
+                sizes += square.sum(axis=1), (square * square).sum(axis=1)
             for a in range(k):
-                own = gram(block, P[a] * (1 - P[a]) * weight)
+                spread = P[a] * (1 - P[a]) * weight
+                variance[a] += spread.sum()
+                own = gram(block, spread)
                 if not full:
                     H[a] += own
                     continue
                 H[a, :, a, :] += own
                 for b in range(a):
                     H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
+        usual = np.divide(sizes[1], sizes[0], out=np.ones(p), where=sizes[0] > 0)
+        added = pseudo_rows / self.features.n * variance[:, None] * usual
+        return self._with_penalty(H, added)
+
+    def _with_penalty(self, H: Array, added: Array) -> "Curvature":
+        """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
+        k, p = added.shape
         penalty = np.full(p, self.l2 / self.total)
         penalty[0] = 0.0
         diagonal = np.arange(p)
-        if not full:
-            H[:, diagonal, diagonal] += penalty
-            return Curvature([factor(part, ridge) for part in H], p)
+        if H.ndim == 3:
+            H[:, diagonal, diagonal] += penalty + added
+            return Curvature([factor(part) for part in H], p)
         for a in range(k):
+            H[a, diagonal, a, diagonal] += added[a]
             for b in range(a):
                 H[b, :, a, :] = H[a, :, b, :]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
         H[:, diagonal, :, diagonal] += penalty[:, None, None] * share
-        return Curvature([factor(H.reshape(k * p, k * p), ridge)], k * p)
+        return Curvature([factor(H.reshape(k * p, k * p))], k * p)
 
 
 class Curvature:
@@ -166,7 +183,7 @@ def gram(block: Array, weight: Array) -> Array:
     return root @ root.T
 
 
-def factor(H: Array, ridge: float) -> Array:
+def factor(H: Array, ridge: float = JITTER) -> Array:
     """Lower Cholesky factor of H plus ``ridge`` times its diagonal; a diagonal of zero counts as the largest."""
     diagonal = H.diagonal().copy()
     diagonal[diagonal <= EPS * diagonal.max(initial=0.0)] = diagonal.max(initial=0.0) or 1.0
@@ -220,7 +237,7 @@ def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | No
         among = P[:, doubtful]
         if len(P) < r:
             among = np.vstack([1 - among.sum(axis=0), among])
-        highest = np.isclose(among, among.max(axis=0), rtol=TIED, atol=0)
+        highest = among >= (1 - TIED) * among.max(axis=0)
         alone[doubtful] = highest.sum(axis=0) == 1
         right[doubtful] = highest.argmax(axis=0) == y[doubtful]
     if weight is None:

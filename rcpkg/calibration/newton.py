@@ -14,8 +14,7 @@ from scipy.linalg import cho_solve
 from rcpkg.base import Array
 from rcpkg.calibration.logistic import (
     EPS,
-    JITTER,
-    RIDGE,
+    PSEUDO_ROWS,
     Curvature,
     Evaluation,
     LogisticObjective,
@@ -78,21 +77,20 @@ class CurvatureSteps:
         least = ROWS_PER_COEFFICIENT * (k * p if self.full else p)
         rows = max(PASSES * one_pass / per_row, least)
         self.rows = int(min(rows, n))
-        self.ridge = JITTER if self.rows == n else RIDGE
         self.stint = int(np.clip((self.rows * per_row + solving) / one_pass, 1, LONGEST_STINT))
 
     def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
         """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
-        part = self.objective
-        if self.rows < part.features.n:
+        part, exact = self.objective, self.rows == self.objective.features.n
+        if not exact:
             part = part.on(*stratified(part, self.rows, ROWS_OF_CLASS * part.features.width))
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
         blur, stalled = MOST_BLUR, 0
         for t in range(max_iter):
             g = at.gradient.ravel()
             if t % self.stint == 0:
-                curvature = part.curvature(V, self.ridge, self.full, blur)
-                if self.ridge == JITTER:  # it is exact, and old pairs are not
+                curvature = part.curvature(V, self.full, blur, 0.0 if exact else PSEUDO_ROWS)
+                if exact and self.full:  # and old pairs are not
                     pairs.clear()
             direction = -quasi_newton(g, curvature, pairs)
             moved, found, step = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
@@ -170,5 +168,5 @@ def regressed(objective: LogisticObjective) -> Array:
     G = objective.second_moments()
     slopes = np.arange(1, len(G))
     G[slopes, slopes] += objective.r * objective.l2 / objective.total
-    B = -objective.r * cho_solve((factor(G, JITTER), True), g.T, check_finite=False).T
+    B = -objective.r * cho_solve((factor(G), True), g.T, check_finite=False).T
     return objective.of(B)
