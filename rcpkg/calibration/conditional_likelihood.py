@@ -95,8 +95,8 @@ class ConditionalLikelihood(RiskCalibration):
     best_iter_ : int
         The iteration that gave ``estimator_``, the last.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step,
-        the last being what ``tol`` bounds.
+        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, which is what ``tol`` bounds,
+        and with a penalty the objective, as in ``objective_``.
     objective_ : float
         What was maximised, with its sign changed, per row and pseudo-row: the mean log-loss with the penalty.
     converged_ : bool
@@ -251,7 +251,8 @@ class _Search:
     def _enter(self, value: float, losses: Losses, separated: bool, step: float) -> bool:
         """Add an iterate to the history; whether the search is over: on separated rows once their log-loss falls below
         ``tol``."""
-        self.history.append(history_row(len(self.history), losses, step))
+        row = history_row(len(self.history), losses, step)
+        self.history.append(row | {"objective": value} if self.penalised else row)
         self.value, self.separable = value, separated and not self.penalised
         return self.separable and losses.log_loss < self.tol
 

@@ -8,13 +8,12 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.sparse import issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features, Sample, moments, products, with_constant
+from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products
 from rcpkg.calibration.rules import Losses
 
 EPS = np.finfo(float).eps
 TIED = 1e-14  # posteriors that differ by this share are equal
 JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
-PSEUDO_ROWS = 3.0  # of features of their usual size, in the curvature of a sample, which may lack what other rows have
 
 
 class Evaluation(NamedTuple):
@@ -99,9 +98,8 @@ class LogisticObjective:
     def second_moments(self) -> Array:
         """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m."""
         G = np.zeros((self.features.width, self.features.width))
-        for rows, block in self.features.blocks():
-            weight = np.ones(len(self.y[rows])) if self.weight is None else self.weight[rows]
-            G += gram(with_constant(block), weight)
+        for rows, block in dense_blocks(self.features):
+            G += gram(block, np.ones(block.shape[1]) if self.weight is None else self.weight[rows])
         return G / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
@@ -109,23 +107,19 @@ class LogisticObjective:
         weight = weight * (self.total / weight.sum())
         return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
 
-    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo_rows: float = 0.0) -> "Curvature":
+    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None) -> "Curvature":
         """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
 
-        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. On a sample
-        ``pseudo_rows`` stand for rows with a feature that is rare in it.
+        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. ``pseudo``
+        are the squares of each feature, per row, in rows that stand for those with a feature that is rare in a sample.
         """
         k, p = V.shape
         H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
-        variance, sizes = np.zeros(k), np.zeros((2, p))
-        for rows, block in self.features.blocks():
-            block = with_constant(block)
+        variance = np.zeros(k)
+        for rows, block in dense_blocks(self.features):
             P, _ = posteriors(V @ block, self.y[rows], self.r)
             P = (1 - blur) * P + blur / self.r
             weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
-            if pseudo_rows:
-                square = block * block
-                sizes += square.sum(axis=1), (square * square).sum(axis=1)
             for a in range(k):
                 spread = P[a] * (1 - P[a]) * weight
                 variance[a] += spread.sum()
@@ -136,8 +130,7 @@ class LogisticObjective:
                 H[a, :, a, :] += own
                 for b in range(a):
                     H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
-        usual = np.divide(sizes[1], sizes[0], out=np.ones(p), where=sizes[0] > 0)
-        added = pseudo_rows / self.features.n * variance[:, None] * usual
+        added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
         return self._with_penalty(H, added)
 
     def _with_penalty(self, H: Array, added: Array) -> "Curvature":

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from rcpkg.base import Array
+from rcpkg.calibration.features import usual_squares
 from rcpkg.calibration.logistic import (
     EPS,
-    PSEUDO_ROWS,
     Curvature,
     Evaluation,
     LogisticObjective,
@@ -29,6 +29,7 @@ LARGEST_FULL, LARGEST_BLOCK = 1500, 2500  # coefficients of a full curvature, an
 TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search may start
 LONGEST_STINT = 20  # iterations with one curvature
 ELEMENTWISE, CALL, PRODUCT = 100.0, 5e5, 0.4  # flops
+PSEUDO_ROWS = 3.0  # of each feature in the curvature of a sample, which may lack what other rows have
 LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
 MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall that its slope promises
 SAMPLE = 10  # a sample is this part of the rows
@@ -71,7 +72,7 @@ class CurvatureSteps:
         self.objective, self.memory = objective, memory
         n, p, k = objective.features.n, objective.features.width, objective.free
         self.full = objective.free < objective.r
-        one_pass = 4.0 * n * p * k + ELEMENTWISE * n * k + CALL
+        one_pass = 4.0 * n * objective.features.work * k + ELEMENTWISE * n * k + CALL
         per_row = PRODUCT * p * p * k * ((k + 1) / 2 if self.full else 1)
         solving = PRODUCT * ((k * p) ** 3 if self.full else k * p**3) / 3
         least = ROWS_PER_COEFFICIENT * (k * p if self.full else p)
@@ -84,12 +85,13 @@ class CurvatureSteps:
         part, exact = self.objective, self.rows == self.objective.features.n
         if not exact:
             part = part.on(*stratified(part, self.rows, ROWS_OF_CLASS * part.features.width))
+        pseudo = None if exact else PSEUDO_ROWS / part.features.n * usual_squares(part.features)
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
         blur, stalled = MOST_BLUR, 0
         for t in range(max_iter):
             g = at.gradient.ravel()
             if t % self.stint == 0:
-                curvature = part.curvature(V, self.full, blur, 0.0 if exact else PSEUDO_ROWS)
+                curvature = part.curvature(V, self.full, blur, pseudo)
                 if exact and self.full:  # and old pairs are not
                     pairs.clear()
             direction = -quasi_newton(g, curvature, pairs)
