@@ -1,22 +1,22 @@
 """Coordinates of natural parameters in which L-BFGS may move; they differ in how fast it gets there.
 
 `Standardised` ones keep Gaussian parameters in their domain where a target asks for it. `linear_coordinates` are
-diagonal or triangular changes of the coefficients B of scores B_y · φ(x): wanbia2014's is the one by the closed form.
+diagonal or other linear changes of the coefficients B of scores B_y · φ(x): wanbia2014's is the one by the closed form.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.logistic import LogisticObjective, factor
+from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.generative import ConjugateClassifier, ProductModel, Statistics
 from rcpkg.generative.gaussian import GaussianClassifier
 from rcpkg.generative.gaussian_full import FullGaussian
 
 LEAST_CURVATURE = 1e-6  # of a coordinate, relative to the largest: saturated posteriors have none
-LARGEST_WHITENED = 6000  # features, whose square is kept
+LARGEST_WHITENED = 3000  # features, whose square is kept
+LEAST_VARIANCE = 1e-13  # of a combination of as many features of size one: what is less is rounding
 
 
 class Standardised:
@@ -106,22 +106,22 @@ def _exp_diagonal(z: Array) -> Array:
 
 
 class Linear(NamedTuple):
-    """B = z · scale, or B = z R⁻¹ with a lower triangular R where that is given; ``start`` is the z of the start."""
+    """B = z · scale, or B = zT with a matrix T of orthogonal rows; ``start`` is the z of the start."""
 
     start: Array
     scale: Array | None = None
-    root: Array | None = None
+    map: Array | None = None
 
     def coefficients(self, z: Array) -> Array:
         """B of z."""
-        if self.root is not None:
-            return solve_triangular(self.root, z.T, lower=True, trans=1, check_finite=False).T
+        if self.map is not None:
+            return z @ self.map
         return z if self.scale is None else z * self.scale
 
     def gradient(self, slope: Array) -> Array:
         """The gradient in z of a function whose gradient in B is ``slope``."""
-        if self.root is not None:
-            return solve_triangular(self.root, slope.T, lower=True, check_finite=False).T
+        if self.map is not None:
+            return slope @ self.map.T
         return slope if self.scale is None else slope * self.scale
 
 
@@ -129,8 +129,8 @@ def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Lin
     """Coordinates of the coefficients B, shape (r, p), by their name, with B for the start.
 
     "natural": z = B. "closed_form": B = z B°, with B° that of the closed form, 1 at the start (wanbia2014 eq. 3).
-    "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": z = BR, with RRᵀ the
-    second moments of the features over the rows.
+    "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": B = z Λ^(−1/2) Uᵀ, with UΛUᵀ
+    the second moments of the features over the rows, without what no row has.
     """
     if name == "natural":
         return Linear(B)
@@ -145,8 +145,12 @@ def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Lin
         raise ValueError(
             f"coordinates='whitened' keeps the square of {p} features, more than {LARGEST_WHITENED}: choose 'curvature'"
         )
-    root = factor(objective.second_moments())
-    return Linear(B @ root, root=root)
+    G = objective.second_moments()
+    scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
+    seen = values > LEAST_VARIANCE * p
+    values, vectors = values[seen], vectors[:, seen]
+    return Linear((B * scale) @ vectors * np.sqrt(values), map=(vectors / np.sqrt(values)).T / scale)
 
 
 def refuse_zero_probabilities(natural: Statistics) -> None:

@@ -297,13 +297,13 @@ def dense_blocks(features: Features | Sample) -> Iterator[tuple[slice, Array]]:
 
 
 def usual_squares(features: Features | Sample) -> Array:
-    """Σ φ_j⁴ / Σ φ_j² over the rows: the square of each feature where it is not small; 1 where it is zero."""
+    """Mean of φ_j² over the rows where φ_j is not zero; 1 where it always is."""
     sums = np.zeros((2, features.width))
     for rows, block in features.blocks():
         square = block.multiply(block) if issparse(block) else block * block
         one = np.ones((1, rows.stop - rows.start))
-        sums += np.vstack([moments(one, square), moments(one, square * square)])
-    return np.divide(sums[1], sums[0], out=np.ones(features.width), where=sums[0] > 0)
+        sums += np.vstack([moments(one, square), moments(one, (square != 0).astype(float))])
+    return np.divide(sums[0], sums[1], out=np.ones(features.width), where=sums[1] > 0)
 
 
 def with_constant(block: Array | csr_array) -> Array:
