@@ -40,7 +40,9 @@ def test_without_a_penalty_it_is_logistic_regression():
     logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=5000).fit(parts()[0][:, 1:], y)
     P = WANBIAC(penalty=0.0, tol=1e-8).fit(X, y).predict_proba(X)
     assert_allclose(P, logistic.predict_proba(parts()[0][:, 1:]), atol=1e-4)
-    assert_allclose(P, ConditionalLikelihood(CategoricalNB(), tol=1e-8).fit(X, y).predict_proba(X), atol=1e-4)
+    for coordinates in ("closed_form", "natural"):
+        same = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), coordinates=coordinates, tol=1e-8).fit(X, y)
+        assert_allclose(P, same.predict_proba(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("data", [X, HOLES], ids=["complete", "holes"])
