@@ -8,6 +8,7 @@ from rcpkg.bregman import BregmanClustering, BregmanDivergence
 from rcpkg.calibration import (
     AS_PUBLISHED,
     TM,
+    WANBIAC,
     CalibrationTest,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
@@ -17,6 +18,7 @@ from rcpkg.calibration import (
     SoftErrorCalibration,
     calibration_test,
 )
+from rcpkg.discretization import MDLDiscretizer
 from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.generative import (
     LDA,
@@ -42,6 +44,7 @@ __all__ = [
     "RDA",
     "SVMKNN",
     "TM",
+    "WANBIAC",
     "BayesianQDA",
     "BernoulliNB",
     "BregmanClustering",
@@ -58,6 +61,7 @@ __all__ = [
     "LocalBDA",
     "LocalLinear",
     "LocalNearestMeans",
+    "MDLDiscretizer",
     "MultinomialNB",
     "NearestMeans",
     "PredictiveNotDefined",

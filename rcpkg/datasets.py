@@ -18,6 +18,7 @@ import shutil
 import struct
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -48,7 +49,7 @@ class DataFile:
     ``sha256`` is that of the bytes which ``url`` yields, ``sha256_used`` that of the bytes after
     ``transform`` (empty: the same). ``header`` names the leading lines (``names`` or ``skip``), ``ignore`` the
     columns, counted from 1, that are neither feature nor class, ``fields`` the length of a row: longer rows
-    are cut, shorter ones left out.
+    are cut, shorter ones left out. Without a ``url`` the file cannot be downloaded and must be provided.
     """
 
     name: str
@@ -201,6 +202,7 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
 
 _TRANSFORMS: dict[str, Callable[[bytes], bytes]] = {
     "drop_first_line": lambda content: content.partition(b"\n")[2],
+    "gunzip": gzip.decompress,
 }
 
 
@@ -208,12 +210,21 @@ def _content(item: DataFile, timeout: float = 30.0, progressbar: bool = False) -
     if (folder := os.environ.get("RCPKG_DATA")) and (path := _find(Path(folder), item)):
         return _read_checked(path, item, "replace it, or take it out of RCPKG_DATA to have it downloaded")
     cache = cache_folder()
-    path = _find(cache, item) or download(item, cache, timeout, progressbar)
+    path = _find(cache, item)
+    if path is None and not item.url:
+        raise DataNotAvailable(
+            f"the file {item.file} of data set {item.name!r} is not on this machine, and no single download gives its "
+            "bytes: put it into a folder that the environment variable RCPKG_DATA names (data/datasets.csv says "
+            "whence it comes)"
+        )
+    path = path or download(item, cache, timeout, progressbar)
     return _read_checked(path, item, "delete it to have it downloaded again")
 
 
 def fetch(which: Iterable[str] = (), timeout: float = 30.0, progressbar: bool = False) -> list[str]:
     """Make the files of the named data sets available offline; returns the names.
+
+    Where all are asked for, a warning names the sets with a file that must be provided, and they are left out.
 
     Parameters
     ----------
@@ -231,12 +242,20 @@ def fetch(which: Iterable[str] = (), timeout: float = 30.0, progressbar: bool = 
     DataNotAvailable, CorruptDataFile
         As in `download`, for the first file that fails.
     """
+    which = list(which)
     chosen = list(which) or names()
     for name in chosen:
         _check_name(name)
     for item in registry():
-        if item.name in chosen:
+        if item.name not in chosen:
+            continue
+        try:
             _content(item, timeout, progressbar)
+        except DataNotAvailable as error:
+            if which or item.url:
+                raise
+            warnings.warn(str(error), stacklevel=2)
+            chosen.remove(item.name)
     return chosen
 
 
@@ -271,7 +290,7 @@ def _parse_delimited(content: bytes, item: DataFile) -> _Raw:
     if item.parser == "blank":
         rows = [line.split() for line in lines]
     else:
-        rows = list(csv.reader(lines, delimiter=";" if item.parser == "semicolon" else ","))
+        rows = list(csv.reader(lines, delimiter={"semicolon": ";", "tab": "\t"}.get(item.parser, ",")))
     header, names = item.header.split(), None
     if "names" in header:
         names = rows[header.index("names")]
@@ -300,6 +319,11 @@ def _parse_arff(content: bytes, item: DataFile) -> _Raw:
 def _matrix_to_raw(matrix: NDArray) -> _Raw:
     d = matrix.shape[1]
     return _Raw(list(matrix.T), [f"x{j + 1}" for j in range(d)], [False] * d)
+
+
+def _parse_numbers(content: bytes, item: DataFile) -> _Raw:
+    """Numbers between commas and nothing else, in many rows."""
+    return _matrix_to_raw(pd.read_csv(io.BytesIO(content), header=None).to_numpy(float))
 
 
 def _parse_idx(content: bytes, item: DataFile) -> _Raw:
@@ -343,6 +367,8 @@ _PARSERS: dict[str, Callable[[bytes, DataFile], _Raw]] = {
     "csv": _parse_delimited,
     "semicolon": _parse_delimited,
     "blank": _parse_delimited,
+    "tab": _parse_delimited,
+    "numbers": _parse_numbers,
     "arff": _parse_arff,
     "idx": _parse_idx,
     "rdata": _parse_rdata,
@@ -410,6 +436,20 @@ def _strip_class(table: _Table, suffix: str) -> None:
     table.target = np.array([label.removesuffix(suffix) for label in table.target], dtype=object)
 
 
+def _class_from(table: _Table, column: str) -> None:
+    at = int(column) - 1
+    table.target = table.columns[at]
+    table.features(j for j in range(len(table.columns)) if j != at)
+
+
+def _class_letter(table: _Table) -> None:
+    table.target = np.array([label[0] for label in table.target], dtype=object)
+
+
+def _nominal(table: _Table, *which: str) -> None:
+    table.nominal = [nominal or not which or str(j + 1) in which for j, nominal in enumerate(table.nominal)]
+
+
 _RULES: dict[str, Callable[..., None]] = {
     "skip_rows": lambda table, count: table.rows(np.arange(len(table.target)) >= int(count)),
     "drop_missing": _drop_missing,
@@ -421,6 +461,10 @@ _RULES: dict[str, Callable[..., None]] = {
     ),
     "bin_class": _bin_class,
     "strip_class": _strip_class,
+    "class_from": _class_from,  # a feature takes the place of the class
+    "class_letter": _class_letter,  # the first letter of the class is the class
+    "drop_unlabelled": lambda table: table.rows(~_missing(table.target)),
+    "nominal": _nominal,  # features, by default all, whose numbers are codes of categories
 }
 
 

@@ -18,7 +18,15 @@ FLOORS = (
     ("rcpkg",),  # the public names
     ("rcpkg.bayesian_qda",),
     ("rcpkg.calibration", "rcpkg.discriminant", "rcpkg.functional", "rcpkg.predictive"),
-    ("rcpkg.bregman", "rcpkg.covariance", "rcpkg.generative", "rcpkg.local", "rcpkg.selection", "rcpkg.simulation"),
+    (
+        "rcpkg.bregman",
+        "rcpkg.covariance",
+        "rcpkg.discretization",
+        "rcpkg.generative",
+        "rcpkg.local",
+        "rcpkg.selection",
+        "rcpkg.simulation",
+    ),
     ("rcpkg.base", "rcpkg.datasets", "rcpkg.plotting", "rcpkg.published", "rcpkg.uniform"),
     ("rcpkg._files", "rcpkg._version"),
 )

@@ -34,13 +34,14 @@ VARIANTS = datasets.table()
 
 
 def test_registry_is_complete():
-    assert len(datasets.names()) == 49
+    assert len(datasets.names()) == 84
     items = datasets.registry()
     assert len({item.file for item in items}) == len(items)
     for item in items:
         assert item.file.startswith(f"{item.name}/")
         assert re.fullmatch("[0-9a-f]{64}", item.sha256), item.file
-        assert re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/\S+", item.url), item.url
+        address = re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/\S+", item.url)
+        assert address or (not item.url and "must be provided" in item.notes), item.file
         assert bool(item.transform) == bool(item.sha256_used), item.file
         assert item.licence and item.citation and item.page, item.file
 
@@ -187,6 +188,17 @@ def test_folder_named_by_the_environment_comes_first(tmp_path, empty_home, monke
     else:
         put(tmp_path / "raw", CONTENT)
     assert datasets._content(item_for()) == CONTENT
+
+
+def test_a_file_without_an_address_must_be_provided(empty_home, monkeypatch):
+    provided = item_for(url="")
+    with pytest.raises(DataNotAvailable, match="no single download gives its bytes"):
+        datasets._content(provided)
+    monkeypatch.setattr(datasets, "registry", lambda: (provided,))
+    with pytest.raises(DataNotAvailable, match="RCPKG_DATA"):
+        datasets.fetch(["toy"])
+    with pytest.warns(UserWarning, match="no single download"):
+        assert datasets.fetch() == []
 
 
 @pytest.mark.parametrize("content", [CONTENT[:-1], b"", CONTENT + b"x"], ids=["truncated", "empty", "longer"])

@@ -21,6 +21,7 @@ from rcpkg import (
     LDA,
     QDA,
     TM,
+    WANBIAC,
     BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
@@ -67,6 +68,8 @@ CHECKED = [
     ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
+    WANBIAC(),
+    WANBIAC(solver="sgd", center=0.0),
 ]
 # Sample weights against repeated rows
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"

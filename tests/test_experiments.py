@@ -113,8 +113,8 @@ def test_seeds_are_shared_within_a_stream_and_fixed():
 def test_unknown_tables_are_refused():
     with pytest.raises(ValueError, match="must be one of I, II"):
         cells_of("rc2024", "X")
-    with pytest.raises(ValueError, match="no protocol yet for wanbia2014:II"):
-        cells_of("wanbia2014", "II")
+    with pytest.raises(ValueError, match=r"no protocol yet for thesis2007:2\.2"):
+        cells_of("thesis2007", "2.2")
 
 
 def studies_imported(file):
@@ -469,7 +469,9 @@ def test_tolerances_precede_the_results_they_judge():
         git("merge-base", "--is-ancestor", tolerance, result)
 
 
-SHORT = [(file, done) for file, done in STORED if done.seconds < 5 and not done.failure]
+# descents that are stopped early magnify rounding, and times differ: test_tables_of_wanbia2014.py has those studies
+EXACT = [(file, done) for file, done in STORED if not table_of(file)[1].startswith("wanbiac-")]
+SHORT = [(file, done) for file, done in EXACT if done.seconds < 5 and not done.failure]
 SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
 
 

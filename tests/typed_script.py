@@ -84,6 +84,14 @@ def votes() -> npt.NDArray[np.intp]:
     return np.stack([clusters, labels])
 
 
+def weighted() -> Floats:
+    """Posteriors of weighted naive Bayes on intervals of the features."""
+    X, y = rows(0)
+    codes: Floats = rcpkg.MDLDiscretizer().fit(X, y).transform(X)
+    P: Floats = rcpkg.WANBIAC(penalty=0.5).fit(codes, y).predict_proba(codes)
+    return P
+
+
 def divergences() -> dict[str, float]:
     """Each named divergence of vectors between two distributions."""
     p, q = np.array([0.2, 0.8]), np.array([0.5, 0.5])
@@ -97,5 +105,12 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
 
 
 if __name__ == "__main__":
-    print(scores(), history().tolist(), votes().shape, divergences(), *(len(table) for table in tables()))
+    print(
+        scores(),
+        history().tolist(),
+        votes().shape,
+        weighted().shape,
+        divergences(),
+        *(len(table) for table in tables()),
+    )
     print(uniform.maximum_likelihood(np.array([0.2, 0.7])), functional.__name__, rcpkg.__version__)

@@ -32,11 +32,13 @@ from rcpkg.calibration.rules import (
 )
 from rcpkg.calibration.safe_steps import RESOLVED
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
+from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 
 __all__ = [
     "AS_PUBLISHED",
     "RESOLVED",
     "TM",
+    "WANBIAC",
     "CalibrationTest",
     "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
@@ -54,10 +56,13 @@ __all__ = [
     "frequency_weights",
     "linear_step",
     "losses",
+    "maximise_weighted",
     "mean_losses",
     "project_simplex",
     "quadratic_gradient",
     "quadratic_step",
     "row_losses",
     "soft_error_weights",
+    "stochastic_pass",
+    "with_intercept",
 ]

@@ -35,7 +35,7 @@ class Cell:
     """What is computed at a time: the numbers of one method in one row of a table.
 
     Cells of the same ``stream`` draw the same random numbers, so that methods meet the same divisions of the data.
-    ``reason`` says why a cell is not attempted.
+    ``reason`` says why a cell is not attempted, ``dataset`` which of the printed rows that are alike but for it.
     """
 
     source: str
@@ -48,11 +48,12 @@ class Cell:
     stream: str = ""
     quick: bool = False
     reason: str = ""
+    dataset: str = ""
 
     @property
     def key(self) -> str:
         """Name of the cell within its table."""
-        return "/".join(filter(None, (self.row, self.method, self.setting_value)))
+        return "/".join(filter(None, (self.row, self.method, self.setting_value, self.dataset)))
 
     def in_study(self, study: str, **changes: Any) -> "Cell":
         """The same of a study; its printed table becomes the setting, unless ``changes`` say otherwise."""
@@ -77,6 +78,9 @@ TABLES: dict[tuple[str, str], str] = {
     **{("rc2025", f"{k}"): "tables_of_rc2025" for k in range(1, 13)},
     **{("thesis2007", f"5.{k}"): "tables_of_bda7" for k in range(1, 23)},
     **{("thesis2007", f"6.{k}"): "tables_of_local_bda" for k in range(1, 4)},
+    **{("wanbia2014", k): "tables_of_wanbia2014" for k in ("I", "II")},
+    (STUDY, "wanbiac-sets"): "tables_of_wanbia2014",
+    **{(STUDY, f"wanbiac-{k}"): "figures_of_wanbia2014" for k in ("coordinates", "penalties", "streams")},
     (STUDY, "rc2025-updates-on-all-rows"): "readings_of_rc2025",
     (STUDY, "training-histories"): "training_histories_of_rc",
     (STUDY, "gd-corrected"): "gradient_descent_corrected",

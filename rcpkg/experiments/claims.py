@@ -1,5 +1,6 @@
-"""What the texts of rc2024, rc2025 and wanbia2014 say of their tables, worked out from the printed cells alone.
+"""What the texts of rc2024, rc2025 and wanbia2014 say of their results, worked out from the printed cells alone.
 
+Where only figures show a result, as often in wanbia2014, it is worked out from a study of ours in their place.
 ``data/published_claims.csv`` lists the claims: where each stands, in which words, the quantity that it states or
 implies as an expression in the printed columns, how that is summed up, and the value stated.
 """
@@ -10,6 +11,8 @@ from scipy.stats import binomtest
 
 from rcpkg import published
 from rcpkg._files import data_folder
+from rcpkg.experiments.cells import STUDY
+from rcpkg.experiments.scorecard import results
 
 OUTCOMES = ("holds", "possible", "does not hold", "not checkable")
 SHORT = {
@@ -33,11 +36,31 @@ def _name(method: str, metric: str) -> str:
     return method.split(" vs ")[-1] + SHORT.get(metric, metric.removeprefix("count").replace("count_", "_"))
 
 
+def _of_study(study: str, rows: list[str]) -> pd.DataFrame:
+    """Our numbers, a column ``"method metric"``, one row for each row named (by default all that have been run).
+
+    Where a method has penalties, ``"method 1e-2"`` and so on, ``"method best rmse"`` is the least.
+    """
+    ours = results(STUDY, study)
+    ours["name"] = (ours.method.fillna("") + " " + ours.metric).str.strip()
+    frame = ours.pivot(index="row", columns="name", values="value")
+    penalised = frame.columns.str.extract(r"^(.*) 1e-?\d+ rmse$", expand=False)
+    best = {f"{name} best rmse": frame.loc[:, penalised == name].min(axis=1) for name in penalised.dropna().unique()}
+    frame = frame.assign(**best)
+    return frame.reindex(rows[0].split(",")) if rows else frame
+
+
 def columns(tables: str) -> pd.DataFrame:
-    """The printed numbers of ``"rc2024:II rc2024:III:20"``, one row for each row named (by default each data set)."""
+    """The printed numbers of ``"rc2024:II rc2024:III:20"``, one row for each row named (by default each data set).
+
+    ``"study:name"`` are our numbers of a study.
+    """
     frames = {}
     for part in tables.split():
         source, number, *rows = part.split(":")
+        if source == STUDY:
+            frames[number] = _of_study(number, rows)
+            continue
         cells = published.table(source, number)
         cells["row"] = cells.row.where(cells.dataset != "top_size_12", "largest " + cells.row)
         names = rows[0].split(",") if rows else cells.row[cells.row != "avg."].unique()
@@ -51,7 +74,7 @@ def columns(tables: str) -> pd.DataFrame:
 
 
 def _found(tables: str, quantity: str, how: str) -> str:
-    """The quantity as text; ``"0 to 9"`` if the printed digits leave it open."""
+    """The quantity as text; ``"0 to 9"`` if the printed digits leave it open. "most": of the rows that differ."""
     frame = columns(tables)
     if how in ("significant", "p values"):  # rows with a two-sided sign test below 5 %, or as printed: cut, or "<0.001"
         won, lost, *printed = quantity.split(", ")
@@ -60,8 +83,12 @@ def _found(tables: str, quantity: str, how: str) -> str:
         return str(np.sum(as_printed[0] if printed else p < 0.05))
     if how == "values":
         return ", ".join(f"{value:g}" for part in quantity.split(", ") for value in frame.eval(part))
+    if frame.isna().all(axis=None):  # rows of a study that have not been run
+        return ""
     value = frame.eval(quantity)
     match how:
+        case "most":
+            return "yes" if value.sum() > (~value).sum() else "no"
         case "count":
             return str(int(value.sum()))
         case "at most":

@@ -351,7 +351,7 @@ def _recomputed(source: str, table: str, folder: Path) -> pd.DataFrame:
             "source": source,
             "table": table,
             "row": cell.row,
-            "dataset": cell.stream,
+            "dataset": cell.dataset or cell.stream,
             "setting_value": cell.setting_value,
             **record._asdict(),
         }
@@ -375,6 +375,8 @@ def as_printed(source: str, table: str, folder: Path | None = None) -> pd.DataFr
     keys = ["row", "method", "metric", "setting_value"]
     if not ours.setting_value.any():  # one setting for the whole table
         keys = keys[:3]
+    if any(cell.dataset for cell in cells_of(source, table)):
+        keys.append("dataset")
     ours = ours[[*keys, "value", "std", "value_se", "n_runs"]]
     return published.table(source, table).drop(columns=["value", "std"]).merge(ours, on=keys)[COLUMNS]
 

@@ -150,6 +150,8 @@ def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
         if row.metric == "reach" and not reason:
             other = [key for key in cells if key[0] == row.row and key[1] in ("GD", "DFE")]
             reason = next((cells[key] for key in other if cells[key]), None)
+        if row.metric == "p_value_sign_test":
+            reason = "a p value of counts over other sets"
         if row.dataset.startswith("(all"):
             reason = "no number is printed" if row.value_printed == "-" else "a summary"
         reasons.append(reason or "not run yet")

@@ -83,7 +83,10 @@ def learners(model: Any, large: bool, penalty: dict[str, Any]) -> dict[str, tupl
             2 * most,
         ),
         "safe RC": (lambda k: RiskCalibration(model, **AS_PUBLISHED | {"max_iter": k} | safe), most),
-        "L-BFGS": (lambda k: ConditionalLikelihood(model, max_iter=k, tol=1e-6, **penalty), most),
+        "L-BFGS": (
+            lambda k: ConditionalLikelihood(model, coordinates="standardised", max_iter=k, tol=1e-6, **penalty),
+            most,
+        ),
     }
     if not penalty:
         found["TM"] = (lambda k: TM(model, max_iter=k), most)

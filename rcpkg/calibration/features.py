@@ -1,0 +1,329 @@
+"""Features φ(x), the same for every class, in which the scores of a model are linear: B_y · φ(x), with φ_0 = 1.
+
+They make conditional likelihood a multinomial logistic regression. Those of a Gaussian model are monomials of the
+features of the rows, those of counts the counts themselves. They are formed once where they fit in a stated memory,
+and anew in each pass otherwise.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from rcpkg.base import Array
+from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, ProductModel, Statistics
+from rcpkg.generative.counts import CountModel
+from rcpkg.generative.gaussian import GaussianClassifier
+from rcpkg.generative.gaussian_full import FullGaussian
+
+BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
+LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
+SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
+
+
+class Part(Protocol):
+    """Features of a model, without the constant one."""
+
+    width: int
+
+    def write(self, index: Any, out: Array) -> None:
+        """The features of some rows, a row a feature (width, n)."""
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
+        """What η adds to the constant, shape (r,), and the coefficients of the features, shape (r, width)."""
+
+    def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
+        """An η with these coefficients; what the posteriors do not depend on is that of ``like``."""
+
+
+class Monomials:
+    """Features of a Gaussian model: those of x, and their squares or products where the classes do not share them.
+
+    With ``centre`` c and ``factor`` T they are those of x̃ = Tᵀ(x − c); T is a matrix or, for independent features,
+    a vector. η itself is about ``origin``.
+    """
+
+    def __init__(self, model: GaussianClassifier, X: Array, centre: Array | float, factor: Array | None) -> None:
+        self.shift = np.broadcast_to(model._origin - centre, X.shape[1])  # x − c = (x − origin) + shift
+        self.factor, self.full, self.shared = factor, isinstance(model, FullGaussian), model._shared
+        moved = X - centre
+        if factor is not None:
+            moved = moved @ factor if self.full else moved * factor
+        self.x = np.ascontiguousarray(moved.T)
+        d = len(self.x)
+        self.upper = np.triu_indices(d)
+        self.width = d if self.shared else d + (len(self.upper[0]) if self.full else d)
+
+    def write(self, index: Any, out: Array) -> None:
+        x = self.x[:, index]
+        d = len(x)
+        out[:d] = x
+        if self.shared:
+            return
+        if not self.full:
+            np.multiply(x, x, out=out[d:])
+            return
+        start = d
+        for j in range(d):
+            np.multiply(x[j], x[j:], out=out[start : start + d - j])
+            start += d - j
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
+        first, o = natural.first, self.shift
+        if self.shared:
+            return natural.count - first @ o, self._pulled(first)
+        second = natural.second
+        if self.full:
+            moved = second @ o
+            count = natural.count - first @ o + moved @ o
+            first = self._pulled(first - 2 * moved)
+            if self.factor is not None:
+                second = _solved(self.factor, _solved(self.factor, second).swapaxes(1, 2))
+            weight = np.where(self.upper[0] == self.upper[1], 1.0, 2.0)
+            return count, np.hstack([first, second[:, self.upper[0], self.upper[1]] * weight])
+        count = natural.count - first @ o + second @ o**2
+        first = self._pulled(first - 2 * second * o)
+        return count, np.hstack([first, second if self.factor is None else second / self.factor**2])
+
+    def _pulled(self, first: Array) -> Array:
+        """Coefficients of x̃ from those of x − c."""
+        if self.factor is None:
+            return first
+        return _solved(self.factor, first[..., None])[..., 0] if self.full else first / self.factor
+
+    def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
+        d, o = len(self.x), self.shift
+        first, second = slopes[:, :d], like.second
+        if self.factor is not None:
+            first = first @ self.factor.T if self.full else first * self.factor
+        count = constant + first @ o
+        if self.shared:
+            return Statistics(count=count, first=first, second=second)
+        if self.full:
+            second = np.empty((len(slopes), d, d))
+            weight = np.where(self.upper[0] == self.upper[1], 1.0, 0.5)
+            second[:, self.upper[0], self.upper[1]] = slopes[:, d:] * weight
+            second[:, self.upper[1], self.upper[0]] = slopes[:, d:] * weight
+            if self.factor is not None:
+                second = self.factor @ second @ self.factor.T
+            moved = second @ o
+            return Statistics(count=count + moved @ o, first=first + 2 * moved, second=second)
+        second = slopes[:, d:] if self.factor is None else slopes[:, d:] * self.factor**2
+        return Statistics(count=count + second @ o**2, first=first + 2 * second * o, second=second)
+
+
+def _solved(factor: Array, columns: Array) -> Array:
+    """T⁻¹ M for each matrix M of a stack."""
+    return np.linalg.solve(factor[None], columns)
+
+
+class Counts:
+    """Features of what is counted: the columns of the encoded rows, but for ``dropped`` ones.
+
+    A dropped column is the sum of the others of its feature, taken from one: its coefficient is part of the constant
+    and of those.
+    """
+
+    def __init__(self, X: Array | csr_array, groups: NDArray[np.intp] | None, dropped: NDArray[np.intp]) -> None:
+        self.groups, self.dropped = groups, dropped
+        self.kept = np.setdiff1d(np.arange(X.shape[1]), dropped)
+        if issparse(X):
+            X = X.tocsr() if len(self.kept) == X.shape[1] else X.tocsr()[:, self.kept]
+            self.dense = bool(np.prod(X.shape, dtype=float) <= SPARSE_FROM * X.nnz)
+        else:
+            self.dense, X = True, X[:, self.kept]
+        self.X, self.width = X, len(self.kept)
+
+    def write(self, index: Any, out: Array) -> None:
+        X = self.X[index]
+        out[:] = X.toarray().T if issparse(X) else X.T
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
+        cells = natural.cells
+        if not len(self.dropped):
+            return natural.count, cells
+        reference = cells[:, self.dropped]
+        return natural.count + reference.sum(axis=1), cells[:, self.kept] - reference[:, self.groups[self.kept]]
+
+    def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
+        cells = np.zeros_like(like.cells)
+        cells[:, self.kept] = slopes
+        return Statistics(count=constant, cells=cells)
+
+
+class Ones(Counts):
+    """Features of binary ones: the entries that are one; their states zero have the coefficient zero."""
+
+    def __init__(self, X: tuple[csr_array, csr_array]) -> None:
+        super().__init__(X[0], None, np.empty(0, dtype=np.intp))
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
+        zero, one = natural.cells[:, ::2], natural.cells[:, 1::2]
+        return natural.count + zero.sum(axis=1), one - zero
+
+    def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
+        cells = np.zeros_like(like.cells)
+        cells[:, 1::2] = slopes
+        return Statistics(count=constant, cells=cells)
+
+
+def part_of(model: ConjugateClassifier, X: Any, kind: str, pooled: Any) -> Part:
+    """The features of a model that is not a product; `has_features` says whether there are any."""
+    if isinstance(model, GaussianClassifier):
+        if kind == "plain":
+            return Monomials(model, model._encode(X), 0.0, None)
+        A = pooled.whitener if kind == "conditioned" else None
+        if A is not None:
+            A = A if A.ndim == (2 if isinstance(model, FullGaussian) else 1) else A[0]
+            A = A.T if A.ndim == 2 else A
+        return Monomials(model, model._encode(X), model._origin, A)
+    if isinstance(model, BernoulliNB):
+        return Ones(X)
+    if type(model) is CategoricalNB and kind == "conditioned":
+        groups = np.repeat(np.arange(len(model.n_states_)), model.n_states_)
+        counts = np.asarray(X.sum(axis=0)).ravel()
+        dropped = np.array([start + counts[groups == j].argmax() for j, start in enumerate(model._starts)])
+        return Counts(X, groups, dropped)
+    return Counts(X, None, np.empty(0, dtype=np.intp))
+
+
+def has_features(model: ConjugateClassifier) -> bool:
+    """Whether the scores of the model are known to be linear in `Features`."""
+    if isinstance(model, ProductModel):
+        return all(map(has_features, model.models_))
+    linear = isinstance(model, BernoulliNB) or type(model).scores is CountModel.scores
+    return isinstance(model, GaussianClassifier) or linear
+
+
+class Features:
+    """Features of encoded rows, in blocks, and η as their coefficients B of shape (r, p) and back.
+
+    ``plain``: those of the rows as they are, about zero and with all states, as scikit-learn's `PolynomialFeatures`
+    and `OneHotEncoder` make them; ``natural``: such as make the coefficients those of η; otherwise such as are well
+    conditioned, with independent indicators.
+    """
+
+    def __init__(self, model: ConjugateClassifier, X: Any, kind: str, pooled: Any, cache_size: float) -> None:
+        product = isinstance(model, ProductModel)
+        self.nested = product
+        models, encoded = (model.models_, X) if product else ([model], [X])
+        whiteners = list(getattr(pooled, "blocks", [pooled]))
+        self.parts = [part_of(m, x, kind, p) for m, x, p in zip(models, encoded, whiteners)]
+        self.n = _n_rows(encoded[0])
+        self.width = 1 + sum(part.width for part in self.parts)
+        sparse = self._sparse
+        self.size = LARGEST_BLOCK if sparse else int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
+        self.slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
+        entries = self.parts[0].X.nnz * 1.5 if sparse else self.width * self.n
+        self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * entries <= cache_size else None
+
+    @property
+    def _sparse(self) -> bool:
+        return len(self.parts) == 1 and isinstance(self.parts[0], Counts) and not self.parts[0].dense
+
+    def block(self, index: Any) -> Array | csr_array:
+        """φ of some rows: dense, (p, n), or sparse and without the constant, (n, p − 1)."""
+        if self._sparse:
+            return self.parts[0].X[index]
+        n = len(range(*index.indices(self.n))) if isinstance(index, slice) else len(index)
+        out = np.empty((self.width, n))
+        out[0], start = 1.0, 1
+        for part in self.parts:
+            part.write(index, out[start : start + part.width])
+            start += part.width
+        return out
+
+    def dense(self, index: Any) -> Array:
+        """φ of some rows, (p, n)."""
+        return with_constant(self.block(index))
+
+    def blocks(self) -> Iterator[tuple[slice, Array | csr_array]]:
+        """All rows, block by block."""
+        yield from zip(self.slices, self.cached or map(self.block, self.slices))
+
+    @property
+    def work(self) -> float:
+        """Multiplications of a score: the features or, at four times the cost, those of a row that are not zero."""
+        return 4.0 * self.parts[0].X.nnz / self.n if self._sparse else float(self.width)
+
+    def coefficients(self, natural: Statistics) -> Array:
+        """B of an η."""
+        found = [part.coefficients(eta) for part, eta in zip(self.parts, natural if self.nested else [natural])]
+        return np.hstack([sum(constant for constant, _ in found)[:, None], *(slopes for _, slopes in found)])
+
+    def natural(self, B: Array, like: Statistics) -> Statistics:
+        """An η of these coefficients; what the posteriors do not depend on is that of ``like``."""
+        parts, start, constant = [], 1, B[:, 0]
+        for part, eta in zip(self.parts, like if self.nested else [like]):
+            parts.append(part.natural(constant, B[:, start : start + part.width], eta))
+            start, constant = start + part.width, np.zeros(len(B))
+        return Statistics(**dict(zip(vars(like), parts))) if self.nested else parts[0]
+
+
+class Sample:
+    """Features of some of the rows, formed once."""
+
+    def __init__(self, features: "Features | Sample", index: NDArray[np.intp]) -> None:
+        self.n, self.width, self.size, self.work = len(index), features.width, features.size, features.work
+        self.features, self.index = features, index
+        slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
+        self.cached = [(rows, self.block(rows)) for rows in slices]
+
+    def block(self, index: Any) -> Array | csr_array:
+        """φ of some of these rows."""
+        return self.features.block(self.index[index])
+
+    def dense(self, index: Any) -> Array:
+        """φ of some of these rows, (p, n)."""
+        return with_constant(self.block(index))
+
+    def blocks(self) -> Iterator[tuple[slice, Array | csr_array]]:
+        """The rows, block by block."""
+        yield from self.cached
+
+
+def dense_blocks(features: Features | Sample) -> Iterator[tuple[slice, Array]]:
+    """All rows, block by block, dense and small enough for the cache."""
+    for rows, block in features.blocks():
+        if not issparse(block):
+            yield rows, block
+            continue
+        size = max(BLOCK_ENTRIES // features.width, LEAST_BLOCK)
+        for start in range(0, block.shape[0], size):
+            part = with_constant(block[start : start + size])
+            yield slice(rows.start + start, rows.start + start + part.shape[1]), part
+
+
+def usual_squares(features: Features | Sample) -> Array:
+    """Mean of φ_j² over the rows where φ_j is not zero; 1 where it always is."""
+    sums = np.zeros((2, features.width))
+    for rows, block in features.blocks():
+        square = block.multiply(block) if issparse(block) else block * block
+        one = np.ones((1, rows.stop - rows.start))
+        sums += np.vstack([moments(one, square), moments(one, (square != 0).astype(float))])
+    return np.divide(sums[0], sums[1], out=np.ones(features.width), where=sums[1] > 0)
+
+
+def with_constant(block: Array | csr_array) -> Array:
+    """A block as a dense one, (p, n)."""
+    return np.concatenate([np.ones((1, block.shape[0])), block.toarray().T]) if issparse(block) else block
+
+
+def products(B: Array, block: Array | csr_array) -> Array:
+    """Scores Bφ of a block, shape (r, n)."""
+    if issparse(block):
+        return np.ascontiguousarray((block @ B[:, 1:].T).T) + B[:, :1]
+    return B @ block
+
+
+def moments(W: Array, block: Array | csr_array) -> Array:
+    """Σ_i W_yi φ(x_i) of a block, shape (r, p)."""
+    if issparse(block):
+        return np.hstack([W.sum(axis=1, keepdims=True), (block.T @ np.ascontiguousarray(W.T)).T])
+    return W @ block.T
+
+
+def _n_rows(X: Any) -> int:
+    return X[0].shape[0] if isinstance(X, tuple) else X.shape[0]

@@ -1,0 +1,240 @@
+"""The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.sparse import issparse
+
+from rcpkg.base import Array
+from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products
+from rcpkg.calibration.rules import Losses
+
+EPS = np.finfo(float).eps
+TIED = 1e-14  # posteriors that differ by this share are equal
+JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
+
+
+class Evaluation(NamedTuple):
+    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether each row is classified right."""
+
+    value: float
+    gradient: Array
+    losses: Losses
+    separated: bool
+
+
+class LogisticObjective:
+    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖B‖² / 2m, the slopes alone counting in the norm.
+
+    V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
+    the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
+    """
+
+    def __init__(
+        self,
+        features: Features | Sample,
+        y: NDArray[np.intp],
+        r: int,
+        weight: Array | None = None,
+        l2: float = 0.0,
+        free: int | None = None,
+    ) -> None:
+        self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
+        self.free = r - 1 if free is None else free
+        self.total = float(len(y) if weight is None else weight.sum())
+
+    def of(self, B: Array) -> Array:
+        """V of B."""
+        return B[1:] - B[0] if self.free < self.r else B
+
+    def coefficients(self, V: Array) -> Array:
+        """B of V, with rows that add up to zero."""
+        B = np.vstack([np.zeros(V.shape[1]), V]) if self.free < self.r else V
+        return B - B.mean(axis=0)
+
+    def __call__(self, V: Array) -> Evaluation:
+        """One pass over the rows."""
+        gradient, sums, separated = np.zeros_like(V), np.zeros(3), True
+        lacking = self.r - self.free
+        for rows, block in self.features.blocks():
+            y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
+            W, own = posteriors(products(V, block), y, self.r)
+            found, right = row_sums(W, own, y, self.r, weight)
+            sums += found
+            separated = separated and right
+            W[y[own.columns] - lacking, own.columns] -= 1
+            if weight is not None:
+                W *= weight
+            gradient += moments(W, block)
+        gradient /= self.total
+        losses = Losses(*(sums / self.total).tolist())
+        penalty, slope = self._penalty(V)
+        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated)
+
+    def _penalty(self, V: Array) -> tuple[float, Array]:
+        if not self.l2:
+            return 0.0, np.zeros_like(V)
+        slope = V.copy()
+        slope[:, 0] = 0.0
+        if self.r > 2 and self.free < self.r:
+            slope -= slope.sum(axis=0) / self.r
+        elif self.r == 2 == self.free:
+            slope -= slope[::-1].copy()
+        slope *= self.l2 / self.total
+        return 0.5 * float(np.sum(slope * V)), slope
+
+    def diagonal(self, B: Array) -> Array:
+        """The diagonal of the Hessian of f at B, shape (r, p)."""
+        h = np.zeros_like(B)
+        for rows, block in self.features.blocks():
+            P, _ = posteriors(products(B, block), self.y[rows], self.r)
+            W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
+            h += moments(W, block.multiply(block) if issparse(block) else block * block)
+        h[:, 1:] += self.l2
+        return h / self.total
+
+    def second_moments(self) -> Array:
+        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m."""
+        G = np.zeros((self.features.width, self.features.width))
+        for rows, block in dense_blocks(self.features):
+            G += gram(block, np.ones(block.shape[1]) if self.weight is None else self.weight[rows])
+        return G / self.total
+
+    def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
+        """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
+        weight = weight * (self.total / weight.sum())
+        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
+
+    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None) -> "Curvature":
+        """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
+
+        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. ``pseudo``
+        are the squares of each feature, per row, in rows that stand for those with a feature that is rare in a sample.
+        """
+        k, p = V.shape
+        H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
+        variance = np.zeros(k)
+        for rows, block in dense_blocks(self.features):
+            P, _ = posteriors(V @ block, self.y[rows], self.r)
+            P = (1 - blur) * P + blur / self.r
+            weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
+            for a in range(k):
+                spread = P[a] * (1 - P[a]) * weight
+                variance[a] += spread.sum()
+                own = gram(block, spread)
+                if not full:
+                    H[a] += own
+                    continue
+                H[a, :, a, :] += own
+                for b in range(a):
+                    H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
+        added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
+        return self._with_penalty(H, added)
+
+    def _with_penalty(self, H: Array, added: Array) -> "Curvature":
+        """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
+        k, p = added.shape
+        penalty = np.full(p, self.l2 / self.total)
+        penalty[0] = 0.0
+        diagonal = np.arange(p)
+        if H.ndim == 3:
+            H[:, diagonal, diagonal] += penalty + added
+            return Curvature([factor(part) for part in H], p)
+        for a in range(k):
+            H[a, diagonal, a, diagonal] += added[a]
+            for b in range(a):
+                H[b, :, a, :] = H[a, :, b, :]
+        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
+        H[:, diagonal, :, diagonal] += penalty[:, None, None] * share
+        return Curvature([factor(H.reshape(k * p, k * p))], k * p)
+
+
+class Curvature:
+    """H = RRᵀ by Cholesky factors R of its diagonal blocks."""
+
+    def __init__(self, factors: list[Array], size: int) -> None:
+        self.factors, self.size = factors, size
+
+    def _parts(self, g: Array) -> zip:
+        return zip(self.factors, g.reshape(len(self.factors), self.size))
+
+    def solve(self, g: Array) -> Array:
+        """H⁻¹g."""
+        return np.concatenate([cho_solve((R, True), part, check_finite=False) for R, part in self._parts(g)])
+
+    def length(self, g: Array) -> float:
+        """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
+        parts = [solve_triangular(R, part, lower=True, check_finite=False) for R, part in self._parts(g)]
+        return float(np.sqrt(sum(part @ part for part in parts)))
+
+
+def gram(block: Array, weight: Array) -> Array:
+    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0."""
+    root = block * np.sqrt(weight)
+    return root @ root.T
+
+
+def factor(H: Array, ridge: float = JITTER) -> Array:
+    """Lower Cholesky factor of H plus ``ridge`` times its diagonal; a diagonal of zero counts as the largest."""
+    diagonal = H.diagonal().copy()
+    diagonal[diagonal <= EPS * diagonal.max(initial=0.0)] = diagonal.max(initial=0.0) or 1.0
+    scale = np.sqrt(diagonal)
+    H = H / scale / scale[:, None]
+    index = np.arange(len(H))
+    while True:
+        H[index, index] = 1 + ridge
+        try:
+            return np.tril(cho_factor(H, lower=True, check_finite=False)[0]) * scale[:, None]
+        except np.linalg.LinAlgError:
+            ridge *= 100
+
+
+class Own(NamedTuple):
+    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x)."""
+
+    columns: NDArray[np.intp]
+    behind: Array
+    loss: Array
+
+
+def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
+    """Posteriors, of the shape of the scores S: (r, n), or (r − 1, n) where that of class 0 is zero."""
+    lacking = r - len(S)
+    top = S.max(axis=0)
+    if lacking:
+        top = np.maximum(top, 0.0)
+        columns = np.flatnonzero(y)
+        behind = -top
+        behind[columns] += S[y[columns] - 1, columns]
+    else:
+        columns = np.arange(len(y))
+        behind = S[y, columns] - top
+    P = np.exp(S - top)
+    total = P.sum(axis=0)
+    if lacking:
+        total += np.exp(-top)
+    P /= total
+    return P, Own(columns, behind, np.log(total) - behind)
+
+
+def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
+    """Sums of soft errors, errors and −log p(y | x), and whether each row that counts has its own class ahead, alone.
+
+    Ties go to the first class; a class of a posterior above one half has none.
+    """
+    soft, right = -np.expm1(-own.loss), own.behind == 0
+    alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
+    if doubtful.size:
+        among = P[:, doubtful]
+        if len(P) < r:
+            among = np.vstack([1 - among.sum(axis=0), among])
+        highest = among >= (1 - TIED) * among.max(axis=0)
+        alone[doubtful] = highest.sum(axis=0) == 1
+        right[doubtful] = highest.argmax(axis=0) == y[doubtful]
+    if weight is None:
+        return np.array([soft.sum(), len(y) - right.sum(), own.loss.sum()]), bool(alone.all())
+    counted = weight > 0
+    weight = weight[counted]
+    return np.array([weight @ part[counted] for part in (soft, ~right, own.loss)]), bool(alone[counted].all())

@@ -1,0 +1,174 @@
+"""The optimum of conditional likelihood, by quasi-Newton steps in coordinates in which its curvature is the identity.
+
+The curvature is that of some of the rows, as many as cost about what a few passes over all rows do, and is taken anew
+every few iterations; L-BFGS makes up for what these rows lack. On many rows the search begins on a sample of them.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+
+from rcpkg.base import Array
+from rcpkg.calibration.features import usual_squares
+from rcpkg.calibration.logistic import (
+    EPS,
+    Curvature,
+    Evaluation,
+    LogisticObjective,
+    factor,
+    posteriors,
+)
+
+PASSES = 3.0  # what a curvature may cost, in passes over the rows
+ROWS_PER_COEFFICIENT = 20  # of a curvature, at least
+ROWS_OF_CLASS = 20  # of each class in a curvature or a sample, for each feature
+LARGEST_FULL, LARGEST_BLOCK = 1500, 2500  # coefficients of a full curvature, and of that of a class
+TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search may start
+LONGEST_STINT = 20  # iterations with one curvature
+ELEMENTWISE, CALL, PRODUCT = 100.0, 5e5, 0.4  # flops
+PSEUDO_ROWS = 3.0  # of each feature in the curvature of a sample, which may lack what other rows have
+LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
+MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall that its slope promises
+SAMPLE = 10  # a sample is this part of the rows
+LEAST_SAMPLE = 20  # rows of a sample for each coefficient
+GUESS_ROWS, SAMPLE_STEPS = 1000, 30
+STALLED = 10  # iterations without a gain, after which rounding is taken to have the say
+
+Record = Callable[[Array, Evaluation, float], bool]
+
+
+def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
+    """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
+
+    A class of few rows needs them all: its coefficients are as many as those of others.
+    """
+    y, weight, index, counts = objective.y, objective.weight, [], []
+    for c in range(objective.r):
+        rows = np.flatnonzero(y == c)
+        take = min(len(rows), max(round(len(rows) * size / len(y)), least))
+        index.append(rows[np.linspace(0, len(rows) - 1, take).astype(np.intp)])
+        counts.append(np.full(take, len(rows) / max(take, 1)))
+    found = np.concatenate(index)
+    order = np.argsort(found)
+    found, count = found[order], np.concatenate(counts)[order]
+    return found, count if weight is None else count * weight[found]
+
+
+def free_rows(r: int, p: int) -> int | None:
+    """How many rows V has: r − 1 where a full curvature of so many coefficients can be had, r where that of each class
+    can; None where even that would be too large."""
+    if (r - 1) * p <= LARGEST_FULL:
+        return r - 1
+    return r if p <= LARGEST_BLOCK else None
+
+
+class CurvatureSteps:
+    """Minimises a `LogisticObjective` by L-BFGS in the coordinates of its curvature, which follows the iterates."""
+
+    def __init__(self, objective: LogisticObjective, memory: int) -> None:
+        self.objective, self.memory = objective, memory
+        n, p, k = objective.features.n, objective.features.width, objective.free
+        self.full = objective.free < objective.r
+        one_pass = 4.0 * n * objective.features.work * k + ELEMENTWISE * n * k + CALL
+        per_row = PRODUCT * p * p * k * ((k + 1) / 2 if self.full else 1)
+        solving = PRODUCT * ((k * p) ** 3 if self.full else k * p**3) / 3
+        least = ROWS_PER_COEFFICIENT * (k * p if self.full else p)
+        rows = max(PASSES * one_pass / per_row, least)
+        self.rows = int(min(rows, n))
+        self.stint = int(np.clip((self.rows * per_row + solving) / one_pass, 1, LONGEST_STINT))
+
+    def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
+        """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
+        part, exact = self.objective, self.rows == self.objective.features.n
+        if not exact:
+            part = part.on(*stratified(part, self.rows, ROWS_OF_CLASS * part.features.width))
+        pseudo = None if exact else PSEUDO_ROWS / part.features.n * usual_squares(part.features)
+        pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
+        blur, stalled = MOST_BLUR, 0
+        for t in range(max_iter):
+            g = at.gradient.ravel()
+            if t % self.stint == 0:
+                curvature = part.curvature(V, self.full, blur, pseudo)
+                if exact and self.full:  # and old pairs are not
+                    pairs.clear()
+            direction = -quasi_newton(g, curvature, pairs)
+            moved, found, step = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
+            blur = min(10 * blur, MOST_BLUR) if step < 1 else max(0.1 * blur, LEAST_BLUR)
+            if found is None:
+                break
+            pairs.append(((moved - V).ravel(), found.gradient.ravel() - g))
+            stalled = stalled + 1 if found.value >= at.value else 0
+            V, at = moved, found
+            if record(V, at, curvature.length(at.gradient.ravel())) or stalled == STALLED:
+                break
+        return V, at
+
+    def _line_search(
+        self, V: Array, at: Evaluation, direction: Array, slope: float
+    ) -> tuple[Array, Evaluation | None, float]:
+        """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
+        step = 1.0
+        for _ in range(MOST_TRIALS):
+            moved = V + step * direction
+            found = self.objective(moved)
+            if found.value <= at.value + SUFFICIENT * step * slope + 4 * EPS * at.value:
+                return moved, found, step
+            bend = found.value - at.value - step * slope  # of a parabola through both values, with this slope
+            step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else 0.1
+        return V, None, 0.0
+
+
+def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, Array]]) -> Array:
+    """H⁻¹g with the inverse Hessian of L-BFGS, from a curvature and pairs of steps and changes of the gradient."""
+    pairs = [(s, y, s @ y) for s, y in pairs]
+    pairs = [(s, y, sy) for s, y, sy in pairs if sy > EPS * np.sqrt((s @ s) * (y @ y))]
+    g, shares = g.copy(), []
+    for s, y, sy in reversed(pairs):
+        shares.append((s @ g) / sy)
+        g -= shares[-1] * y
+    g = curvature.solve(g)
+    for (s, y, sy), share in zip(pairs, reversed(shares)):
+        g += (share - (y @ g) / sy) * s
+    return g
+
+
+def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -> tuple[Array, Evaluation]:
+    """Where the search on all rows begins, for a start V: the optimum on a sample, to the accuracy of that, if this is
+    a small part of the rows; otherwise the best of three guesses. None but V if that is better still."""
+    n, coefficients = objective.features.n, objective.features.width * objective.free
+    size = max(n / SAMPLE, LEAST_SAMPLE * coefficients)
+    found = [(V, at)]
+    if size > n / 4:
+        for W in tempered(objective, V), regressed(objective):
+            found.append((W, objective(W)))
+    else:
+        part = objective.on(*stratified(objective, size, ROWS_OF_CLASS * objective.features.width))
+        W, within = begun(part, V, part(V), memory)
+        enough = np.sqrt(0.1 * coefficients / size)
+        W, _ = CurvatureSteps(part, memory).minimise(W, within, lambda V, at, length: length < enough, SAMPLE_STEPS)
+        found.append((W, objective(W)))
+    return min(found, key=lambda pair: pair[1].value)
+
+
+def tempered(objective: LogisticObjective, V: Array) -> Array:
+    """The power of the model of V with the least log-loss on some rows: naive Bayes may be far too sure of itself."""
+    index, _ = stratified(objective, GUESS_ROWS)
+    y, S = objective.y[index], V @ objective.features.dense(index)
+    losses = [posteriors(t * S, y, objective.r)[1].loss.mean() for t in TEMPERS]
+    return TEMPERS[int(np.argmin(losses))] * V
+
+
+def regressed(objective: LogisticObjective) -> Array:
+    """The first Newton step from equal posteriors, B_y = −r G⁻¹ g_y with G = Σ φφᵀ/m: a least-squares regression."""
+    zero = np.zeros((objective.free, objective.features.width))
+    g = objective(zero).gradient
+    if objective.free < objective.r:
+        g = np.vstack([-g.sum(axis=0), g])
+    G = objective.second_moments()
+    slopes = np.arange(1, len(G))
+    G[slopes, slopes] += objective.r * objective.l2 / objective.total
+    B = -objective.r * cho_solve((factor(G), True), g.T, check_finite=False).T
+    return objective.of(B)

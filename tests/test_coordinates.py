@@ -1,0 +1,414 @@
+"""Features, coordinates and solvers of conditional likelihood: against brute force, scikit-learn, and one another."""
+
+import warnings
+
+import numpy as np
+import pytest
+from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, rows_for
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
+
+from rcpkg import (
+    LDA,
+    QDA,
+    BernoulliNB,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    InvalidStatistics,
+    MultinomialNB,
+    ProductModel,
+    SharedVarianceGaussianNB,
+)
+from rcpkg.base import log_posterior
+from rcpkg.calibration.coordinates import linear_coordinates
+from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.logistic import LogisticObjective
+from rcpkg.calibration.newton import CurvatureSteps, begun, quasi_newton, stratified
+
+KINDS = ("plain", "natural", "conditioned")
+LINEAR = ("natural", "closed_form", "curvature", "whitened")
+
+
+def features_of(name, kind="natural", cache_size=100.0, seed=0):
+    """Fitted model, its features and the coefficients of its η."""
+    model, X, y, Y = fitted(name, seed)
+    encoded = model._encode(X)
+    pooled = model.pooled_parameters(model.statistics(encoded, Y))[0]
+    features = Features(model, encoded, kind, pooled, cache_size)
+    return model, X, y, features, model.natural_parameters(model.parameters_)
+
+
+def objective_of(name, l2=0.0, free=None, weighted=False, kind="natural"):
+    model, _, y, features, natural = features_of(name, kind)
+    weight = 0.5 + np.arange(len(y)) % 3 if weighted else None
+    return LogisticObjective(features, y, len(model.classes_), weight, l2, free), features.coefficients(natural)
+
+
+def numeric_gradient(function, V, h=1e-6):
+    out = np.empty_like(V)
+    for index in np.ndindex(V.shape):
+        e = np.zeros_like(V)
+        e[index] = h
+        out[index] = (function(V + e) - function(V - e)) / (2 * h)
+    return out
+
+
+# --- features ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ML)
+def test_scores_are_linear_in_the_features(name, kind):
+    """⟨η, s(x, y)⟩ = B_y · φ(x), up to what the classes share."""
+    model, X, _, features, natural = features_of(name, kind)
+    scores = features.coefficients(natural) @ features.dense(slice(None))
+    difference = scores.T - model.scores(X, natural)
+    assert np.ptp(difference, axis=1).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ML)
+def test_natural_parameters_of_coefficients(name, kind):
+    """η(B) has the scores Bφ, and B(η(B)) = B."""
+    model, X, _, features, natural = features_of(name, kind)
+    B = np.random.default_rng(0).standard_normal((len(model.classes_), features.width))
+    eta = features.natural(B, natural)
+    assert np.allclose(features.coefficients(eta), B, rtol=0, atol=1e-9)
+    difference = (B @ features.dense(slice(None))).T - model.scores(X, eta)
+    assert np.ptp(difference, axis=1).max() < 1e-8
+
+
+@pytest.mark.parametrize("name", ML)
+def test_features_in_blocks_are_those_of_the_cache(name, monkeypatch):
+    monkeypatch.setattr("rcpkg.calibration.features.LEAST_BLOCK", 16)
+    monkeypatch.setattr("rcpkg.calibration.features.LARGEST_BLOCK", 16)
+    cached, formed = (features_of(name, cache_size=size)[3] for size in (100.0, 0.0))
+    assert cached.cached is not None and formed.cached is None
+    for (rows, one), (same, other) in zip(cached.blocks(), formed.blocks(), strict=True):
+        assert rows == same and rows.stop - rows.start <= 16
+        assert np.array_equal(one, other)
+
+
+def test_plain_features_are_those_of_scikit_learn():
+    X, _ = gaussian_rows()
+    features = features_of("QDA", "plain")[3].dense(slice(None))
+    theirs = PolynomialFeatures(2).fit_transform(X)
+    assert np.allclose(features.T, theirs, rtol=0, atol=1e-12)
+    X, _ = categorical_rows()
+    features = features_of("CategoricalNB", "plain")[3].dense(slice(None))
+    assert np.array_equal(features[1:].T, OneHotEncoder(sparse_output=False).fit_transform(X))
+
+
+def test_well_conditioned_indicators_are_independent():
+    features = features_of("CategoricalNB", "conditioned")[3].dense(slice(None))
+    assert np.linalg.matrix_rank(features) == len(features) == 1 + (2 - 1) + (3 - 1) + (5 - 1)
+
+
+def test_sparse_features_have_the_objective_of_dense_ones():
+    """Many states make the products sparse."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 40, size=(400, 3)).astype(float), np.arange(400) % 3
+    model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    encoded = model._encode(X)
+    features = Features(model, encoded, "conditioned", None, 100.0)
+    B = rng.standard_normal((3, features.width))
+    objective = LogisticObjective(features, y, 3, None, 0.3)
+    block = next(features.blocks())[1]
+    assert isinstance(block, csr_array)
+    scores = (B @ features.dense(slice(None))).T
+    P = np.exp(log_posterior(scores, np.zeros(3)))
+    found = objective(objective.of(B))
+    expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 400
+    assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(400), y]).mean(), rel=1e-12)
+    assert np.allclose(found.gradient - objective._penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
+
+
+# --- the objective ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("l2", [0.0, 2.0])
+@pytest.mark.parametrize("name, free", [("CategoricalNB", 2), ("CategoricalNB", 3), ("QDA", 2), ("LDA", 3)])
+def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
+    """∇f = Σ w (p − y) φᵀ/m, and the Hessian Σ w (diag p − ppᵀ) ⊗ φφᵀ/m (wanbia2014 eq. 2)."""
+    objective, B = objective_of(name, l2, free, weighted)
+    V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
+    found = objective(V)
+    assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
+    curvature = objective.curvature(V, free < 3)
+    R = curvature.factors[0]
+    k = free if free < 3 else 1  # the block of the first class alone
+    direction = np.zeros_like(V)
+    direction[:k] = np.random.default_rng(1).standard_normal((k, V.shape[1]))
+    change = (objective(V + 1e-5 * direction).gradient - objective(V - 1e-5 * direction).gradient) / 2e-5
+    product = R @ (R.T @ direction[:k].ravel())
+    if l2 and free == 3:  # the penalty of the class alone
+        product = product.reshape(1, -1)
+    assert np.allclose(change[:k].ravel(), np.ravel(product), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
+def test_diagonal_of_the_hessian(name):
+    objective, B = objective_of(name, 1.5, 3, True)
+    h = objective.diagonal(B)
+    for index in [(0, 0), (1, 2), (2, 4)]:
+        e = np.zeros_like(B)
+        e[index] = 1e-5
+        change = objective(B + e).gradient[index] - objective(B - e).gradient[index]
+        assert h[index] == pytest.approx(change / 2e-5, rel=1e-5)
+
+
+def test_ties_and_losses_of_rows():
+    """Ties go to the first class, and none of them separates."""
+    objective, B = objective_of("LDA", free=2)
+    found = objective(np.zeros_like(B[1:]))
+    assert found.losses.error == pytest.approx(np.mean(objective.y != 0))
+    assert found.losses.log_loss == pytest.approx(np.log(3)) and not found.separated
+    assert found.losses.soft_error == pytest.approx(2 / 3)
+
+
+# --- one optimum in all coordinates ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ML)
+def test_all_coordinates_and_solvers_reach_one_optimum(name):
+    """A change of coordinates changes the path, and not what is at its end."""
+    X, y = rows_for(name)
+    model = clone(ML[name])
+    best = ConditionalLikelihood(model, tol=1e-9).fit(X, y)
+    assert best.converged_ and best.objective_ == pytest.approx(best.history_.log_loss.iloc[-1], abs=1e-12)
+    for coordinates in (*LINEAR, "standardised"):
+        other = ConditionalLikelihood(model, coordinates=coordinates, max_iter=4000, tol=1e-6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            other.fit(X, y)
+        assert other.objective_ == pytest.approx(best.objective_, abs=2e-6)
+
+
+@pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "ProductModel"])
+def test_no_cache_no_change(name):
+    X, y = rows_for(name)
+    fits = [ConditionalLikelihood(ML[name], cache_size=size).fit(X, y) for size in (1000.0, 0.0)]
+    assert np.allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("r", [2, 3])
+def test_many_rows_begin_on_a_sample(r):
+    """The sample shortens the way, and the optimum is that of all rows, a class of few rows included."""
+    X, y = gaussian_rows(n=6000, d=2, r=r)
+    keep = (y > 0) | (np.arange(6000) % 40 < 3)
+    X, y = X[keep], y[keep]
+    best = ConditionalLikelihood(QDA(), tol=1e-9).fit(X, y)
+    slow = ConditionalLikelihood(QDA(), coordinates="standardised").fit(X, y)
+    assert best.converged_ and best.objective_ == pytest.approx(slow.objective_, abs=1e-8)
+    assert best.n_iter_ < slow.n_iter_
+
+
+def test_a_sample_has_rows_of_every_class():
+    objective, _ = objective_of("QDA")
+    objective.y = np.repeat([0, 1, 2], [60, 25, 5])
+    index, weight = stratified(objective, 30, 10)
+    counts = np.bincount(objective.y[index])
+    assert counts.tolist() == [20, 10, 5]
+    assert np.allclose([weight[objective.y[index] == c].sum() for c in range(3)], [60, 25, 5])
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_diagonal_blocks_of_the_curvature_do_too(blocks, monkeypatch):
+    """Where a full curvature is too large, each class has its own."""
+    if blocks:
+        monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
+    X, y = rows_for("QDA")
+    best = ConditionalLikelihood(QDA(), tol=1e-8).fit(X, y)
+    assert best.converged_
+    assert best.objective_ == pytest.approx(ConditionalLikelihood(QDA()).fit(X, y).objective_, abs=1e-10)
+
+
+def test_very_many_features_are_left_to_lbfgs(monkeypatch):
+    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
+    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_BLOCK", 1)
+    X, y = rows_for("CategoricalNB")
+    ours = ConditionalLikelihood(CategoricalNB(), tol=1e-6).fit(X, y)
+    same = ConditionalLikelihood(CategoricalNB(), coordinates="curvature", tol=1e-6).fit(X, y)
+    assert ours.objective_ == pytest.approx(same.objective_, abs=1e-9)
+    monkeypatch.setattr("rcpkg.calibration.coordinates.LARGEST_WHITENED", 1)
+    with pytest.raises(ValueError, match="coordinates='whitened' keeps the square of 11 features"):
+        ConditionalLikelihood(CategoricalNB(), solver="lbfgs").fit(X, y)
+
+
+def test_quasi_newton_steps_satisfy_the_secant_equation():
+    """H⁻¹y = s for the last pair; without pairs, the curvature's own H⁻¹g."""
+    objective, B = objective_of("LDA", free=2)
+    V = objective.of(B)
+    curvature = objective.curvature(V, True)
+    rng = np.random.default_rng(0)
+    pairs = []
+    for _ in range(3):
+        step = 0.1 * rng.standard_normal(V.shape)
+        pairs.append((step.ravel(), (objective(V + step).gradient - objective(V).gradient).ravel()))
+    assert np.allclose(quasi_newton(pairs[-1][1], curvature, pairs), pairs[-1][0], rtol=0, atol=1e-10)
+    g = objective(V).gradient.ravel()
+    R = curvature.factors[0]
+    assert np.allclose(R @ R.T @ quasi_newton(g, curvature, ()), g, rtol=0, atol=1e-10)
+    assert curvature.length(g) == pytest.approx(np.sqrt(g @ curvature.solve(g)), rel=1e-9)
+
+
+def test_the_search_never_starts_above_the_closed_form():
+    """A start that a sample or a regression offers is taken only if it is better."""
+    for name in ("QDA", "CategoricalNB"):
+        objective, B = objective_of(name, free=2, kind="conditioned")
+        V = objective.of(B)
+        at = objective(V)
+        _, found = begun(objective, V, at, 20)
+        assert found.value <= at.value
+        values = []
+        CurvatureSteps(objective, 20).minimise(V, at, lambda V, at, length: values.append(at.value), 6)  # noqa: B023
+        assert np.all(np.diff([at.value, *values]) <= 1e-15)
+
+
+# --- wanbia2014's change of variables -------------------------------------------------------------------------------
+
+
+def test_closed_form_coordinates_are_those_of_wanbia_c():
+    """β = w log θ (eq. 3), with w = 1 at naive Bayes and ∂/∂w = ∂/∂β · log θ (eq. 5)."""
+    model, X, y, Y = fitted("CategoricalNB")
+    objective, B = objective_of("CategoricalNB", free=3)
+    assert np.allclose(B[:, 1:], model.parameters_.log_prob) and np.allclose(B[:, 0], model.class_log_prior_)
+    coordinates = linear_coordinates("closed_form", objective, B)
+    assert np.array_equal(coordinates.start, np.ones_like(B))
+    w = 1 + 0.3 * np.random.default_rng(0).standard_normal(B.shape)
+    scores = ((w * B) @ objective.features.dense(slice(None))).T
+    P = np.exp(log_posterior(scores, np.zeros(3)))
+    printed = (P - Y).T @ np.hstack([np.ones((len(y), 1)), OneHotEncoder(sparse_output=False).fit_transform(X)]) * B
+    ours = coordinates.gradient(objective(coordinates.coefficients(w)).gradient)
+    assert np.allclose(ours, printed / len(y), rtol=0, atol=1e-14)
+
+
+def test_a_coordinate_whose_closed_form_is_zero_does_not_move():
+    """A feature with one state has log θ = 0: 0 · w = 0."""
+    X, y = rows_for("CategoricalNB")
+    objective, B = objective_of("CategoricalNB", free=3)
+    B[1, 3] = 0.0
+    coordinates = linear_coordinates("closed_form", objective, B)
+    assert coordinates.start[1, 3] == 0 and coordinates.gradient(np.ones_like(B))[1, 3] == 0
+    ours = ConditionalLikelihood(CategoricalNB(), coordinates="closed_form").fit(np.c_[X, np.zeros(len(y))], y)
+    assert ours.objective_ == pytest.approx(ConditionalLikelihood(CategoricalNB()).fit(X, y).objective_, abs=1e-8)
+
+
+def test_zero_probabilities_are_refused_as_units():
+    X, y = rows_for("CategoricalNB")
+    X[:, 2] = np.where((X[:, 2] == 4) & (y == 0), 0, X[:, 2])
+    with pytest.raises(InvalidStatistics, match=r"probability zero in the closed form.*prior_strength > 0"):
+        ConditionalLikelihood(CategoricalNB(), coordinates="closed_form").fit(X, y)
+    smoothed = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), coordinates="closed_form", max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        smoothed.fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["QDA", "CategoricalNB"])
+def test_whitened_features_have_the_identity_for_second_moments(name):
+    objective, B = objective_of(name, free=3)
+    coordinates = linear_coordinates("whitened", objective, B)
+    phi = objective.features.dense(slice(None))
+    white = coordinates.map @ phi
+    assert np.allclose(white @ white.T / phi.shape[1], np.eye(len(white)), rtol=0, atol=1e-8)
+    assert len(white) == np.linalg.matrix_rank(phi)
+    assert np.allclose(coordinates.coefficients(coordinates.start) @ phi, B @ phi, rtol=0, atol=1e-8)
+
+
+# --- scikit-learn's penalty ------------------------------------------------------------------------------------------
+
+PENALISED = {
+    "QDA": (QDA(), PolynomialFeatures(2, include_bias=False).fit_transform),
+    "GaussianNB": (GaussianNB(), lambda X: np.hstack([X, X**2])),
+    "LDA": (LDA(), lambda X: X),
+    "SharedVarianceGaussianNB": (SharedVarianceGaussianNB(), lambda X: X),
+    "CategoricalNB": (CategoricalNB(), OneHotEncoder(sparse_output=False).fit_transform),
+    "BernoulliNB": (BernoulliNB(), lambda X: (X > 0).astype(float)),
+    "MultinomialNB": (MultinomialNB(), lambda X: X),
+}
+
+
+@pytest.mark.parametrize("coordinates", ["whitened", "natural", "curvature"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", PENALISED)
+def test_l2_is_the_penalty_of_logistic_regression(name, classes, coordinates):
+    """Same objective and same optimum as ``LogisticRegression(C=1/l2)`` on the same features."""
+    model, features = PENALISED[name]
+    X, y = rows_for(name)
+    X, y = X[y < classes], y[y < classes]
+    if name == "LDA":
+        X = X + 2.0  # the features are those of X as given
+    Z, l2 = features(X), 0.7
+    theirs = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=5000, solver="newton-cg").fit(Z, y)
+    value = -theirs.predict_log_proba(Z)[np.arange(len(y)), y].mean() + l2 * np.sum(theirs.coef_**2) / (2 * len(y))
+    ours = ConditionalLikelihood(model, l2=l2, coordinates=coordinates, max_iter=5000).fit(X, y)
+    assert ours.converged_ and ours.objective_ == pytest.approx(value, abs=1e-9)
+    assert np.allclose(ours.predict_proba(X), theirs.predict_proba(Z), rtol=0, atol=2e-5)
+
+
+def test_l2_makes_separable_rows_well_posed():
+    X, y = gaussian_rows(n=60)
+    X[y == 1] += 9.0
+    X, y = X[y < 2], y[y < 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = ConditionalLikelihood(LDA(), l2=1.0).fit(X, y)
+    assert ours.converged_ and not ours.separable_
+
+
+def test_l2_counts_weights_as_rows():
+    X, y = rows_for("QDA")
+    weight = 1 + np.arange(len(y)) % 3
+    a = ConditionalLikelihood(QDA(), l2=1.0).fit(X, y, sample_weight=weight)
+    b = ConditionalLikelihood(QDA(), l2=1.0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert np.allclose(a.predict_proba(X), b.predict_proba(X), rtol=0, atol=1e-6)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"coordinates": "polar"}, "coordinates must be 'whitened' or 'natural' or"),
+        ({"solver": "sag"}, "solver must be 'auto' or 'newton' or 'lbfgs'"),
+        ({"l2": -1.0}, "l2 must be a finite number >= 0"),
+        ({"cache_size": -1.0}, "cache_size must be"),
+        ({"solver": "newton", "coordinates": "natural"}, "are for solver='lbfgs'"),
+        ({"l2": 1.0, "target_weight": 1.0}, "l2 > 0 goes neither"),
+        ({"l2": 1.0, "coordinates": "standardised"}, "l2 > 0 goes neither"),
+        ({"target_weight": 1.0, "coordinates": "natural"}, "leaves the domain of the target's penalty"),
+        ({"target_weight": 1.0, "solver": "newton"}, "leaves the domain of the target's penalty"),
+    ],
+)
+def test_what_does_not_go_together_is_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        ConditionalLikelihood(QDA(), **options).fit(*rows_for("QDA"))
+
+
+class OtherScores(CategoricalNB):
+    """Scores that no features are known for."""
+
+    def scores(self, X, natural):
+        return super().scores(X, natural)
+
+
+def test_a_model_without_features_has_lbfgs_as_before():
+    X, y = rows_for("CategoricalNB")
+    assert not has_features(OtherScores()) and all(map(has_features, (*GAUSSIAN.values(), *COUNTS.values())))
+    ours = ConditionalLikelihood(OtherScores()).fit(X, y)
+    same = ConditionalLikelihood(CategoricalNB(), coordinates="standardised").fit(X, y)
+    assert np.array_equal(ours.predict_proba(X), same.predict_proba(X))
+    with pytest.raises(ValueError, match="not known to be linear in features"):
+        ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
+
+
+def test_a_product_has_the_features_of_its_blocks():
+    blocks = [("a", CategoricalNB(), [0, 1]), ("b", OtherScores(), [2])]
+    assert not has_features(ProductModel(blocks).fit(*categorical_rows()))
+    assert has_features(fitted("ProductModel").model)

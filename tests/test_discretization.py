@@ -1,0 +1,121 @@
+"""rcpkg.discretization: cuts of least entropy, and their price by Fayyad and Irani (1993)."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import CategoricalNB, MDLDiscretizer
+from rcpkg.discretization import mdl_cuts
+
+
+def entropy(labels):
+    shares = np.unique(labels, return_counts=True)[1] / len(labels)
+    return -np.sum(shares * np.log2(shares))
+
+
+def cuts_by_definition(x, y):
+    """The recursion as printed, each part on its own rows."""
+    values = np.unique(x)
+    best = None
+    for low, high in pairwise(values):
+        left = x <= low
+        expected = np.mean(left) * entropy(y[left]) + np.mean(~left) * entropy(y[~left])
+        if best is None or expected < best[0] - 1e-12:
+            best = expected, left, low + (high - low) / 2
+    if best is None:
+        return []
+    expected, left, cut = best
+    k, k1, k2 = (len(np.unique(part)) for part in (y, y[left], y[~left]))
+    delta = np.log2(3.0**k - 2) - (k * entropy(y) - k1 * entropy(y[left]) - k2 * entropy(y[~left]))
+    if entropy(y) - expected <= (np.log2(len(y) - 1) + delta) / len(y):
+        return []
+    return sorted([*cuts_by_definition(x[left], y[left]), cut, *cuts_by_definition(x[~left], y[~left])])
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_cuts_are_those_of_the_definition(load):
+    X, y = load(return_X_y=True)
+    for column in X.T:
+        assert_allclose(mdl_cuts(column, y), cuts_by_definition(column, y))
+
+
+def test_cuts_of_drawn_features_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    found = 0
+    for r in (2, 3, 5):
+        y = rng.integers(r, size=200)
+        x = np.round(y * rng.uniform(0, 1.5) + rng.normal(size=200), 1)
+        cuts = mdl_cuts(x, y)
+        found += len(cuts)
+        assert_allclose(cuts, cuts_by_definition(x, y))
+    assert found
+
+
+def test_a_feature_that_says_nothing_is_not_cut():
+    rng = np.random.default_rng(1)
+    assert all(len(mdl_cuts(rng.normal(size=300), rng.integers(2, size=300))) == 0 for _ in range(20))
+    assert len(mdl_cuts(np.ones(30), np.arange(30) % 2)) == 0
+
+
+def test_a_clean_cut_lies_halfway():
+    assert_array_equal(mdl_cuts([0.0] * 10 + [3.0] * 10, ["a"] * 10 + ["b"] * 10), [1.5])
+
+
+def test_cuts_do_not_depend_on_order_units_or_names():
+    X, y = load_iris(return_X_y=True)
+    x, order = X[:, 2], np.random.default_rng(2).permutation(len(y))
+    cuts = mdl_cuts(x, y)
+    assert_allclose(mdl_cuts(x[order], y[order]), cuts)
+    assert_allclose(mdl_cuts(100 * x + 7, np.array(["c", "a", "b"])[y]), 100 * cuts + 7)
+
+
+def test_missing_values_are_left_out_and_stay_missing():
+    X, y = load_iris(return_X_y=True)
+    X = X.copy()
+    X[::7, 2] = np.nan
+    known = ~np.isnan(X[:, 2])
+    discretizer = MDLDiscretizer().fit(X, y)
+    assert_allclose(discretizer.cuts_[2], mdl_cuts(X[known, 2], y[known]))
+    assert_array_equal(np.isnan(discretizer.transform(X)), np.isnan(X))
+
+
+def test_categorical_features_are_left_as_they_are():
+    X, y = load_iris(return_X_y=True)
+    for given in ([1, 3], np.array([False, True, False, True])):
+        discretizer = MDLDiscretizer(categorical_features=given).fit(X, y)
+        assert [cuts is None for cuts in discretizer.cuts_] == [False, True, False, True]
+        codes = discretizer.transform(X)
+        assert_array_equal(codes[:, [1, 3]], X[:, [1, 3]])
+        assert_array_equal(np.unique(codes[:, 2]), [0, 1, 2])
+
+
+@pytest.mark.parametrize("given", [[4], [-1], [0.5], [[0]], [True, False]])
+def test_wrong_categorical_features_are_named(given):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="categorical_features must be a mask of 4"):
+        MDLDiscretizer(categorical_features=given).fit(X, y)
+
+
+def test_vectors_of_two_lengths_are_refused():
+    with pytest.raises(ValueError, match="one length"):
+        mdl_cuts([1.0, 2.0], [0])
+
+
+def test_in_a_pipeline_it_sees_training_rows_only():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(MDLDiscretizer(), CategoricalNB(prior_strength=1.0)).fit(X[::2], y[::2])
+    assert_array_equal(pipeline[0].cuts_[2], clone(pipeline[0]).fit(X[::2], y[::2]).cuts_[2])
+    assert pipeline.score(X[1::2], y[1::2]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_sklearn_checks():
+    results = check_estimator(MDLDiscretizer(), on_fail=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+    assert sum(r["status"] == "passed" for r in results) >= 45

@@ -1,0 +1,259 @@
+"""WANBIAC: weighted naive Bayes by batches and by streams, and its limits (wanbia2014)."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import categorical_rows
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OneHotEncoder
+
+from rcpkg import WANBIAC, CategoricalNB, ConditionalLikelihood
+from rcpkg.calibration import maximise_weighted, stochastic_pass, with_intercept
+from rcpkg.calibration.wanbiac import Counts, Steps
+
+X, y = categorical_rows()
+HOLES = np.where(np.random.default_rng(3).uniform(size=X.shape) < 0.15, np.nan, X)
+
+
+def parts(X=X):
+    """Rows, one-hot labels, and log π and log θ of naive Bayes."""
+    nb = CategoricalNB(prior_strength=1.0).fit(X, y)
+    encoder = OneHotEncoder(categories=[np.arange(k) for k in nb.n_states_], handle_unknown="ignore")
+    rows = with_intercept(encoder.fit_transform(X))
+    return rows, np.eye(3)[y], np.vstack([nb.parameters_.log_prior, nb.parameters_.log_prob.T])
+
+
+def objective(W, rows, Y, scale, penalty=0.0, center=1.0):
+    """CLL − C Σ (w − c)², as written."""
+    scores = rows @ (W * scale)
+    log_P = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    return np.sum(Y * log_P) - penalty * np.sum((W - center) ** 2)
+
+
+# Batches ------------------------------------------------------------------------------------------
+
+
+def test_without_a_penalty_it_is_logistic_regression():
+    """Equation (3): the same model, so the same optimum."""
+    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=5000).fit(parts()[0][:, 1:], y)
+    P = WANBIAC(penalty=0.0, tol=1e-8).fit(X, y).predict_proba(X)
+    assert_allclose(P, logistic.predict_proba(parts()[0][:, 1:]), atol=1e-4)
+    for coordinates in ("closed_form", "natural"):
+        same = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), coordinates=coordinates, tol=1e-8).fit(X, y)
+        assert_allclose(P, same.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("data", [X, HOLES], ids=["complete", "holes"])
+def test_a_strong_penalty_towards_one_gives_naive_bayes(data):
+    P = WANBIAC(penalty=1e9).fit(data, y).predict_proba(data)
+    assert_allclose(P, CategoricalNB(prior_strength=1.0).fit(data, y).predict_proba(data), atol=1e-6)
+
+
+def test_a_strong_penalty_towards_zero_gives_equal_posteriors():
+    assert_allclose(WANBIAC(penalty=1e9, center=0.0).fit(X, y).predict_proba(X), 1 / 3, atol=1e-6)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+@pytest.mark.parametrize("center", [0.0, 1.0])
+def test_the_optimum_is_one(penalty, center):
+    rows, Y, scale = parts()
+    found = maximise_weighted(rows, Y, scale, penalty=penalty, center=center, tol=1e-9)
+    value = objective(found.x, rows, Y, scale, penalty, center)
+    assert value == pytest.approx(-found.fun, rel=1e-12)
+    rng = np.random.default_rng(4)
+    for size in (1e-3, 1e-1):
+        moves = rng.normal(size=(20, *scale.shape))
+        assert all(objective(found.x + size * move, rows, Y, scale, penalty, center) < value + 1e-7 for move in moves)
+
+
+def test_gradient_is_that_of_finite_differences():
+    """Equation (5), with the penalty; through the first step of the descent, which goes along it."""
+    rows, Y, scale = parts()
+    W, t = np.random.default_rng(5).normal(size=scale.shape), 1e-6
+    seen = []
+    maximise_weighted(
+        rows,
+        Y,
+        scale,
+        penalty=0.2,
+        start=W,
+        max_iter=1,
+        callback=lambda intermediate_result: seen.append(intermediate_result.x),
+    )
+    step = seen[0].reshape(W.shape) - W
+    numeric = np.empty(W.shape)
+    for at in np.ndindex(W.shape):
+        V = W.copy()
+        V[at] += t
+        up = objective(V, rows, Y, scale, 0.2)
+        V[at] -= 2 * t
+        numeric[at] = (up - objective(V, rows, Y, scale, 0.2)) / (2 * t)
+    assert_allclose(step / np.linalg.norm(step), numeric / np.linalg.norm(numeric), atol=1e-6)
+
+
+def test_dense_and_sparse_rows_give_the_same():
+    rows, Y, scale = parts()
+    sparse = maximise_weighted(rows, Y, scale, penalty=0.1)
+    assert_allclose(maximise_weighted(rows.toarray(), Y, scale, penalty=0.1).x, sparse.x, atol=1e-6)
+
+
+def test_objective_and_weights_belong_together():
+    model = WANBIAC(penalty=0.5).fit(X, y)
+    rows, Y, scale = parts()
+    W = np.vstack([model.weights_.count, model.weights_.cells.T])
+    assert model.converged_ and model.objective_ == pytest.approx(objective(W, rows, Y, scale, 0.5))
+    assert model.weights_.cells.shape == (3, model.naive_bayes_.n_states_.sum())
+
+
+def test_joint_is_the_weighted_product():
+    """Equation (6)."""
+    model = WANBIAC(penalty=0.5).fit(X, y)
+    nb, x = model.naive_bayes_, X[7].astype(int)
+    at = nb._starts + x
+    by_hand = model.weights_.count * nb.parameters_.log_prior
+    by_hand = by_hand + (model.weights_.cells * nb.parameters_.log_prob)[:, at].sum(axis=1)
+    assert_allclose(model.predict_joint_log_proba(X[[7]])[0], by_hand)
+
+
+def test_probabilities_are_those_printed_for_missing_values():
+    """wanbia2014, footnote 1, with the missing values of the class in the denominator."""
+    model = WANBIAC().fit(HOLES, y)
+    column, k = HOLES[:, 2], model.naive_bayes_.n_states_[2]
+    of_class = y == 1
+    counts = np.array([np.sum(of_class & (column == v)) for v in range(k)])
+    theta = (counts + 1 / k) / (np.sum(of_class) - np.sum(of_class & np.isnan(column)) + 1)
+    assert_allclose(np.exp(model.naive_bayes_.parameters_.log_prob[1, -k:]), theta)
+
+
+def test_missing_and_unknown_states_are_skipped():
+    model = WANBIAC().fit(X, y)
+    assert_array_equal(model.predict_proba([[1, np.nan, 2]]), model.predict_proba([[1, 99, 2]]))
+
+
+def test_text_and_frames():
+    frame = pd.DataFrame({"a": np.array(["x", "y"])[X[:, 0].astype(int)], "b": X[:, 1].astype(int).astype(str)})
+    model = WANBIAC().fit(frame, y)
+    assert_array_equal(model.feature_names_in_, ["a", "b"])
+    assert_allclose(model.predict_proba(frame), WANBIAC().fit(X[:, :2], y).predict_proba(X[:, :2]), atol=1e-6)
+
+
+def test_a_feature_of_one_state_changes_nothing():
+    constant = np.column_stack([X, np.zeros(len(X))])
+    assert_allclose(WANBIAC().fit(constant, y).predict_proba(constant), WANBIAC().fit(X, y).predict_proba(X), atol=1e-5)
+
+
+def test_separable_rows_are_reported():
+    with pytest.warns(ConvergenceWarning, match="separable"):
+        WANBIAC(penalty=0.0, tol=1e-12, max_iter=5).fit([[0], [1], [0], [1]], [0, 1, 0, 1])
+
+
+# Streams ------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_the_gradient_of_a_row():
+    scale = parts()[2]
+    columns = np.array([[0, 1, 3, 6]])
+    W = np.ones(scale.shape)
+    P = stochastic_pass(columns, y[:1], W, scale, Steps(0.3, decay=0.5), done=4)
+    scores = scale[columns[0]].sum(axis=0)
+    assert_allclose(P[0], np.exp(scores) / np.exp(scores).sum())
+    expected = np.ones(scale.shape)
+    expected[columns[0]] += 0.3 / (1 + 0.5 * 4) * (np.eye(3)[y[0]] - P[0]) * scale[columns[0]]
+    assert_allclose(W, expected)
+
+
+def test_counts_of_a_stream_are_those_of_naive_bayes():
+    nb = CategoricalNB(prior_strength=2.0).fit(HOLES, y)
+    counts = Counts.none(nb.n_states_, 3, 2.0)
+    columns = np.column_stack(
+        [np.zeros(len(X), int), np.where(np.isnan(HOLES), -1, np.nan_to_num(HOLES) + nb._starts + 1).astype(int)]
+    )
+    W = np.ones((1 + nb.n_states_.sum(), 3))
+    stochastic_pass(columns, y, W, counts, Steps(0.1))
+    assert_allclose(counts.log_probabilities(np.arange(len(W)))[1:].T, nb.parameters_.log_prob)
+    assert_allclose(counts.log_probabilities(np.arange(1))[0], nb.parameters_.log_prior)
+
+
+def test_a_stream_without_steps_is_naive_bayes_so_far():
+    """Each row is judged by the rows before it and by nothing else."""
+    model = WANBIAC(solver="sgd", penalty=0.0, learning_rate=1e-300)
+    for i in range(0, 60, 20):
+        model.partial_fit(X[i : i + 20], y[i : i + 20], classes=[0, 1, 2])
+    nb = CategoricalNB(prior_strength=1.0)
+    nb.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
+    assert_allclose(model.predict_proba(X), nb.predict_proba(X))
+
+
+def test_a_stream_may_come_in_pieces_of_any_size():
+    """With the states known from the start and no penalty, the pieces do not matter."""
+    first = np.array([[a, b % 3, b] for a in range(2) for b in range(5)], float)
+    whole = WANBIAC(solver="sgd", penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
+    pieces = WANBIAC(solver="sgd", penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
+    whole.partial_fit(X, y)
+    for i in range(0, len(X), 7):
+        pieces.partial_fit(X[i : i + 7], y[i : i + 7])
+    assert_allclose(pieces.weights_.ravel(), whole.weights_.ravel())
+
+
+def test_states_that_come_late_start_at_the_center():
+    model = WANBIAC(solver="sgd", penalty=0.0, center=0.5)
+    before = model.partial_fit([[0], [1]], ["a", "b"], classes=["a", "b"]).weights_.cells
+    after = model.partial_fit([[2]], ["a"]).weights_.cells
+    assert_array_equal(model.naive_bayes_.categories_[0], [0, 1, 2])
+    assert_array_equal(after[:, :2], before)
+    assert np.all(after[:, 2] != 0.5)
+
+
+def test_passes_lower_the_loss():
+    start = CategoricalNB(prior_strength=1.0).fit(X, y)
+    many = WANBIAC(solver="sgd", penalty=0.0, max_iter=30, decay=1e-3, random_state=0).fit(X, y)
+    best = WANBIAC(penalty=0.0).fit(X, y)
+    loss = {m: -np.mean(np.log(m.predict_proba(X)[np.arange(len(y)), y])) for m in (start, many, best)}
+    assert loss[best] < loss[many] < loss[start]
+    assert many.n_iter_ == 30 and not many.converged_
+    again = WANBIAC(solver="sgd", penalty=0.0, max_iter=30, decay=1e-3, random_state=0).fit(X, y)
+    assert_array_equal(again.weights_.ravel(), many.weights_.ravel())
+
+
+def test_a_penalised_stream_stays_near_its_center():
+    near = WANBIAC(solver="sgd", penalty=50.0, random_state=0).fit(X, y)
+    free = WANBIAC(solver="sgd", penalty=0.0, random_state=0).fit(X, y)
+    assert np.abs(near.weights_.ravel() - 1).max() < np.abs(free.weights_.ravel() - 1).max()
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
+def test_a_row_of_weight_zero_is_none(solver):
+    weight = np.arange(len(y)) % 4 != 0
+    kept = WANBIAC(solver=solver, learning_rate=1e-300).fit(X[weight], y[weight])
+    weighted = WANBIAC(solver=solver, learning_rate=1e-300).fit(X, y, sample_weight=weight)
+    assert_allclose(weighted.predict_proba(X), kept.predict_proba(X), atol=1e-5)
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
+        ({"center": np.nan}, "center must be a finite number"),
+        ({"prior_strength": 0.0}, "prior_strength must be a finite number > 0"),
+        ({"solver": "newton"}, "solver must be 'lbfgs' or 'sgd'"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1"),
+        ({"tol": 0.0}, "tol must be a finite number > 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
+        ({"decay": -0.1}, "decay must be a finite number >= 0"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        WANBIAC(**parameters).fit(X, y)
+
+
+def test_rows_of_numbers_that_are_no_codes_are_refused():
+    with pytest.raises(ValueError, match="categories must be coded"):
+        WANBIAC().fit(X + 0.5, y)
+    with pytest.raises(ValueError, match="one class only"):
+        WANBIAC().fit(X, np.zeros(len(X)))
