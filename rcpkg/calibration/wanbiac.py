@@ -27,7 +27,7 @@ DECAY = 1e-2  # λ of the source's schedule η₀/(1 + λt)
 
 
 def with_intercept(indicators: csr_array) -> csr_array:
-    """Indicators of states behind a column of ones, shape (n, 1 + K)."""
+    """``indicators`` of states, shape (n, K), behind a column of ones."""
     return csr_array(hstack([np.ones((indicators.shape[0], 1)), indicators], format="csr"))
 
 
