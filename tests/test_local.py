@@ -33,7 +33,7 @@ from rcpkg.local import (
     neighbor_weights,
     smoothed_probabilities,
 )
-from rcpkg.local.local_bda import GRAM_ROUNDING, SharedGram
+from rcpkg.local.density import GRAM_ROUNDING, SharedGram
 from rcpkg.local.neighbours import Neighbors
 
 PER_CLASS = [LocalBDA, LocalNearestMeans]

@@ -17,7 +17,8 @@ from rcpkg.local.classifiers import (
     neighbor_weights,
     smoothed_probabilities,
 )
-from rcpkg.local.local_bda import LocalBDA, local_bda_log_density
+from rcpkg.local.density import local_bda_log_density, neighborhood_log_density
+from rcpkg.local.local_bda import LocalBDA
 
 __all__ = [
     "GRID",
@@ -32,5 +33,6 @@ __all__ = [
     "local_bda_log_density",
     "local_mean_squared_distance",
     "neighbor_weights",
+    "neighborhood_log_density",
     "smoothed_probabilities",
 ]

@@ -24,6 +24,9 @@ from rcpkg.local.neighbours import Index, Neighbors, batches
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
 
+Scorer = Callable[[Index, Index, Index], Array]
+"""Function of neighbours (m, k), queries (m,) and sizes ≤ k: scores (m, len(sizes))."""
+
 CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's cache
 
 
@@ -173,22 +176,24 @@ class PerClass(LocalClassifier):
                     (np.flatnonzero(~mine), None),
                     (np.flatnonzero(mine), self._positions[own[mine]]),
                 ]
-            scores = self._scorer(h, Q, max(sizes))
+            scores = self._scorer(h, Q, max(sizes), own)
             for rows, without in groups:
                 available = len(search.X) - (without is not None)
                 if len(rows) == 0 or available == 0:
                     continue
                 k = min(max(sizes), available)
                 _, neighbors = search.query(Q[rows], k, without)
-                columns = np.minimum(sizes, k) - 1
-                for part in batches(len(rows), 8 * k * (k + Q.shape[1]), CACHE_BYTES):
-                    evidence[rows[part], h] = scores(neighbors[part], rows[part])[:, columns]
+                for part in batches(len(rows), self._bytes_per_score(k), CACHE_BYTES):
+                    evidence[rows[part], h] = scores(neighbors[part], rows[part], np.minimum(sizes, k))
         return evidence + self.class_log_prior_[:, None]
 
-    def _scorer(self, h: int, Q: Array, k: int) -> Callable[[Index, Index], Array]:
-        """Function of neighbours (m, k) in class h and rows (m,) of Q: scores (m, k) for every size."""
+    def _bytes_per_score(self, k: int) -> int:
+        return 8 * k * (k + self.n_features_in_)
+
+    def _scorer(self, h: int, Q: Array, k: int, own: Index | None) -> Scorer:
+        """The scores in class h of the queries Q, which are the training rows ``own`` or new, for sizes up to k."""
         X = self._searches[h].X
-        return lambda neighbors, rows: self._scores(X[neighbors] - Q[rows, None])
+        return lambda neighbors, rows, sizes: self._scores(X[neighbors] - Q[rows, None])[:, sizes - 1]
 
 
 class Pooled(LocalClassifier):

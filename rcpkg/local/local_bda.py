@@ -1,106 +1,25 @@
 """Local Bayesian discriminant analysis (thesis2007 ch. 6), at every neighbourhood size at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf
-from scipy.special import gammaln
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_numbers
-from rcpkg.local.base import PerClass
+from rcpkg.base import Array, GenerativeClassifier, check_numbers
+from rcpkg.local.base import PerClass, Scorer
+from rcpkg.local.density import (
+    GRAM_ROUNDING,
+    SharedGram,
+    by_updates,
+    local_bda_log_density,
+    neighborhood_log_density,
+)
 from rcpkg.local.neighbours import BATCH_BYTES, Index
 
 GRAM_FEATURES = 128  # from so many on, looking inner products up is cheaper than forming them
-GRAM_ROUNDING = 1e-12  # largest error that is accepted for it, beside the eigenvalues of I + G, which are at least 1
-
-
-def local_bda_log_density(Z: Array) -> Array:
-    r"""Log predictive densities of local BDA for every neighbourhood size, from one Cholesky factor.
-
-    For the k nearest rows of a class, :math:`z_i = x_i - x`, and the seed B = I, thesis2007 (6.1) is
-
-    .. math:: \log E[N](x) = \log\frac{\Gamma(\frac{k+d+4}{2})}{\pi^{d/2}\,\Gamma(\frac{k+4}{2})}
-        - \tfrac d2\log\tfrac{k+1}{k} - \tfrac{k+d+4}{2}\log\Big[\tfrac{k}{k+1}\big(1+\tfrac1{s_k}\big)\Big]
-        - \tfrac12\Big[\log|I_k+G_k| + \log\tfrac{s_k}{k}\Big],
-
-    :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`. The factor of a leading block is the leading
-    block of the factor, so all k ≤ K cost one K×K Cholesky factor and no d×d matrix.
-
-    Parameters
-    ----------
-    Z : array of shape (..., K, d)
-        Neighbours minus query, nearest first.
-
-    Returns
-    -------
-    array of shape (..., K), entry k-1 for the size k
-
-    Raises
-    ------
-    LostSeed
-        If B = I is lost in rounding beside the spread of the neighbours.
-    """
-    *batch, K, d = Z.shape
-    bordered = np.empty((*batch, K + 1, K + 1))
-    np.matmul(Z, Z.swapaxes(-1, -2), out=bordered[..., :K, :K])
-    return _log_density_of_gram(bordered, d)
-
-
-def _log_density_of_gram(bordered: Array, d: int) -> Array:
-    """`local_bda_log_density` with G in the leading blocks of ``bordered`` (..., K+1, K+1), which is overwritten."""
-    K = bordered.shape[-1] - 1
-    sizes, diagonal = np.arange(1, K + 1), np.arange(K)
-    bordered[..., diagonal, diagonal] += 1.0
-    # the border of ones makes the factor's last row w = L^{-1} 1; s_K <= K, so K + 1 keeps it definite
-    bordered[..., :K, K] = 1.0
-    bordered[..., K, K] = K + 1.0
-    _factor_in_place(bordered.reshape(-1, K + 1, K + 1))
-    log_det = 2.0 * np.cumsum(np.log(bordered[..., diagonal, diagonal]), axis=-1)
-    s = np.cumsum(bordered[..., :K, K] ** 2, axis=-1)
-    power = (sizes + d + 4) / 2
-    constant = gammaln(power) - gammaln((sizes + 4) / 2) - d / 2 * np.log(np.pi * (sizes + 1) / sizes)
-    return constant - power * np.log(sizes / (sizes + 1) * (1 + 1 / s)) - 0.5 * (log_det + np.log(s / sizes))
-
-
-class LostSeed(InvalidStatistics, np.linalg.LinAlgError):
-    """The seed is lost in rounding beside the spread of the neighbours."""
-
-
-class SharedGram:
-    """Local BDA at many queries from one Gram matrix of the class: z_i'z_j = x_i'x_j - x_i'x - x_j'x + x'x.
-
-    Looking inner products up costs K², forming them K²d. The expansion rounds like eps times squared distances;
-    rows and queries are centred to keep these small, and ``rounding`` bounds the error of the entries of G.
-    """
-
-    def __init__(self, X: Array, Q: Array):
-        origin = X.mean(axis=0)
-        X, Q = X - origin, Q - origin
-        self.n, self.d = X.shape
-        self.gram = X @ X.T
-        squares = np.einsum("nd,nd->n", Q, Q)
-        self.cross = Q @ X.T - 0.5 * squares[:, None]
-        reach = np.sqrt(self.gram.diagonal().max()) + np.sqrt(squares.max())
-        self.rounding = np.finfo(float).eps * reach**2
-
-    def log_density(self, neighbors: Index, queries: Index) -> Array:
-        """As `local_bda_log_density`, (m, K), for neighbours (m, K) of the queries (m,)."""
-        rows = np.hstack([neighbors, neighbors[:, :1]])  # room for the border
-        cross = self.cross[queries[:, None], rows]
-        bordered = self.gram.take(rows[:, :, None] * self.n + rows[:, None, :])
-        bordered -= cross[:, :, None]
-        bordered -= cross[:, None, :]
-        return _log_density_of_gram(bordered, self.d)
-
-
-def _factor_in_place(A: Array) -> None:
-    """Overwrite the upper triangle of each A[i], shape (m, m), by its transposed Cholesky factor."""
-    for matrix in A:  # numpy's batched routine copies and transposes: a third slower
-        _, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
-            raise LostSeed("the seed vanishes beside the spread of the neighbours; standardise X or raise the seed")
+SAFE_SHARE = 1e-6  # of a sum of squares, below which it is summed anew without the row and not by a difference
+LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
 
 class LocalBDA(PerClass, GenerativeClassifier):
@@ -188,42 +107,100 @@ class LocalBDA(PerClass, GenerativeClassifier):
         self.algorithm = algorithm
 
     def _index(self, X: Array) -> None:
-        self.seed_ = self._seed_matrix(X)
-        try:
-            root = np.linalg.cholesky(self.seed_)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                "seed must give a positive definite matrix; drop features constant within every class, "
-                "or give a positive number"
-            ) from error
-        self._half_log_det = float(np.log(np.diag(root)).sum())
-        self._root = None if np.array_equal(root, np.eye(len(root))) else root
         super()._index(X)
+        self._rule = self.seed if isinstance(self.seed, str) else "given"
+        if self._rule not in ("given", "trace", "diag", "neighborhood"):
+            raise ValueError(f"seed must be a number, 'trace', 'diag', 'neighborhood' or a matrix; got {self.seed!r}")
+        self._root, self._half_log_det = None, 0.0
+        if self._rule != "given":
+            self._class_squares = np.stack([_squares(search.X) for search in self._searches])
+            _check_variances(self._variances(X[:1], None), self._rule)
+        if self._rule != "neighborhood":
+            self.seed_ = self._seed_matrix(X)
+            try:
+                root = np.linalg.cholesky(self.seed_)
+            except np.linalg.LinAlgError as error:
+                raise ValueError("seed must give a positive definite matrix: give a positive number") from error
+            self._half_log_det = float(np.log(np.diag(root)).sum())
+            self._root = None if np.array_equal(root, np.eye(len(root))) else root
         self._whitened = [self._whiten(search.X) for search in self._searches]
 
     def _seed_matrix(self, X: Array) -> Array:
         d = X.shape[1]
-        if isinstance(self.seed, str):
-            if self.seed not in ("trace", "diag"):
-                raise ValueError(f"seed must be a number, 'trace', 'diag' or a matrix; got {self.seed!r}")
-            means = np.stack([X[self._codes == h].mean(axis=0) for h in range(len(self.classes_))])
-            variances = ((X - means[self._codes]) ** 2).mean(axis=0)
-            return np.diag(variances) if self.seed == "diag" else variances.mean() * np.eye(d)
+        if self._rule != "given":
+            variances = self._variances(X[:1], None)[0]
+            return np.diag(variances) if self._rule == "diag" else variances.mean() * np.eye(d)
         seed = check_numbers("seed", self.seed)
         seed = seed * np.eye(d) if seed.ndim == 0 else seed.copy()
         if seed.shape != (d, d) or not np.allclose(seed, seed.T):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed
 
+    def _variances(self, Q: Array, own: Index | None) -> Array:
+        """Pooled within-class variances of the features, (1, d), or without each of the rows Q = X[own], (n, d)."""
+        total, n = self._class_squares.sum(axis=0), len(self._codes)
+        if own is None:
+            return total[None] / n
+        rest = np.empty_like(Q)
+        for h, search in enumerate(self._searches):
+            mine = self._codes[own] == h
+            count = len(search.X)
+            share = (Q[mine] - search.X.mean(axis=0)) ** 2 * count / max(count - 1, 1)
+            left = total - share
+            for i in np.flatnonzero((left < SAFE_SHARE * total).any(axis=1)):  # a difference would be rounding
+                others = np.delete(search.X, self._positions[own[mine][i]], axis=0)
+                left[i] = total - self._class_squares[h] + _squares(others)
+            rest[mine] = left
+        return rest / (n - 1)
+
     def _whiten(self, X: Array) -> Array:
         """Coordinates in which the seed is I."""
         return X if self._root is None else solve_triangular(self._root, X.T, lower=True).T
 
-    def _scorer(self, h: int, Q: Array, k: int) -> Callable[[Index, Index], Array]:
+    def _bytes_per_score(self, k: int) -> int:
+        d = self.n_features_in_
+        return 8 * (k * (3 * d + 2) + d * d) if by_updates(k, d) else super()._bytes_per_score(k)
+
+    def _scorer(self, h: int, Q: Array, k: int, own: Index | None) -> Scorer:
+        if self._rule == "neighborhood" or (own is not None and self._rule != "given"):
+            return self._scorer_of_moving_seed(h, Q, own)
         X, Q = self._whitened[h], self._whiten(Q)
         n, d = X.shape
-        if d >= GRAM_FEATURES and n * n <= min(len(Q) * k * k, BATCH_BYTES // 8):
+        if d >= GRAM_FEATURES and not by_updates(k, d) and n * n <= min(len(Q) * k * k, BATCH_BYTES // 8):
             shared = SharedGram(X, Q)
             if shared.rounding <= GRAM_ROUNDING:
-                return lambda neighbors, rows: shared.log_density(neighbors, rows) - self._half_log_det
-        return lambda neighbors, rows: local_bda_log_density(X[neighbors] - Q[rows, None]) - self._half_log_det
+                return lambda near, rows, sizes: shared.log_density(near, rows)[:, sizes - 1] - self._half_log_det
+        return lambda near, rows, sizes: (
+            local_bda_log_density(X[near] - Q[rows, None])[:, sizes - 1] - self._half_log_det
+        )
+
+    def _scorer_of_moving_seed(self, h: int, Q: Array, own: Index | None) -> Scorer:
+        """For a seed of its own for each query: on the neighbourhood's scale, or of the rows without the query."""
+        X, variances = self._searches[h].X, self._variances(Q, own)
+        if own is not None:
+            _check_variances(variances, self._rule)
+        if self._rule == "neighborhood":
+            floor = np.broadcast_to(LEAST_SCALE * variances.mean(axis=1), len(Q))
+            return lambda near, rows, sizes: neighborhood_log_density(X[near] - Q[rows, None], sizes, floor[rows])
+        if self._rule == "trace":
+            variances = np.broadcast_to(variances.mean(axis=1, keepdims=True), Q.shape)
+        deviations, half_log_det = np.sqrt(variances), 0.5 * np.log(variances).sum(axis=1)
+        return lambda near, rows, sizes: (
+            local_bda_log_density((X[near] - Q[rows, None]) / deviations[rows, None])[:, sizes - 1]
+            - half_log_det[rows, None]
+        )
+
+
+def _squares(X: Array) -> Array:
+    """Squared deviations of the rows from their mean, summed feature by feature."""
+    return ((X - X.mean(axis=0)) ** 2).sum(axis=0) if len(X) else np.zeros(X.shape[1])
+
+
+def _check_variances(variances: Array, rule: str) -> None:
+    """All positive, or their mean where the rule asks for no more."""
+    asked = variances if rule == "diag" else variances.mean(axis=1)
+    if not (asked > 0).all():
+        raise ValueError(
+            f"seed={rule!r} is not positive definite, or is not without one of the rows that choose n_neighbors: "
+            "drop features constant within every class, or give a positive number"
+        )
