@@ -90,6 +90,8 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "local-2026"): "local_bda_among_todays_classifiers",
     (STUDY, "figures-4.1-4.2"): "distribution_or_parameter_based",
     (STUDY, "bda7-2026"): "bda7_among_todays_classifiers",
+    (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
+    (STUDY, "local-seeds"): "seeds_of_local_bda",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
 }
