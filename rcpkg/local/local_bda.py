@@ -32,14 +32,21 @@ class LocalBDA(PerClass, GenerativeClassifier):
     gives all it has; the constants of (4.22), which depend on k and d, then matter, and are always kept.
     ``predict_joint_log_proba`` is log E[N_h](x) - log r; as neighbours change with x it is no density of x.
 
+    ``predict_proba``, and with it ``cost`` and log-losses, depends on what the seed weighs beside the scatter of k
+    neighbours. Under a seed that stays as it is while n grows and k does not, every probability tends to 1/r: choose
+    seed="neighborhood" where probabilities or costs matter. Where the seed weighs little, the probabilities are
+    those under the *observed* class frequencies, because rows of a frequent class lie nearer: costs should not
+    allow for the frequencies once more. Without a cost the order of the classes counts, which stays meaningful.
+
     Parameters
     ----------
     n_neighbors : int or "cv", default=5
         Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
-    seed : float, "trace", "diag" or array of shape (d, d), default=1.0
+    seed : float, "trace", "diag", "neighborhood" or array of shape (d, d), default=1.0
         Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
-        within-class variance, as its mean over the features times I or feature by feature; or any positive definite
-        matrix.
+        within-class variance, as its mean over the features times I or feature by feature; for each query, class and
+        size the mean of |x_i - x|²/d over the neighbours, times I; or any positive definite matrix. Leave-one-out
+        takes the seed of the rows that are left.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
     scoring : {"error", "log_loss"}, default="error"
@@ -48,7 +55,8 @@ class LocalBDA(PerClass, GenerativeClassifier):
     ties : {"log_loss", "smallest"}, default="log_loss"
         Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
     cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss. It weighs
+        the probabilities above, which tend to 1/r under a fixed seed.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
         Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
 
@@ -61,7 +69,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
     n_neighbors_ : int
         k, given or chosen.
     seed_ : array of shape (d, d)
-        B.
+        B; not for "neighborhood".
     grid_ : array of int
         Sizes tried, in order; only after "cv".
     cv_costs_ : array
