@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 import warnings
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +26,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from rcpkg import SVMKNN, BregmanKNN, InvalidStatistics, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.base import mean_log_loss
 from rcpkg.local import (
+    density,
     least_cost,
     linear_weights,
     local_bda,
@@ -167,6 +169,186 @@ def test_linear_weights_are_least_norm_least_squares():
     X = rng.standard_normal((2, 3))
     X = np.vstack([X, X])  # rank 2: the printed (X^T X)^{-1} does not exist
     assert_allclose(linear_weights(X, x[[0, 1, 1]]), np.linalg.lstsq(X.T, x[[0, 1, 1]], rcond=None)[0], atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------ two routes and their digits
+
+
+def exact_6_1(Z, k):
+    """(6.1) for the first k neighbours and B = I, in sixty digits."""
+    with mpmath.workdps(60):
+        d = Z.shape[1]
+        rows = [[mpmath.mpf(float(v)) for v in row] for row in Z[:k]]
+        mean = [sum(column) / k for column in zip(*rows)]
+        D = mpmath.eye(d)
+        for row in rows:
+            for i in range(d):
+                for j in range(d):
+                    D[i, j] += (row[i] - mean[i]) * (row[j] - mean[j])
+        v = mpmath.matrix(mean)
+        power = mpmath.mpf(k + d + 4) / 2
+        quadratic = (v.T * mpmath.lu_solve(D, v))[0]
+        value = mpmath.loggamma(power) - mpmath.loggamma(mpmath.mpf(k + 4) / 2)
+        value -= (d * mpmath.log(mpmath.pi * mpmath.mpf(k + 1) / k) + mpmath.log(mpmath.det(D))) / 2
+        return float(value - power * mpmath.log(1 + mpmath.mpf(k) / (k + 1) * quadratic))
+
+
+def test_the_route_follows_from_the_counts():
+    assert [density.gram_count(100, 10), density.update_count(100, 10)] == [50_000 + 1e6 / 6, 100 * (135 + 70)]
+    few = [d for d in range(1, 101) if density.by_updates(100, d)]
+    assert few == list(range(1, few[-1] + 1)) and 5 < few[-1] < 50
+    assert not density.by_updates(5, 1) and not density.by_updates(20, 20)
+
+
+@pytest.mark.parametrize("K, d", [(100, 1), (100, 4), (60, 3), (20, 2), (7, 9), (4, 30)])
+def test_both_routes_give_the_same(K, d, monkeypatch):
+    Z = 0.7 * np.random.default_rng(K).standard_normal((5, K, d))
+    Z[1, 3] = Z[1, 2]
+    Z[2, 0] = 0
+    both = []
+    for price in (0.0, np.inf):
+        monkeypatch.setattr(density, "PRICE_OF_UPDATES", price)
+        assert density.by_updates(K, d) == (price == 0)
+        both.append(local_bda_log_density(Z))
+    assert_allclose(*both, rtol=1e-12, atol=1e-12)
+    assert_allclose(both[0][3, -1], direct_6_1(np.zeros(d), Z[3]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("price", [0.0, np.inf])
+@pytest.mark.parametrize("scale, tolerance", [(1.0, 1e-13), (1e3, 1e-12), (1e6, 1e-9), (1e8, 1e-7)])
+@pytest.mark.parametrize("K, d, of_rank", [(12, 2, 2), (12, 2, 1), (6, 4, 2), (4, 7, 3)])
+def test_no_digits_are_lost_where_features_are_large(K, d, of_rank, scale, tolerance, price, monkeypatch):
+    """At 1e6 the error of the K x K factor alone is 1e-3; neighbours on a line or in a plane are the hard case.
+
+    Where the bound on the factor's error is accepted the error keeps it; elsewhere the updates are right to rounding.
+    """
+    monkeypatch.setattr(density, "PRICE_OF_UPDATES", price)
+    rng = np.random.default_rng(of_rank)
+    Z = scale * rng.standard_normal((K, of_rank)) @ rng.standard_normal((of_rank, d))
+    ours = local_bda_log_density(Z)
+    bound = 0.0 if density.by_updates(K, d) else density.factor_rounding(np.sum(Z**2), K, d)
+    allowed = max(tolerance, bound if bound <= density.FACTOR_ROUNDING else 0.0)
+    assert_allclose(ours, [exact_6_1(Z, k) for k in range(1, K + 1)], rtol=tolerance, atol=allowed)
+
+
+def test_the_factor_alone_loses_them_and_its_bound_says_so(monkeypatch):
+    monkeypatch.setattr(density, "PRICE_OF_UPDATES", np.inf)
+    rng = np.random.default_rng(0)
+    sizes, found = (1.0, 30.0, 1e3, 1e5), []
+    for scale in sizes:
+        Z = scale * rng.standard_normal((12, 2))
+        with monkeypatch.context() as patch:
+            patch.setattr(density, "FACTOR_ROUNDING", np.inf)
+            off = np.abs(local_bda_log_density(Z) - [exact_6_1(Z, k) for k in range(1, 13)]).max()
+        found.append((off, density.factor_rounding(np.sum(Z**2), 12, 2)))
+    assert all(off <= bound for off, bound in found)
+    assert found[-1][0] > 1e-8 and found[-1][1] > density.FACTOR_ROUNDING > found[0][1]
+
+
+@pytest.mark.parametrize("K, d", [(40, 2), (3, 2)])
+def test_a_seed_lost_beside_the_rows_is_an_error_by_either_route(K, d):
+    Z = np.random.default_rng(0).standard_normal((2, K, d))
+    assert np.isfinite(local_bda_log_density(1e9 * Z)).all()
+    with pytest.raises(density.LostSeed, match="standardise X"):
+        local_bda_log_density(1e13 * Z)
+
+
+# ---------------------------------------------------------------------------------------- seeds that move
+
+
+def test_a_seed_on_the_neighbourhood_s_scale():
+    """B = mean of |x_i - x|²/d over the k neighbours, times I: for every class, query and size its own."""
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    for k in (1, 4, 20):
+        model = LocalBDA(n_neighbors=k, seed="neighborhood").fit(X, y)
+        expected = np.empty((len(Q), 3))
+        for i, x in enumerate(Q):
+            for h in range(3):
+                rows = nearest(X[y == h], x, k)
+                B = ((rows - x) ** 2).sum(axis=1).mean() / 3 * np.eye(3)
+                expected[i, h] = direct_6_1(x, rows, B)
+        assert_allclose(model.predict_joint_log_proba(Q), expected - np.log(3), rtol=1e-10)
+    assert not hasattr(model, "seed_")
+
+
+def test_a_seed_on_the_neighbourhood_s_scale_is_free_of_unit_and_place():
+    X, y = blobs()
+    Q = blobs(random_state=1)[0]
+    here = LocalBDA(n_neighbors=7, seed="neighborhood").fit(X, y).predict_proba(Q)
+    for unit in (1e-4, 1e4):
+        there = LocalBDA(n_neighbors=7, seed="neighborhood").fit(unit * X, y).predict_proba(unit * Q)
+        assert_allclose(there, here, atol=1e-10)
+
+
+def test_neighbours_that_coincide_with_the_query_win_and_share():
+    X = np.vstack([np.zeros((6, 2)), np.random.default_rng(0).standard_normal((12, 2)) + 2])
+    y = np.repeat([0, 1, 2, 2], [3, 3, 6, 6])
+    model = LocalBDA(n_neighbors=3, seed="neighborhood").fit(X, y)
+    assert_allclose(model.predict_proba(np.zeros((1, 2))), [[0.5, 0.5, 0]], atol=1e-6)
+
+
+def seeds_without(X, y, i, rule, k):
+    """The classes and joint log densities of row i after a fit without it."""
+    rest = np.arange(len(X)) != i
+    model = LocalBDA(n_neighbors=k, seed=rule).fit(X[rest], y[rest])
+    return model.classes_, model.predict_joint_log_proba(X[[i]])[0]
+
+
+@pytest.mark.parametrize("rule", ["trace", "diag", "neighborhood"])
+def test_left_out_rows_leave_the_seed_too(rule):
+    """Every leave-one-out log density equals that of a refit, in the unit in which one row is most of a variance."""
+    X, y = blobs(n=31)
+    X[4, 1] = 3e4  # nearly all of the variance of its feature
+    X[10] = X[13]
+    y[7] = 3  # a class of one row
+    model = LocalBDA(n_neighbors=2, seed=rule).fit(X, y)
+    ours = model._evidence(X, [1, 2, 4], np.arange(31))
+    for i in range(31):
+        for j, k in enumerate((1, 2, 4)):
+            classes, expected = seeds_without(X, y, i, rule, k)
+            found = ours[i, classes, j] + np.log(4) - np.log(len(classes))
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert np.isneginf(ours[7, 3]).all()
+
+
+@pytest.mark.parametrize("rule", ["trace", "diag"])
+def test_freezing_the_seed_is_not_leaving_a_row_out(rule):
+    X, y = blobs(n=18)
+    model = LocalBDA(n_neighbors=3, seed=rule).fit(X, y)
+    left_out = model._evidence(X, [3], np.arange(18))[:, :, 0]
+    frozen = LocalBDA(n_neighbors=3, seed=model.seed_).fit(X, y)._evidence(X, [3], np.arange(18))[:, :, 0]
+    assert np.abs(left_out - frozen).max() > 1e-3
+
+
+@pytest.mark.parametrize("rule", ["trace", "diag", "neighborhood"])
+def test_a_seed_that_is_nothing_without_a_row(rule):
+    X = np.zeros((8, 2))
+    X[0, 1], y = 1.0, np.arange(8) % 2
+    X[:, 0] = np.arange(8) if rule == "diag" else 0.0
+    LocalBDA(n_neighbors=2, seed=rule).fit(X, y)
+    with pytest.raises(ValueError, match="without one of the rows"):
+        LocalBDA(n_neighbors="cv", grid=[1, 2], seed=rule).fit(X, y)
+    with pytest.raises(ValueError, match="constant within every class"):
+        LocalBDA(n_neighbors=2, seed=rule).fit(np.zeros((8, 2)), y)
+
+
+def test_posterior_is_near_one_half_while_the_seed_outweighs_the_neighbours():
+    """|log E[N_g] - log E[N_h]| <= (2k + d + 4)/2 times the largest squared distance to a neighbour, for B = I."""
+    rng = np.random.default_rng(5)
+    for k, d, reach in [(1, 2, 0.5), (6, 1, 0.1), (9, 4, 0.02)]:
+        Z = rng.uniform(-1, 1, (40, k, d))
+        Z *= (reach * rng.uniform(0, 1, (40, 1, 1))) / np.linalg.norm(Z, axis=2).max(axis=1)[:, None, None]
+        value = local_bda_log_density(Z)[:, -1]
+        bound = (2 * k + d + 4) / 2 * reach**2
+        assert 0.01 * bound < np.ptp(value) <= bound
+
+
+def test_check_estimator_with_a_seed_that_moves():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(LocalBDA(seed="neighborhood"))
+    assert {result["check_name"] for result in results if result["status"] == "failed"} == set()
 
 
 # --------------------------------------------------------------------------------------------- the classifiers

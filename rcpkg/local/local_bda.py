@@ -156,8 +156,8 @@ class LocalBDA(PerClass, GenerativeClassifier):
             share = (Q[mine] - search.X.mean(axis=0)) ** 2 * count / max(count - 1, 1)
             left = total - share
             for i in np.flatnonzero((left < SAFE_SHARE * total).any(axis=1)):  # a difference would be rounding
-                others = np.delete(search.X, self._positions[own[mine][i]], axis=0)
-                left[i] = total - self._class_squares[h] + _squares(others)
+                others = _squares(np.delete(search.X, self._positions[own[mine][i]], axis=0))
+                left[i] = np.delete(self._class_squares, h, axis=0).sum(axis=0) + others
             rest[mine] = left
         return rest / (n - 1)
 
