@@ -15,7 +15,7 @@ PRICE_OF_UPDATES = 6
 GRAM_ROUNDING = (
     1e-12  # largest error of looked-up inner products, beside the eigenvalues of I + G, which are at least 1
 )
-FACTOR_ROUNDING = 1e-4  # of a log density by the K x K factor: a bound, mostly some thousand times what is found
+FACTOR_ROUNDING = 1e-5  # of a log density by the K x K factor: a bound, mostly some thousand times what is found
 LOST_SEED = 1e-3  # of a log density by updates: an estimate, beyond which it is refused
 
 
@@ -51,7 +51,7 @@ def local_bda_log_density(Z: Array) -> Array:
     k ≤ K (`by_updates` decides). Else, with :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`,
     :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the
     leading blocks of one K×K Cholesky factor, at K² d/2 + K³/6. Its error grows like eps |Z|², that of the updates
-    like eps |Z|: queries for which a bound on the first exceeds 1e-4 take the updates, in at most K dimensions.
+    like eps |Z|: queries for which a bound on the first exceeds 1e-5 take the updates, in at most K dimensions.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from rcpkg.local.density import (
 from rcpkg.local.neighbours import BATCH_BYTES, Index
 
 GRAM_FEATURES = 128  # from so many on, looking inner products up is cheaper than forming them
-SAFE_SHARE = 1e-6  # of a sum of squares, below which it is summed anew without the row and not by a difference
+SAFE_SHARE = 1e-3  # of a sum of squares, below which it is summed anew without the row and not by a difference
 LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
 
