@@ -370,6 +370,15 @@ def test_local_bda_is_6_1_on_the_nearest_of_each_class(k):
     assert_array_equal(model.predict(Q), np.argmax(expected, axis=1))
 
 
+def test_6_2_inside_a_cell_both_sides_are_quadratic():
+    """E[N_h]^(-2/(k+d+4)) is a quadratic polynomial of x while the neighbours stay; with 2/k, as printed, it is not."""
+    rows, d, k = np.random.default_rng(0).standard_normal((4, 2)), 2, 4
+    line = np.linspace(-1, 1, 9)[:, None] * np.array([0.6, -0.8])
+    log_density = local_bda_log_density(rows - line[:, None])[:, -1]
+    right, printed = (np.diff(np.exp(-power * log_density), n=3) for power in (2 / (k + d + 4), 2 / k))
+    assert np.abs(right).max() < 1e-12 and np.abs(printed).max() > 1e-2
+
+
 def test_a_small_class_gives_all_it_has_and_keeps_its_constants():
     X, y = blobs(n=60)
     keep = (y != 2) | (np.cumsum(y == 2) <= 4)
