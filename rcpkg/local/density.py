@@ -50,8 +50,9 @@ def local_bda_log_density(Z: Array) -> Array:
     Where d is small against K the factor of :math:`D_k` grows row by row, at about 1.5 K d² multiplications for all
     k ≤ K (`by_updates` decides). Else, with :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`,
     :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the
-    leading blocks of one K×K Cholesky factor, at K² d/2 + K³/6. Its error grows like eps |Z|², that of the updates
-    like eps |Z|: queries for which a bound on the first exceeds 1e-5 take the updates, in at most K dimensions.
+    leading blocks of one K×K Cholesky factor, at K² d/2 + K³/6. Its error grows like the square of the distances, that
+    of the updates like the distances: queries for which a bound on the first exceeds 1e-5 take the updates, in at most
+    K dimensions.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ class LocalBDA(PerClass, GenerativeClassifier):
     seed : float, "trace", "diag", "neighborhood" or array of shape (d, d), default=1.0
         Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
         within-class variance, as its mean over the features times I or feature by feature; for each query, class and
-        size the mean of |x_i - x|²/d over the neighbours, times I; or any positive definite matrix. Leave-one-out
-        takes the seed of the rows that are left.
+        size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
+        Leave-one-out takes the seed of the rows that are left.
     grid : sequence of int, optional
         Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
     scoring : {"error", "log_loss"}, default="error"
