@@ -103,9 +103,14 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
         return None
     priors = check_numbers(name, priors)
     if priors.shape != (n_classes,):
-        raise ValueError(f"{name} must hold {n_classes} numbers, one a class; got shape {priors.shape}")
-    if not np.all(priors >= 0) or not np.isclose(priors.sum(), 1.0):
-        raise ValueError(f"{name} must be non-negative and sum to one; divide by the sum")
+        raise ValueError(
+            f"Number of priors must match number of classes: {name} must hold {n_classes} numbers, one a class; "
+            f"got shape {priors.shape}"
+        )
+    if not np.all(priors >= 0):
+        raise ValueError(f"Priors must be non-negative: {name} holds {priors.min():.6g}")
+    if not np.isclose(priors.sum(), 1.0):
+        raise ValueError(f"The sum of the priors should be 1: {name} sum to {priors.sum():.6g}; divide them by it")
     return priors
 
 

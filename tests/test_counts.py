@@ -135,7 +135,7 @@ def test_the_rule_of_the_tables():
     assert np.isfinite(model.predict_joint_log_proba([[0.0, 1.0]])).all()
     with pytest.raises(ValueError, match="NaN"):
         model.predict([[np.nan, 0.0]])
-    with pytest.raises(ValueError, match="Negative values in data: feature 0"):
+    with pytest.raises(ValueError, match=r"Negative values in data passed to \w+ \(input X\): feature 0"):
         model.predict([[-1.0, 0.0]])
 
 
@@ -230,8 +230,8 @@ def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
 def test_fixed_steps_take_missing_values(learner):
     """Their direction is still one of ascent: Σ_v g_v²/θ_v ≥ (Σ_v g_v)² within each distribution."""
     X, y = categorical_rows()
-    options = {} if learner is TM else {"learning_rate": 0.02}
-    model = learner(CategoricalNB(), stopping="none", max_iter=5, **options).fit(holes(X), y)
+    options = {RiskCalibration: AS_PUBLISHED | {"learning_rate": 0.02}, TM: {}}.get(learner, {"learning_rate": 0.02})
+    model = learner(CategoricalNB(), **options | {"stopping": "none", "max_iter": 5}).fit(holes(X), y)
     assert model.n_iter_ == 5
     assert np.isfinite(model.history_.log_loss).all()
     if learner is RiskCalibration:
@@ -460,9 +460,23 @@ def test_conversion_from_alpha(alpha):
         expected = theirs(alpha=alpha).fit(rows, labels).predict_log_proba(rows)
         assert_allclose(model.predict_log_proba(rows), expected, atol=1e-10)
     X, y = categorical_rows(n_states=(2, 3, 5))
-    blocks = [(f"x{j}", CategoricalNB(prior_strength=alpha * k), [j]) for j, k in enumerate((2, 3, 5))]
+    strengths = alpha * np.array([2, 3, 5])
+    blocks = [(f"x{j}", CategoricalNB(prior_strength=strength), [j]) for j, strength in enumerate(strengths)]
     expected = sk_nb.CategoricalNB(alpha=alpha).fit(X, y).predict_log_proba(X)
-    assert_allclose(ProductModel(blocks).fit(X, y).predict_log_proba(X), expected, atol=1e-10)
+    for model in ProductModel(blocks), CategoricalNB(prior_strength=strengths):
+        assert_allclose(model.fit(X, y).predict_log_proba(X), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", [CategoricalNB, BernoulliNB])
+def test_a_strength_for_each_feature(model):
+    X, y = categorical_rows(n_states=(2, 2, 2))
+    one = model(prior_strength=3.0, class_prior_strength=0.0).fit(X, y)
+    same = model(prior_strength=[3.0, 3.0, 3.0]).fit(X, y)
+    assert_allclose(same.predict_log_proba(X), one.predict_log_proba(X), atol=1e-12)
+    assert RiskCalibration(same).fit(X, y).converged_
+    for strength, message in ([1.0, 2.0], "must hold 3 numbers"), ([1.0, -2.0, 1.0], "numbers >= 0"):
+        with pytest.raises(ValueError, match=f"prior_strength must .*{message}|prior_strength {message}"):
+            model(prior_strength=strength).fit(X, y)
 
 
 # Sparse rows ---------------------------------------------------------------------------------------------------------
@@ -536,7 +550,7 @@ def test_sparse_rows_hold_missing_values():
 @pytest.mark.parametrize(
     "model, change, message",
     [
-        (MultinomialNB(), -2.0, "Negative values in data: feature 2"),
+        (MultinomialNB(), -2.0, "Negative values in data .*: feature 2"),
         (BernoulliNB(binarize=None), 3.0, "feature 2 holds values other than 0 and 1"),
         (BernoulliNB(binarize=-1.0), 1.0, r"binarize must be >= 0 for sparse rows"),
         (BernoulliNB(binarize="no"), 1.0, r"binarize must be a finite number"),

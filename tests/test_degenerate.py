@@ -448,7 +448,7 @@ def test_lda_agrees_with_scikit_learn(classes, n_components):
 
 
 def test_lda_refuses_more_components_than_there_are():
-    with pytest.raises(ValueError, match="n_components must be at most 2"):
+    with pytest.raises(ValueError, match="n_components cannot be larger than 2"):
         LDA(n_components=3).fit(*gaussian_rows())
     assert not hasattr(LDA(), "coef_")
 

@@ -522,7 +522,7 @@ def test_partial_fit_checks_classes():
     X, y = gaussian_rows()
     with pytest.raises(ValueError, match="classes must be passed"):
         QDA().partial_fit(X, y)
-    with pytest.raises(ValueError, match=r"not named in classes: \[2\]"):
+    with pytest.raises(ValueError, match=r"target label\(s\) \[2\] in y do not exist"):
         QDA().partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="classes"):
         QDA().partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y, classes=[0, 1, 2, 3])
@@ -706,9 +706,9 @@ DX, DY = document_rows()
     "model, X, y, message",
     [
         (CategoricalNB(), bad(CX, 4, 1, 0.5), CY, "not integers: feature 1"),
-        (CategoricalNB(unknown="impossible"), bad(CX, 4, 2, -1), CY, "Negative values in data: feature 2"),
+        (CategoricalNB(unknown="impossible"), bad(CX, 4, 2, -1), CY, "Negative values in data .*: feature 2"),
         (CategoricalNB(unknown="impossible"), bad(CX, 4, 2, np.nan), CY, "NaN"),
-        (CategoricalNB(), bad(CX, 4, 2, -2), CY, "Negative values in data: feature 2"),
+        (CategoricalNB(), bad(CX, 4, 2, -2), CY, "Negative values in data .*: feature 2"),
         (CategoricalNB(), bad(CX, 4, 2, np.inf), CY, "infinity"),
         (CategoricalNB(unknown="ignore"), CX, CY, "unknown must be one of skip, impossible; got 'ignore'"),
         (CategoricalNB(), np.full_like(CX, np.nan), CY, "feature 0 holds missing values only"),
@@ -717,7 +717,7 @@ DX, DY = document_rows()
         (CategoricalNB(n_states=[2, 3]), CX, CY, "n_states"),
         (CategoricalNB(n_states=[2, 3, 5.5]), CX, CY, "n_states"),
         (BernoulliNB(binarize=None), CX, CY, "feature 1 holds values other than 0 and 1"),
-        (MultinomialNB(), bad(DX, 3, 2, -2), DY, "Negative values in data: feature 2"),
+        (MultinomialNB(), bad(DX, 3, 2, -2), DY, "Negative values in data .*: feature 2"),
         (QDA(), bad(GX, 0, 0, np.nan), GY, "NaN"),
         (QDA(), bad(GX, 0, 0, np.inf), GY, "infinity"),
         (QDA(), GX, np.zeros(len(GX)), r"one class only .*; a classifier needs at least 2"),
@@ -726,7 +726,7 @@ DX, DY = document_rows()
         (QDA(prior_strength=np.nan), GX, GY, "prior_strength must be"),
         (QDA(class_prior_strength=-1.0), GX, GY, "class_prior_strength must be"),
         (QDA(priors=[0.5, 0.5]), GX, GY, "priors must hold 3 numbers"),
-        (QDA(priors=[5, 5, 5]), GX, GY, "priors must be non-negative and sum to one"),
+        (QDA(priors=[5, 5, 5]), GX, GY, "sum of the priors should be 1"),
         (QDA(prior_strength=1.0, prior_mean=[0.0, 1.0]), GX, GY, "prior_mean"),
         (QDA(prior_strength=1.0, prior_covariance=np.eye(2)), GX, GY, "prior_covariance"),
         (GaussianNB(prior_strength=1.0, prior_covariance=np.eye(3)), GX, GY, "prior_covariance"),

@@ -48,10 +48,7 @@ def test_excess_error_of_the_best_rule_is_zero_and_of_a_constant_rule_is_the_res
 
 def test_cells_record_ratios_and_paired_differences():
     cell = next(iter(rows_needed.cells(rows_needed.EFFICIENCY)))
-    found = {
-        (r.method, r.metric): r
-        for r in rows_needed.efficiency(replace(cell, arguments={"repetitions": 200}), 1)
-    }
+    found = {(r.method, r.metric): r for r in rows_needed.efficiency(replace(cell, arguments={"repetitions": 200}), 1)}
     excess = [found[name, "excess_error"].value for name in ("discriminant analysis", "logistic regression")]
     assert found["ratio", "efficiency"].value == pytest.approx(excess[0] / excess[1])
     cell = next(iter(rows_needed.cells(rows_needed.CROSSING)))

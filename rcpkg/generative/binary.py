@@ -21,10 +21,11 @@ class BernoulliNB(CategoricalNB):
     ----------
     binarize : float or None, default=0.0
         Threshold, in the units of the features, ≥ 0 for sparse rows; None: they are 0 or 1, and all else is refused.
-    prior_strength : float, default=0.0
+    prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
     class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -65,7 +66,7 @@ class BernoulliNB(CategoricalNB):
         self,
         *,
         binarize: float | None = 0.0,
-        prior_strength: float = 0.0,
+        prior_strength: float | ArrayLike = 0.0,
         class_prior_strength: float | None = None,
         priors: ArrayLike | None = None,
     ) -> None:

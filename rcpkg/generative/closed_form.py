@@ -160,11 +160,16 @@ class ClosedFormClassifier(GenerativeClassifier):
         if first:
             self._set_classes(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes must be those of the first call, {self.classes_.tolist()}; got {classes!r}")
+            raise ValueError(
+                f"classes={classes!r} is not the same as on last call to partial_fit, {self.classes_.tolist()}"
+            )
         X, y = self._check_rows(X, y, reset=first)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            raise ValueError(f"y holds labels that were not named in classes: {unknown.tolist()}")
+            raise ValueError(
+                f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
+                f"{self.classes_.tolist()}: name them in the first call to partial_fit"
+            )
         Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
         if first:
             self._prepare(X)
@@ -184,7 +189,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _set_classes(self, classes: ArrayLike | None) -> None:
         if classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit")
+            raise ValueError("classes must be passed on the first call to partial_fit.")
         self.classes_ = np.unique(classes)
         if len(self.classes_) < 2:
             raise ValueError(f"classes must name at least 2 classes; got {classes!r}")
@@ -242,7 +247,7 @@ class ConjugateClassifier(ClosedFormClassifier):
     def __init__(
         self,
         *,
-        prior_strength: float = 0.0,
+        prior_strength: float | ArrayLike = 0.0,
         class_prior_strength: float | None = None,
         priors: ArrayLike | None = None,
     ) -> None:
@@ -296,7 +301,7 @@ class ConjugateClassifier(ClosedFormClassifier):
     @property
     def has_prior(self) -> bool:
         """Whether parameters are those of MAP."""
-        return bool(self.prior_strength or self.class_prior_strength)
+        return bool(np.any(self.prior_strength) or self.class_prior_strength)
 
     def without_prior(self) -> Self:
         """This model with the parameters of maximum likelihood."""
@@ -305,6 +310,9 @@ class ConjugateClassifier(ClosedFormClassifier):
         return model
 
     def _prepare(self, X: Array) -> None:
+        self._check_strengths(X.shape[1])
+
+    def _check_strengths(self, d: int) -> None:
         check_number("prior_strength", self.prior_strength, 0)
         if self.class_prior_strength is not None:
             check_number("class_prior_strength", self.class_prior_strength, 0)
@@ -329,7 +337,8 @@ class ConjugateClassifier(ClosedFormClassifier):
 
     def _class_pseudo_rows(self, r: int) -> float:
         """Pseudo-rows m₀/r of each class."""
-        return (self.prior_strength if self.class_prior_strength is None else self.class_prior_strength) / r
+        by_default = self.prior_strength if np.ndim(self.prior_strength) == 0 else 0.0
+        return (by_default if self.class_prior_strength is None else self.class_prior_strength) / r
 
 
 def dampened(ratio: Array) -> Array:

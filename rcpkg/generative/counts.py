@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics, check_sequence
 from rcpkg.generative.categories import NamedCategories
 from rcpkg.generative.closed_form import (
     ConjugateClassifier,
@@ -146,10 +146,11 @@ class CategoricalNB(NamedCategories, CountModel):
     ----------
     n_states : int or array of shape (d,), optional
         Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
-    prior_strength : float, default=0.0
+    prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
     class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
     unknown : {"skip", "impossible"}, default="skip"
@@ -178,9 +179,9 @@ class CategoricalNB(NamedCategories, CountModel):
     η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim; targets and
     `ConditionalLikelihood` refuse them. Which values are missing must not depend on what they would have been.
 
-    scikit-learn's ``alpha`` counts for each state: with the same number r_j of states in all features,
-    ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j`` with ``class_prior_strength=0.0``; features with other
-    numbers of states go in blocks of a `ProductModel`.
+    scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
+    array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
+    for states, as ``unknown="impossible"`` does.
 
     References
     ----------
@@ -206,7 +207,7 @@ class CategoricalNB(NamedCategories, CountModel):
         self,
         *,
         n_states: int | ArrayLike | None = None,
-        prior_strength: float = 0.0,
+        prior_strength: float | ArrayLike = 0.0,
         class_prior_strength: float | None = None,
         priors: ArrayLike | None = None,
         unknown: str = "skip",
@@ -220,6 +221,12 @@ class CategoricalNB(NamedCategories, CountModel):
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
         tags.input_tags.allow_nan = self.unknown == "skip"
         return tags
+
+    def _check_strengths(self, d: int) -> None:
+        if np.ndim(self.prior_strength) == 0:
+            super()._check_strengths(d)
+        elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
+            raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
 
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
@@ -283,7 +290,7 @@ class CategoricalNB(NamedCategories, CountModel):
             X = np.where(np.isnan(X), -1.0, X)
         least = -1 if skips else 0
         if X.min() < least or X.max() > LARGEST_CODE:
-            self._refuse_codes(least > X, "Negative values in data")
+            self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
         codes = X.astype(np.intp)
         self._refuse_codes(codes != X, "Values that are not integers")
@@ -345,7 +352,7 @@ class CategoricalNB(NamedCategories, CountModel):
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
-        return np.repeat(self.prior_strength / self.n_states_, self.n_states_)
+        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
 
     def _totals(self, cells: Array) -> Array:
         return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
@@ -388,8 +395,8 @@ class CategoricalNB(NamedCategories, CountModel):
     def _refuse_missing(self, j: int) -> None:
         raise ValueError(
             f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and conditional "
-            "likelihood is not concave. Leave such rows out, give missing values a state of their own, or use "
-            "RiskCalibration with safe steps and no target"
+            "likelihood is not concave. Leave such rows out, give missing values a state of their own, or calibrate "
+            "with target_weight=0, whose steps are checked one by one"
         )
 
     def same_form(self, other: object) -> bool:
@@ -495,7 +502,9 @@ class MultinomialNB(CountModel):
         counts = X.data if issparse(X) else X
         if counts.min(initial=0) < 0:
             j = X.indices[np.argmin(counts)] if issparse(X) else int(np.argmin(X.min(axis=0)))
-            raise ValueError(f"Negative values in data: {self._feature_name(j)}; MultinomialNB needs counts >= 0")
+            raise ValueError(
+                f"Negative values in data passed to MultinomialNB (input X): {self._feature_name(j)}; counts are >= 0"
+            )
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and summed counts (r, d)."""

@@ -204,7 +204,8 @@ class GaussianNB(DiagonalGaussian):
             j = int(np.isnan(X).any(axis=0).argmax())
             raise ValueError(
                 f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and "
-                "conditional likelihood is not concave. Leave such rows out, or impute them"
+                "conditional likelihood is not concave. Leave such rows out, impute them, or calibrate with "
+                "target_weight=0, whose steps are checked one by one"
             )
 
     def statistics(self, X: Array, weights: Array) -> Statistics:

@@ -417,8 +417,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
             largest = min(len(self.classes_) - 1, X.shape[1])
             if self.n_components > largest:
                 raise ValueError(
-                    f"n_components must be at most {largest}, the lesser of the number of features and that of classes "
-                    f"less one; got {self.n_components}"
+                    f"n_components cannot be larger than {largest}, the lesser of the number of features and that of "
+                    f"classes less one; got {self.n_components}"
                 )
 
     @property
