@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -133,6 +134,22 @@ def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
     return X
 
 
+def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
+    """Weights of n rows, one each if none are given; refuses what is no finite number >= 0 for each row."""
+    try:
+        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must hold numbers, one a row") from None
+    if weights.ndim == 0:
+        weights = np.full(n, weights)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must hold {n} numbers, one a row; got shape {weights.shape}")
+    bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
+    if len(bad):
+        raise ValueError(f"sample_weight must hold finite numbers >= 0; row {bad[0]} has {weights[bad[0]]:g}")
+    return weights
+
+
 class InconsistentVersion(InconsistentVersionWarning):
     """An estimator was saved by another version of rcpkg: a parameter may be missing, or mean something else."""
 
@@ -162,12 +179,54 @@ class Estimator(BaseEstimator):
         super().__setstate__(state)
 
 
+def column_label(X: Any, j: int) -> str:
+    """What to call column j of X, which has not been validated."""
+    columns = getattr(X, "columns", None)
+    return f"feature {j}" if columns is None else f"feature {columns[j]!r}"
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a string that is no number."""
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _explain(estimator: BaseEstimator, X: Any) -> None:
+    """Say what is wrong with X, and where, in cases in which numpy, or a package of frames, says it in its own words."""
+    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
+        raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}: rename all but one")
+    if issparse(X):
+        return
+    rows = np.asarray(X, dtype=object)
+    if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
+        raise ValueError("X must be a table; its rows differ in length")
+    for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
+        text = next(filter(_is_text, values), None)
+        if text is not None:
+            raise ValueError(
+                f"{column_label(X, j)} holds text ({text!r}); {type(estimator).__name__} takes numbers: encode it "
+                "(OneHotEncoder, OrdinalEncoder of sklearn.preprocessing), or give it to CategoricalNB, which takes "
+                "text, as a block of a ProductModel"
+            )
+
+
 def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so."""
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
     finite = "allow-nan" if tags.allow_nan else True
-    found = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
+    if y and np.ndim(y[0]) == 1 and pd.isna(np.asarray(y[0], dtype=object)).any():
+        raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
+    try:
+        found = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
+    except Exception:
+        _explain(estimator, X)
+        raise
     X = found[0] if y else found
     X = csr_array(X) if issparse(X) else X
     return (X, found[1]) if y else X

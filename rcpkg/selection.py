@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
 from rcpkg.base import (
     LOG_LOSS_ROUNDING,
@@ -19,7 +18,9 @@ from rcpkg.base import (
     SquareableRows,
     check_choice,
     check_cost,
+    check_number,
     check_priors,
+    check_weights,
     least,
     log_posterior,
     mean_log_loss,
@@ -104,7 +105,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
         kept = np.ones(len(X), dtype=bool)
         if sample_weight is None:
             return X, y, None, kept
-        weights = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+        weights = check_weights(sample_weight, len(X))
         kept = weights > 0
         if not kept.all():
             self.classes_, y = np.unique(self.classes_[y[kept]], return_inverse=True)
@@ -139,6 +140,10 @@ class GridClassifier(MomentClassifier):
         """Training and test rows of each fold; a list of folds counts the caller's rows, of which ``kept`` are here."""
         if isinstance(self.cv, str):
             raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
+        if isinstance(self.cv, Integral):
+            check_number("cv", self.cv, 2, integer=True)
+            if self.cv > (most := np.bincount(y).max()):
+                raise ValueError(f"cv={self.cv} folds need a class of as many rows; the largest class has {most}")
         listed = not isinstance(self.cv, Integral) and not hasattr(self.cv, "split")
         position = np.cumsum(kept) - 1
         for fold in check_cv(self.cv, y, classifier=True).split(X, y):

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rcpkg.base import Array, Estimator
+from rcpkg.base import Array, Estimator, check_weights
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 
 
@@ -86,7 +86,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> "BregmanClustering":
         """Cluster the rows of X, shape (n, d); a row counts ``sample_weight`` times."""
         X = validate_data(self, X, dtype=np.float64)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_weights(sample_weight, len(X))
         divergence = self._divergence
         divergence.domain.check(X, f"{divergence.name}: X")
         # equal rows become one of added weight: weights and repetitions then lead to the same random choices

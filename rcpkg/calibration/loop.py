@@ -13,10 +13,10 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_weights, log_posterior
 from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, history_row
 from rcpkg.calibration.safe_steps import SafeSteps
@@ -199,7 +199,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model = clone(self.estimator)
         X, y = model._check_Xy(X, y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)
+            sample_weight = check_weights(sample_weight, len(y))
         model._prepare(X)
         problem = learner._problem(model, X, y, sample_weight, rng)
         run = learner._run(problem, rng)  # which may replace the model by one without its prior

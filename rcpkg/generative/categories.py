@@ -1,6 +1,6 @@
 """Columns of text, made codes 0, 1, 2, … at the door, whose names are remembered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
-from rcpkg.base import Array
+from rcpkg.base import Array, column_label
 from rcpkg.generative.closed_form import ConjugateClassifier
 
 
@@ -18,7 +18,10 @@ def holds_numbers(X: Any) -> bool:
     """Whether no column of X, a frame or what numpy makes an array of, holds text or other objects."""
     if isinstance(X, pd.DataFrame):
         return all(is_numeric_dtype(dtype) for dtype in X.dtypes)
-    return issparse(X) or np.asarray(X).dtype.kind in "biufc"
+    try:
+        return issparse(X) or np.asarray(X).dtype.kind in "biufc"
+    except ValueError:  # rows of several lengths, which validation refuses
+        return True
 
 
 class NamedCategories(ConjugateClassifier):
@@ -49,16 +52,16 @@ class NamedCategories(ConjugateClassifier):
         if not any(is_text) and not self._names:
             return X
         if not self.__sklearn_tags__().input_tags.string:
-            raise ValueError(f"{_label(X, is_text.index(True))} holds text; {type(self).__name__} takes numbers only")
+            raise ValueError(f"{column_label(X, is_text.index(True))} holds text; {type(self).__name__} takes numbers only")
         names = dict(self._names)
         codes = np.empty(objects.shape)
         for j, values in enumerate(objects.T):
             if (j in names) != is_text[j] and not reset and not pd.isna(values).all():
                 was, has = ("numbers", "text") if is_text[j] else ("text", "numbers")
-                raise ValueError(f"{_label(X, j)} held {was} when the model was fitted, and holds {has}")
+                raise ValueError(f"{column_label(X, j)} held {was} when the model was fitted, and holds {has}")
             if is_text[j] and learns:
-                names[j] = _with_new(names.get(j, np.empty(0, dtype=object)), values, _label(X, j))
-            codes[:, j] = _places(values, names[j]) if j in names else _numbers(values, _label(X, j))
+                names[j] = _with_new(names.get(j, np.empty(0, dtype=object)), values, column_label(X, j))
+            codes[:, j] = _places(values, names[j]) if j in names else _numbers(values, column_label(X, j))
         if learns:
             self._names = names
         columns = getattr(X, "columns", None)
@@ -80,12 +83,6 @@ def _places(values: NDArray[np.object_], names: NDArray[np.object_]) -> Array:
     places[places < 0] = len(names)
     places[pd.isna(values)] = np.nan
     return places
-
-
-def _label(X: Any, j: int) -> str:
-    """What to call column j of X, which has not been validated."""
-    columns: Sequence | None = getattr(X, "columns", None)
-    return f"feature {j}" if columns is None else f"feature {columns[j]!r}"
 
 
 def _numbers(values: NDArray[np.object_], label: str) -> Array:

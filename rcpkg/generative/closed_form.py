@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors, check_weights
 
 
 class Statistics:
@@ -214,7 +214,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         Y = one_hot(y, len(self.classes_))
         if sample_weight is None:
             return Y
-        return Y * _check_sample_weight(sample_weight, X, dtype=float, ensure_non_negative=True)[:, None]
+        return Y * check_weights(sample_weight, len(y))[:, None]
 
     def _set(self, statistics: Statistics, parameters: Any = None) -> Self:
         """Take on statistics, and the parameters they give."""
