@@ -197,7 +197,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _explain(estimator: BaseEstimator, X: Any) -> None:
-    """Say what is wrong with X, and where, in cases in which numpy, or a package of frames, says it in its own words."""
+    """Say what is wrong with X, and where, in cases in which numpy, or a package of frames, does not."""
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}: rename all but one")
     if issparse(X):

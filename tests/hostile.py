@@ -1,11 +1,11 @@
-"""Inputs that nobody prepared, models to fit to them, and what comes of a pair: `tests/benchmarks/hostile_inputs.py`."""
+"""Inputs that nobody prepared, models to fit to them, and what comes of each pair of a model and an input."""
 
 import contextlib
 import re
 import signal
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -303,7 +303,9 @@ def labels_and_weights() -> Iterator[tuple[str, Case]]:
         "ones": ones,
         "zeros": 0 * ones,
         "zero for a class": ones * (y != 1),
-        "zero for all but a row of each class": np.isin(np.arange(45), np.unique(y, return_index=True)[1]).astype(float),
+        "zero for all but a row of each class": np.isin(np.arange(45), np.unique(y, return_index=True)[1]).astype(
+            float
+        ),
         "negative": changed(ones, -1.0, 3),
         "NaN": changed(ones, np.nan, 3),
         "infinite": changed(ones, np.inf, 3),
@@ -356,7 +358,9 @@ RAW = re.compile(
     r"leading minor|must not contain infs or NaNs|zero-size array|out of bounds|has no attribute|unsupported operand|"
     r"not supported between|float\(\) argument|buffer|positive definite$|cannot convert|invalid literal"
 )
-NAMED = re.compile(r"\b(X|y|data|[Ff]eatures?|class(es)?|labels?|rows?|samples?|columns?|sample_weight|arrays?|dense)\b")
+NAMED = re.compile(
+    r"\b(X|y|data|[Ff]eatures?|class(es)?|labels?|rows?|samples?|columns?|sample_weight|arrays?|dense)\b"
+)
 
 
 def refusal(error: Exception, estimator: BaseEstimator) -> str:
@@ -376,7 +380,9 @@ def check_predictions(model: Any, new: Any) -> str:
     if hasattr(model, "predict_proba"):
         P = model.predict_proba(new)
         good &= bool(np.isfinite(P).all() and np.all(P >= 0) and np.allclose(P.sum(axis=1), 1, rtol=0, atol=1e-9))
-        good &= not np.isnan(model.predict_joint_log_proba(new)).any() and not np.isnan(model.decision_function(new)).any()
+        good &= (
+            not np.isnan(model.predict_joint_log_proba(new)).any() and not np.isnan(model.decision_function(new)).any()
+        )
     return FINE if good else SILENT
 
 
@@ -394,10 +400,15 @@ def outcome(estimator: BaseEstimator, case: Case) -> tuple[str, str]:
         return refusal(error, estimator), f"{type(error).__name__}: {error}"
 
 
+def title(estimator: BaseEstimator) -> str:
+    """An estimator in one line."""
+    return " ".join(repr(estimator).split())
+
+
 def pairs() -> list[tuple[BaseEstimator, str]]:
     """All pairs of an estimator and an input, but for weights where ``fit`` takes none."""
     found: list[tuple[BaseEstimator, str]] = []
     for name, case in cases().items():
-        takes: Callable[[BaseEstimator], bool] = lambda model: has_fit_parameter(model, "sample_weight")  # noqa: E731
-        found += [(model, name) for model in ESTIMATORS if case.weight is None or takes(model)]
+        weighed = [model for model in ESTIMATORS if has_fit_parameter(model, "sample_weight")]
+        found += [(model, name) for model in (ESTIMATORS if case.weight is None else weighed)]
     return found

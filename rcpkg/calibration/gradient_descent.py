@@ -166,19 +166,28 @@ def linear_step(model: SharedVarianceGaussianNB, old: GaussianParameters, change
     Returns
     -------
     GaussianParameters
+
+    Raises
+    ------
+    InvalidStatistics
+        If the step leaves the range of numbers.
     """
     origin = model._origin
     shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
         origin, change.first.shape[1]
     )
     natural = model.natural_parameters(old)
-    return model.from_natural(
-        Statistics(
-            count=natural.count + shift,
-            first=natural.first + change.first + change.count[:, None] * origin,
-            second=natural.second,
+    with np.errstate(over="ignore", invalid="ignore"):
+        new = model.from_natural(
+            Statistics(
+                count=natural.count + shift,
+                first=natural.first + change.first + change.count[:, None] * origin,
+                second=natural.second,
+            )
         )
-    )
+    if np.isnan(new.log_prior).any() or not np.isfinite(new.mean).all():
+        raise InvalidStatistics("a step of gradient descent left the range of numbers; lower learning_rate or scale X")
+    return new
 
 
 class ProjectedGradientDescent(RiskCalibration):

@@ -341,7 +341,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                     "states"
                 )
             parameters, size = self.target._fitted_parameters(), sample_size(self.target.statistics_)
-        if not np.isfinite(model.natural_parameters(parameters).ravel()).all():
+        natural = model.natural_parameters(parameters).ravel()
+        if isinstance(self.target, str) and self.target != "generative":
+            natural = natural[~np.isneginf(natural)]  # a state of no row has no part in the model, nor in the penalty
+        if not np.isfinite(natural).all():
             raise InvalidStatistics(
                 "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
                 "infinite; set prior_strength > 0, drop unused states, or choose another target"

@@ -52,7 +52,9 @@ class NamedCategories(ConjugateClassifier):
         if not any(is_text) and not self._names:
             return X
         if not self.__sklearn_tags__().input_tags.string:
-            raise ValueError(f"{column_label(X, is_text.index(True))} holds text; {type(self).__name__} takes numbers only")
+            raise ValueError(
+                f"{column_label(X, is_text.index(True))} holds text; {type(self).__name__} takes numbers only"
+            )
         names = dict(self._names)
         codes = np.empty(objects.shape)
         for j, values in enumerate(objects.T):

@@ -442,8 +442,8 @@ class MultinomialNB(CountModel):
 
     With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
     summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
-    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows that
-    the model was first fitted to. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows, by
+    their weights. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
     them. Rows may be sparse; they are never made dense.
 
     Parameters
@@ -466,7 +466,7 @@ class MultinomialNB(CountModel):
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, d); None while the rows of ``partial_fit`` do not suffice.
     length_ : float
-        Mean length L of the rows that the model was first fitted to.
+        Mean length L of the rows, by their weights.
 
     Notes
     -----
@@ -496,7 +496,10 @@ class MultinomialNB(CountModel):
     def _prepare(self, X: Array | csr_array) -> None:
         super()._prepare(X)
         self._check_counts(X)
-        self.length_ = float(X.sum(axis=1).mean())
+
+    def _settle(self, statistics: Statistics) -> None:
+        self._check_positive(statistics.count.sum(keepdims=True))
+        self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 
     def _check_counts(self, X: Array | csr_array) -> None:
         counts = X.data if issparse(X) else X

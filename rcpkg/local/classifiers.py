@@ -18,6 +18,7 @@ from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
+LONGEST_RUN = 10**6  # iterations of libsvm, which need not end on features of very different scales
 
 
 def local_mean_squared_distance(Z: Array) -> Array:
@@ -481,7 +482,7 @@ class SVMKNN(Pooled, _HardClassifier):
 
     def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
         """Whether the first of two classes stays; libsvm trains all pairs in one call."""
-        machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo")
+        machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo", max_iter=LONGEST_RUN)
         margins = self._margins(machine, x, rows)
         if len(present) == 2:  # scikit-learn turns the sign of a single pair
             margins = -margins
@@ -496,11 +497,16 @@ class SVMKNN(Pooled, _HardClassifier):
             return loss[1] == 0
         loss /= loss.mean()
         rows = rows[np.isin(self._codes[rows], (first, last))]
-        machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]})
+        machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]}, max_iter=LONGEST_RUN)
         return self._margins(machine, x, rows)[0] <= 0
 
     def _margins(self, machine: SVC, x: Array, rows: Index) -> Array:
         """Decision values at x. The origin is the mean of the rows: far from it inner products lose their digits."""
         near = self._search.X[rows]
         origin = near.mean(axis=0)
-        return np.ravel(machine.fit(near - origin, self._codes[rows]).decision_function((x - origin)[None]))
+        try:
+            machine.fit(near - origin, self._codes[rows])
+        except ValueError as error:
+            size = np.abs(near - origin).max()
+            raise ValueError(f"neighbours in X lie {size:.3g} apart, too far for libsvm: rescale X") from error
+        return np.ravel(machine.decision_function((x - origin)[None]))
