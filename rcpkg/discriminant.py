@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence, check_weights
 from rcpkg.covariance import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -365,15 +365,19 @@ class PriorIfSingular(GenerativeClassifier):
         self.estimator = estimator
         self.class_prior = class_prior
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "PriorIfSingular":
-        """Fit a clone of the estimator, or fall back on the class prior."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "PriorIfSingular":
+        """Fit a clone of the estimator, or fall back on the class prior; rows count ``sample_weight`` times."""
         X, y = self._check_Xy(X, y)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(y))
+        if weights is not None and not weights.any():
+            raise ValueError("sample_weight is zero for all rows")
+        options = {} if weights is None else {"sample_weight": weights}
         try:
-            self.estimator_ = clone(self.estimator).fit(X, self.classes_[y])
+            self.estimator_ = clone(self.estimator).fit(X, self.classes_[y], **options)
             self.class_log_prior_ = self.estimator_.class_log_prior_
         except InvalidStatistics:
             self.estimator_ = None
-            self.class_log_prior_ = log_class_prior(np.bincount(y), self.class_prior)
+            self.class_log_prior_ = log_class_prior(np.bincount(y, weights), self.class_prior)
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:

@@ -312,8 +312,7 @@ def test_bad_settings_are_named(model, options, message):
         RiskCalibration(model, **options).fit(*gaussian_rows())
 
 
-def test_a_state_that_no_row_has_needs_a_prior():
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_states_that_no_row_has_are_no_obstacle(strength):
     X, y = rows_for("CategoricalNB")
-    with pytest.raises(ValueError, match="set prior_strength > 0"):
-        RiskCalibration(CategoricalNB(n_states=9)).fit(X, y)
-    assert RiskCalibration(CategoricalNB(n_states=9, prior_strength=1.0)).fit(X, y).converged_
+    assert RiskCalibration(CategoricalNB(n_states=9, prior_strength=strength)).fit(X, y).converged_

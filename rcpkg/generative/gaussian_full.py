@@ -245,6 +245,12 @@ class QDA(FullGaussian):
         In ``fit`` with ``singular_ridge=0``, where a covariance is singular: without a prior each class needs more
         than d rows.
 
+    Notes
+    -----
+    Where a class has hardly more rows than features, maximum likelihood exists, and is far too sure of itself. It is
+    left as it is; ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is a prior for such
+    rows that does not depend on units.
+
     References
     ----------
     rc2025 §3.1, app. C.
@@ -371,6 +377,12 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     InvalidStatistics
         In ``fit`` with ``singular_ridge=0``, where the covariance is singular: without a prior there must be at least
         d + r rows.
+
+    Notes
+    -----
+    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself. It is
+    left as it is; ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is a prior for such
+    rows that does not depend on units.
 
     References
     ----------

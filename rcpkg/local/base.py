@@ -54,6 +54,9 @@ class LocalClassifier(SquareableRows):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Store the sample, index it for the neighbour search and, with ``n_neighbors="cv"``, choose k.
 
+        There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
+        that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead.
+
         Raises
         ------
         ValueError
