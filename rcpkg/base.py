@@ -147,6 +147,8 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     bad = np.flatnonzero(~((weights >= 0) & (weights < np.inf)))
     if len(bad):
         raise ValueError(f"sample_weight must hold finite numbers >= 0; row {bad[0]} has {weights[bad[0]]:g}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for all rows; some must have a positive one")
     return weights
 
 
@@ -220,7 +222,8 @@ def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
     finite = "allow-nan" if tags.allow_nan else True
-    if y and np.ndim(y[0]) == 1 and pd.isna(np.asarray(y[0], dtype=object)).any():
+    labels = np.asarray(y[0], dtype=None if hasattr(y[0], "dtype") else object) if y else np.empty(0)
+    if labels.ndim == 1 and pd.isna(labels).any():
         raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
     try:
         found = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)

@@ -369,8 +369,6 @@ class PriorIfSingular(GenerativeClassifier):
         """Fit a clone of the estimator, or fall back on the class prior; rows count ``sample_weight`` times."""
         X, y = self._check_Xy(X, y)
         weights = None if sample_weight is None else check_weights(sample_weight, len(y))
-        if weights is not None and not weights.any():
-            raise ValueError("sample_weight is zero for all rows")
         options = {} if weights is None else {"sample_weight": weights}
         try:
             self.estimator_ = clone(self.estimator).fit(X, self.classes_[y], **options)

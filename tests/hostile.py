@@ -82,7 +82,7 @@ ESTIMATORS = [
     BDA7(cv=3, scoring="log_loss"),
     QuadraticBayes(),
     RDA(),
-    RDA(cv="loo"),
+    RDA(cv=3),
     EDDA(),
     NearestMeans(),
     PriorIfSingular(QDA(singular_ridge=0.0)),

@@ -28,6 +28,7 @@ from rcpkg import (
     RiskCalibration,
     Statistics,
 )
+from rcpkg._files import results_folder
 
 FULL = ["QDA", "LDA"]
 RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}
@@ -81,6 +82,24 @@ def test_calibrated_log_loss_is_far_below_that_of_the_class_frequencies(data):
     X, y = DEGENERATE[data]()
     model = RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 20} | RECOMMENDED)
     assert held_out_log_loss(model, X, y) < 0.7 * frequencies_log_loss(y)
+
+
+def test_stored_log_losses_on_degenerate_rows():
+    """Calibrated by default, or with a prior free of units, below the class frequencies, but for maximum likelihood on
+    hardly more rows than features, which calibration to a pooled target of the same covariance leaves as it is.
+    Columns of no use make little difference to calibrated models."""
+    table = pd.read_csv(results_folder() / "benchmark_degenerate_rows.csv")
+    worse = table[table.log_loss >= table.class_frequencies]
+    calibrated = worse[worse.learner.isin(["calibrated", "recipe"])]
+    assert set(zip(calibrated.dataset, calibrated.model)) == {
+        ("digits, 80 training rows", "LDA"),
+        ("digits, 40 training rows", "SharedVarianceGaussianNB"),
+        ("breast_cancer, 40 training rows", "LDA"),
+    }
+    assert "with a prior" not in set(worse.learner)
+    assert len(table) == 4 * 4 * table.dataset.nunique() == 160
+    learnt = table[table.learner.isin(["calibrated", "recipe"])].dropna()
+    assert np.abs(learnt.log_loss - learnt.without_useless_columns).max() < 0.02
 
 
 @pytest.mark.parametrize("model", [*GAUSSIAN.values(), RiskCalibration(QDA(), **AS_PUBLISHED | RECOMMENDED)], ids=repr)

@@ -14,6 +14,8 @@ from rcpkg.generative.gaussian import (
     GaussianParameters,
 )
 
+BLOCK = 2**16  # rows of which centred copies are made at a time
+
 
 class DiagonalGaussian(GaussianClassifier):
     """Gaussian classes with independent features, variances (r, d), or (d,) where shared."""
@@ -45,10 +47,15 @@ class DiagonalGaussian(GaussianClassifier):
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i²): count (r,), first (r, d), second (r, d), or (d,) where shared."""
-        X = self._encode(X) - self._origin
-        square = X * X
-        second = weights.sum(axis=1) @ square if self._shared else weights.T @ square
-        return Statistics(count=weights.sum(axis=0), first=weights.T @ X, second=second)
+        X, origin = self._encode(X), self._origin
+        first = np.zeros((weights.shape[1], X.shape[1]))
+        second = np.zeros(X.shape[1]) if self._shared else np.zeros_like(first)
+        for start in range(0, len(X), BLOCK):
+            x, w = X[start : start + BLOCK] - origin, weights[start : start + BLOCK]
+            first += w.T @ x
+            np.multiply(x, x, out=x)
+            second += w.sum(axis=1) @ x if self._shared else w.T @ x
+        return Statistics(count=weights.sum(axis=0), first=first, second=second)
 
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), by one matrix product for x and one for x²."""
