@@ -58,7 +58,7 @@ def test_tables_are_found_in_an_installed_wheel(site, tmp_path):
     code = (
         "from rcpkg import datasets, published, experiments, _files\n"
         "assert _files.data_folder().parent.name == 'rcpkg', _files.data_folder()\n"
-        "assert len(datasets.names()) == 49 and len(published.tables()) == 4549\n"
+        "assert len(datasets.names()) == 84 and len(published.tables()) == 4549\n"
         "assert experiments.tolerance('rc2024', 'II', 'iterations').read_as == 'rounded'\n"
     )
     done = run(["-c", code], site)
