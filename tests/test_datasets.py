@@ -91,6 +91,7 @@ def test_each_tabular_set_of_the_rc_papers_has_its_variant():
 
 # variants made of the same files by the same rules are loaded once
 FILES = datasets._variants().query("name != '*'").files.reset_index(drop=True)
+MANY_NUMBERS = 4_000_000
 DIFFERENT = VARIANTS[~VARIANTS.assign(files=FILES).duplicated(["name", "files", "rules"])]
 
 
@@ -99,8 +100,14 @@ def test_variants_made_alike_are_registered_alike():
     assert (sizes.nunique() == 1).all(axis=None)
 
 
+def sized(row):
+    """A set of many numbers, which takes seconds to read, is left to the slow suite."""
+    large = row.n_rows * row.n_features > MANY_NUMBERS
+    return pytest.param(row, id=f"{row.name}-{row.variant}", marks=pytest.mark.slow if large else ())
+
+
 @needs_data
-@pytest.mark.parametrize("row", list(DIFFERENT.itertuples()), ids=lambda row: f"{row.name}-{row.variant}")
+@pytest.mark.parametrize("row", [sized(row) for row in DIFFERENT.itertuples()])
 def test_load_gives_the_registered_size(row):
     bunch = datasets.load(row.name, row.variant)
     assert bunch.data.dtype == float
