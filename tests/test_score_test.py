@@ -95,6 +95,10 @@ def test_whole_weights_are_repetitions(name):
     weighted = calibration_test(ML[name], X, y, sample_weight=1.0 + twice, n_bootstrap=0)
     repeated = calibration_test(ML[name], np.vstack([X, X[twice]]), np.append(y, y[twice]), n_bootstrap=0)
     assert_allclose(weighted, repeated, rtol=1e-6)
+    few = slice(0, 45)  # fewer than four for each degree of freedom, until they count five times
+    five, repeated, options = np.full(45, 5.0), np.repeat(np.arange(45), 5), {"n_bootstrap": 9, "random_state": 0}
+    weighted = calibration_test(ML[name], X[few], y[few], sample_weight=five, **options)
+    assert_allclose(weighted, calibration_test(ML[name], X[repeated], y[repeated], **options), rtol=1e-6)
 
 
 def test_statistic_does_not_depend_on_units_or_origin():
@@ -124,6 +128,8 @@ def test_bad_input_is_named():
         calibration_test(QDA(), X, y, n_bootstrap=-1)
     with pytest.raises(ValueError, match="n_bootstrap must be positive with 90 rows for 72 degrees of freedom"):
         calibration_test(QDA(), np.hstack([X, X**2, np.sin(X)])[:, :7], y, n_bootstrap=0)
+    with pytest.raises(ValueError, match=r"sample_weight must say how many times .* adds up to 1 for 3"):
+        calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 1 / len(y)))
     with pytest.raises(ValueError, match="NaN"):
         calibration_test(QDA(), np.where(X > 1, np.nan, X), y)
     X, y = rows_for("CategoricalNB")

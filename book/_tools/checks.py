@@ -16,7 +16,7 @@ STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 MOST_CODE = 320  # lines in view: a chapter has about 300 at most
 MOST_WORDS = 7_300  # in view: about 7,000 at most, 45 minutes
-IGNORED = "nbval-ignore-output"
+IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",

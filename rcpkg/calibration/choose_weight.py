@@ -113,8 +113,8 @@ class RiskCalibrationCV(RiskCalibration):
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
-        "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage (some ten rows
-        a parameter or fewer). With more than 1,000 parameters, or some 1e11 products, five folds take its place, with a
+        "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
+        the parameters. With more than 1,000 parameters, or some 1e11 products, five folds take its place, with a
         warning; so they do for documents of unequal lengths.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
@@ -126,7 +126,7 @@ class RiskCalibrationCV(RiskCalibration):
     random_state : int or RandomState, optional
         For a splitter that shuffles; five folds in place of leave-one-out do not.
     verbose : int, default=0
-        1: a progress bar for the last fit.
+        1: a progress bar of the updates that the last fit makes, where Newton's method did not find its optimum.
 
     Attributes
     ----------
@@ -215,10 +215,8 @@ class RiskCalibrationCV(RiskCalibration):
         """The optimum and the way to it, where Newton's method found them already."""
         if self._optimum is None:
             return super()._run(problem, rng)
-        start = problem.label_statistics()
-        problem.model._settle(start)
-        self._set_target(problem, start)
-        chosen = problem.evaluate(problem.total_weight * self._optimum.mean)
+        problem.warm_start = problem.total_weight * self._optimum.mean
+        chosen = problem.evaluate(self._start(problem))
         return Run(chosen, len(self._optimum.history) - 1, self._optimum.history, "converged")
 
     @property
@@ -293,7 +291,7 @@ class RiskCalibrationCV(RiskCalibration):
         rng = check_random_state(self.random_state)
         losses = np.full((len(weights), 2, len(y)), np.nan)
         n_folds = 0
-        for train, held in _folds(cv, X, y):
+        for train, held in _folds(cv, y):
             n_folds += 1
             weight = None if sample_weight is None else sample_weight[train]
             for k, log_P in self._path(weights, model, X, y, train, held, weight, rng):
@@ -332,7 +330,7 @@ class RiskCalibrationCV(RiskCalibration):
             yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))
 
 
-def _folds(cv: Any, X: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _folds(cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Training and held-out rows of each fold that has both."""
     for train, held in check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y):
         if len(train) and len(held):

@@ -158,6 +158,11 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
     weight = np.ones(len(labels))
     if sample_weight is not None:
         weight = _check_sample_weight(sample_weight, rows, dtype=float, ensure_non_negative=True)
+    if weight.sum() < len(model.classes_):
+        raise ValueError(
+            f"sample_weight must say how many times each row counts; it adds up to {weight.sum():.6g} for "
+            f"{len(model.classes_)} classes"
+        )
     model._prepare(rows)
     encoded = model._encode(rows)
     model._check_complete(encoded)
@@ -175,7 +180,7 @@ def score_statistic(
     own = (miss[:, :, None] * form.features[:, None]).reshape(len(y), -1)
     g = weight @ own
     solve = _inverse_of(form.information(parameters) + np.outer(form.class_weights, form.class_weights))
-    if len(y) < ROWS_A_DEGREE * len(g):
+    if weight.sum() < ROWS_A_DEGREE * len(g):
         whole = np.concatenate([-g.reshape(-1, K).sum(axis=0), g, np.zeros(form.size - form.r * K)])
         return float(whole @ solve(whole[:, None])[:, 0] / weight.sum()), len(g)
     pull = solve(form.conditional_curvature(P, weight)[:, others]).T / weight.sum()
