@@ -176,6 +176,11 @@ def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
     above = excess(table)
     assert len(above.loc["NB"]) == len(SETS) and len(above.loc["QDA"]) > 15
     assert above.mean().idxmin() == TARGET_WEIGHT
+
+
+@pytest.mark.needs_data
+def test_stored_log_losses_of_the_weights_are_found_again():
+    table = pd.read_csv(ROOT / "data" / "results" / "benchmark_target_weights.csv")
     stored = table[(table.family == "QDA") & (table.dataset == "iris")].set_index("weight").log_loss
     assert log_losses("iris", "QDA") == pytest.approx(stored.to_dict(), rel=1e-4)
 

@@ -24,9 +24,6 @@ from rcpkg.__main__ import main
 from rcpkg.datasets import CorruptDataFile, DataFile, DataNotAvailable
 
 ROOT = Path(__file__).resolve().parent.parent
-needs_data = pytest.mark.skipif(
-    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
-)
 VARIANTS = datasets.table()
 
 
@@ -106,7 +103,7 @@ def sized(row):
     return pytest.param(row, id=f"{row.name}-{row.variant}", marks=pytest.mark.slow if large else ())
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("row", [sized(row) for row in DIFFERENT.itertuples()])
 def test_load_gives_the_registered_size(row):
     bunch = datasets.load(row.name, row.variant)
@@ -119,7 +116,7 @@ def test_load_gives_the_registered_size(row):
         assert np.isfinite(bunch.data).all()
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_same_numbers_as_the_sets_bundled_with_scikit_learn():
     digits = datasets.load("optdigits")
     test = digits.part == "test"
@@ -133,7 +130,7 @@ def test_same_numbers_as_the_sets_bundled_with_scikit_learn():
     assert np.flatnonzero(changed).tolist() == [34, 37]
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_two_copies_of_a_set_agree():
     np.testing.assert_allclose(datasets.load("heart", "rc2024").data, datasets.load("heart").data)
     np.testing.assert_allclose(datasets.load("satellite", "rc2025").data, datasets.load("satellite").data)
@@ -142,7 +139,7 @@ def test_two_copies_of_a_set_agree():
     np.testing.assert_allclose(datasets.load("haberman", "rc2024").data, datasets.load("haberman").data[1:])
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_missing_values_and_categories():
     votes = datasets.load("house_votes_84")
     assert votes.nominal.all() and np.isnan(votes.data).any()

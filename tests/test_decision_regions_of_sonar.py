@@ -1,16 +1,12 @@
 """The decision regions of thesis2007 Figures 5.1 and 5.2: the committed file comes from the code."""
 
-import os
-
 import pandas as pd
 import pytest
 
 from rcpkg.experiments.studies import decision_regions_of_sonar as regions
 
-needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
-
-@needs_data
+@pytest.mark.needs_data
 def test_the_decision_regions_of_figures_5_1_and_5_2_come_from_the_code(tmp_path):
     regions.write(tmp_path)
     (written,) = tmp_path.iterdir()

@@ -1,7 +1,5 @@
 """Evidence for entries of book/errata.md on rc2024 and rc2025 that a few lines of arithmetic settle."""
 
-import os
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -10,9 +8,6 @@ from sklearn.datasets import load_iris
 from rcpkg import QDA, InvalidStatistics, SharedVarianceGaussianNB, datasets, published
 from rcpkg.experiments.studies import tables_of_rc2025
 
-needs_data = pytest.mark.skipif(
-    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
-)
 X, y = load_iris(return_X_y=True)
 CLASSES = [X[y == h] for h in range(3)]
 
@@ -73,7 +68,7 @@ def test_first_number_of_the_toy_table():
     assert printed.value_printed[(printed.row == "0,1") & (printed.setting_value == "0")].item() == "0.95"
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize(
     "name, variant", [("blood_transfusion", "rc2024"), ("redwine", "rc2024"), ("optdigits", "rc2025")]
 )
@@ -87,7 +82,7 @@ def test_qda_by_maximum_likelihood_does_not_exist(name, variant):
         QDA(singular_ridge=0.0).fit(scaled, bunch.target)
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_one_column_of_blood_transfusion_is_a_multiple_of_another():
     data = datasets.load("blood_transfusion", "rc2024").data
     np.testing.assert_array_equal(data[:, 2], 250 * data[:, 1])

@@ -29,9 +29,6 @@ from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, ce
 scorecard = importlib.import_module("rcpkg.experiments.scorecard")
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "results"
-needs_data = pytest.mark.skipif(
-    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
-)
 STUDIES = sorted(file for file in (ROOT / "rcpkg" / "experiments" / "studies").glob("*.py") if file.stem != "__init__")
 RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
@@ -410,7 +407,7 @@ def test_provenance_names_versions_but_not_the_machine(tmp_path):
     assert platform.node() not in text and str(Path.home()) not in text and str(ROOT) not in text
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
     assert main(["run", "rc2025:2", "--quick"]) == 0
@@ -475,7 +472,7 @@ SHORT = [(file, done) for file, done in EXACT if done.seconds < 5 and not done.f
 SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("file, done", SAMPLE, ids=[f"{file.stem}-{done.key}" for file, done in SAMPLE])
 def test_short_results_recomputed_from_scratch(file, done):
     cell = next(cell for cell in cells_of(*table_of(file)) if cell.key == done.key)

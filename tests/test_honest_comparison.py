@@ -1,7 +1,5 @@
 """The honest comparison: what its protocol promises, the scores, and that the stored study is complete."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,8 +15,6 @@ from rcpkg.experiments.studies import honest_comparison as honest
 from rcpkg.experiments.studies.data_and_models_of_rc import five_bins
 
 SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
-
-needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
 
 def test_bins_are_those_of_the_published_protocol_but_learnt_from_training_rows():
@@ -79,7 +75,7 @@ def test_tuning_takes_the_least_log_loss_and_refits_on_all_rows():
     assert tuned.estimator_.rows_ == 100
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize(("name", "variant"), [("heart", "rc2024-nb"), ("waveform", "original")])
 def test_splits_are_stratified_apart_and_prepared_on_training_rows(name, variant):
     data = honest.split(name, variant, 3)

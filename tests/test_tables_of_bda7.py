@@ -1,6 +1,5 @@
 """Tables 5.1 to 5.22 of thesis2007: designs as stated, every printed cell listed."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +7,6 @@ import pytest
 
 from rcpkg import published
 from rcpkg.experiments.studies import tables_of_bda7 as tables
-
-needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
 
 @pytest.mark.parametrize("table", [f"5.{k}" for k in range(1, 23)])
@@ -50,7 +47,7 @@ def test_every_method_runs(method):
     assert record.method == method and 0 <= record.value <= 100
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table, rows, features", [("5.5", 178, 13), ("5.1", 7494, 16), ("5.11", 11340, 54)])
 def test_data_are_divided_as_stated(table, rows, features):
     X, y, X_test, _ = tables._data(tables.DATA[table])
@@ -58,7 +55,7 @@ def test_data_are_divided_as_stated(table, rows, features):
     assert (X_test is None) == (table == "5.5")
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_singular_qda_errs_by_the_prior_alone():
     """Table 5.5 at 5 %: fewer rows a class than features, so QDA predicts the largest class."""
     cell = next(c for c in tables.cells("5.5") if c.method == "QDA" and c.setting_value == "5")

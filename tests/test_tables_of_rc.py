@@ -1,7 +1,6 @@
 """The tables of rc2024 and rc2025, the studies around them, and the loops from given statistics or parameters."""
 
 import importlib
-import os
 
 import numpy as np
 import pandas as pd
@@ -30,9 +29,6 @@ from rcpkg.generative import one_hot
 
 # the function of the same name hides the module
 scorecard = importlib.import_module("rcpkg.experiments.scorecard")
-needs_data = pytest.mark.skipif(
-    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
-)
 MODELS = [CategoricalNB(prior_strength=1.0), QDA(), SharedVarianceGaussianNB()]
 ROWS, LABELS = StandardScaler().fit_transform(load_iris().data), load_iris().target
 Y = one_hot(LABELS, 3)
@@ -58,7 +54,7 @@ def test_toy_example_of_rc2025():
             assert abs(ours - printed) <= 0.005 + 1e-9, cell.key
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("name", ["iris", "heart", "german", "indian_liver", "svmguide3"])
 @pytest.mark.filterwarnings("ignore:Bins whose width:UserWarning")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
@@ -70,7 +66,7 @@ def test_five_bins_are_those_of_scikit_learn(name):
     np.testing.assert_array_equal(five_bins(X), consecutive)
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
 def test_iris_of_rc2024_comes_out_to_the_last_digit_and_iteration(table):
     card = published.table("rc2024", table)
@@ -81,7 +77,7 @@ def test_iris_of_rc2024_comes_out_to_the_last_digit_and_iteration(table):
                 assert abs(record.value - printed.value.item()) <= 0.0005, (cell.key, record)
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table", ["3", "5"])
 def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     """The two errors, weighted by the rows they are taken over, are the error of the model fitted to everything."""
@@ -128,7 +124,7 @@ def test_rises():
     assert training_histories_of_rc._rises(np.array([3.0, 2.0, 2.0 + 1e-13, 2.5, np.inf, np.inf, 1.0])) == 2
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table", ["3", "5"])
 def test_no_iterate_is_better_than_the_best(table):
     """The least test error of all iterates is no larger than that of the closed form on the same divisions."""
@@ -139,7 +135,7 @@ def test_no_iterate_is_better_than_the_best(table):
     assert best.value <= honest.value and best.n_runs == honest.n_runs
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
 def test_gradient_descent_of_rc2024_comes_out_on_two_sets(table):
     """Printed gradients for naive Bayes and QDA, posteriors for the logistic regression; the iterations too."""

@@ -1,7 +1,5 @@
 """The protocols of wanbia2014's tables and figures, on small and synthetic data, and stored cells computed again."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +11,6 @@ from rcpkg.experiments.cells import STUDY, Cell, cells_of
 from rcpkg.experiments.studies import figures_of_wanbia2014 as figures
 from rcpkg.experiments.studies import tables_of_wanbia2014 as tables
 
-needs_data = pytest.mark.skipif(
-    "RCPKG_DATA" not in os.environ, reason="the data sets are not here: RCPKG_DATA names no folder"
-)
 STUDIES = ("wanbiac-sets", "wanbiac-coordinates", "wanbiac-penalties", "wanbiac-streams")
 
 
@@ -198,7 +193,7 @@ def test_streams_do_not_look_ahead(monkeypatch):
 # Stored results -----------------------------------------------------------------------------------
 
 
-@needs_data
+@pytest.mark.needs_data
 @pytest.mark.parametrize("study", STUDIES[:3])
 def test_stored_cells_come_out_again(study):
     """Two small sets of each study, drawn at random but for times; iterations may differ by one or two."""
@@ -222,7 +217,7 @@ def test_stored_results_are_of_committed_code(study):
     assert all(cell.is_of(wanted[cell.key]) for cell in done)
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_localization_has_eleven_classes():
     """erratum-wanbia2014-classes: the axis of Figure 2 begins where eleven classes have equal posteriors, not three."""
     assert len(datasets.load("localization").target_names) == 11
