@@ -41,9 +41,10 @@ class GaussianClassifier(ConjugateClassifier):
     are taken about ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so
     that no digits are lost to a large mean; features that are constant in all rows (not ``varying_``) take no part.
 
-    A singular covariance has a prior, the pseudo-statistics s⁰ = (0, 0, D) of `_pseudo_scatter`: θ(s) is the maximum
-    of the likelihood at s + s⁰. They are decided once, by the rows of the closed form (`_settle`), and do not change
-    with s: learners that move s move s + s⁰, by the same steps, in the same exponential family.
+    A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
+    `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
+    form (`_settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    exponential family.
     """
 
     _shared: bool
@@ -59,12 +60,14 @@ class GaussianClassifier(ConjugateClassifier):
         prior_covariance: str | float | ArrayLike = 1.0,
         class_prior_strength: float | None = None,
         singular_ridge: float = 2.0,
+        rows_per_feature: float = 2.0,
         priors: ArrayLike | None = None,
     ) -> None:
         super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
         self.prior_mean = prior_mean
         self.prior_covariance = prior_covariance
         self.singular_ridge = singular_ridge
+        self.rows_per_feature = rows_per_feature
 
     def _outer(self, a: Array, b: Array) -> Array:
         """a_y ⊗ b_y for each class y."""
@@ -81,8 +84,8 @@ class GaussianClassifier(ConjugateClassifier):
         """Index of the covariances, or second moments, of some features, after that of the class, if there is one."""
         raise NotImplementedError
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
-        """A covariance, with variances 1 in proper units, of the directions in which no rows of all differ."""
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        """A covariance, with variances 1 in proper units, of the directions in which no rows differ; and its rank."""
         raise NotImplementedError
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
@@ -104,6 +107,7 @@ class GaussianClassifier(ConjugateClassifier):
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
         check_number("singular_ridge", self.singular_ridge, 0)
+        check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
         self._check_prior(X.shape[1])
         self._pseudo_scatter = self._named_prior = None
@@ -168,10 +172,9 @@ class GaussianClassifier(ConjugateClassifier):
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
-            try:
-                self.parameters(statistics)
-            except InvalidStatistics:
-                self._pseudo_scatter = self._ridge(statistics)
+            if self._lack(statistics, statistics.first.shape[1]).any() or self._is_singular(statistics):
+                ridge = self._ridge(statistics, few=True)
+                self._pseudo_scatter = ridge if ridge.any() else None
         elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
 
@@ -186,16 +189,33 @@ class GaussianClassifier(ConjugateClassifier):
         except InvalidStatistics:
             if not self.singular_ridge:
                 raise
-            ridge = self._ridge(statistics)
+            ridge = self._ridge(statistics, few=False)
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
 
-    def _ridge(self, statistics: Statistics) -> Array:
+    def _is_singular(self, statistics: Statistics) -> bool:
+        try:
+            self.parameters(statistics)
+        except InvalidStatistics:
+            return True
+        return False
+
+    def _lack(self, statistics: Statistics, d: int) -> Array:
+        """Shares c = κ − ν/d, between 0 and 1, of the ridge that covariances have for want of rows.
+
+        κ is ``rows_per_feature``, d the dimension of the rows, and ν a covariance's degrees of freedom: its rows, by
+        their weights, less the means that are estimated from them.
+        """
+        weight = self._moments(statistics)[2]
+        return np.clip(self.rows_per_feature - (weight - (len(statistics.count) if self._shared else 1)) / d, 0.0, 1.0)
+
+    def _ridge(self, statistics: Statistics, few: bool) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
 
         For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
-        within the classes, or in all rows where it has none within any of them.
+        within the classes, or in all rows where it has none within any of them; and its share of that, `_lack`, for a
+        class of ``few`` rows.
         """
         t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
@@ -206,12 +226,18 @@ class GaussianClassifier(ConjugateClassifier):
         for covariance in total, within / n:
             own = self._diagonal(covariance)
             variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
-        base, full = t * self._constant_directions(total, power), t * self._from_diagonal(variances)
+        directions, n_constant = self._constant_directions(total, power)
+        base, full = t * directions, t * self._from_diagonal(variances)
+        share = self._lack(statistics, len(variances) - n_constant) if few else np.zeros_like(weight)
         if self._shared:
-            return n * (base if self._is_valid(within / n + base, power + base, statistics.count.sum()) else full)
-        parts = zip(scatter / weight, statistics.second / weight, statistics.count)
-        valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
-        return weight * np.where(_like(np.array(valid), weight), base, full)
+            valid = np.array(self._is_valid(within / n + base, power + base, statistics.count.sum()))
+        else:
+            parts = zip(scatter / weight, statistics.second / weight, statistics.count)
+            valid = _like(
+                np.array([self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]), weight
+            )
+        share = np.where(valid, share, 1.0)
+        return weight * ((1 - share) * base + share * full)
 
     def _is_valid(self, covariance: Array, power: Array, count: Array) -> bool:
         try:

@@ -39,8 +39,9 @@ class DiagonalGaussian(GaussianClassifier):
     def _block(self, index: NDArray[np.intp]) -> tuple:
         return ..., index
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
-        return (~(total > ROUNDING * power)).astype(float)
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        constant = ~(total > ROUNDING * power)
+        return constant.astype(float), int(constant.sum())
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         return old * dampened(trial / old)

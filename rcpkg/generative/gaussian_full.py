@@ -57,7 +57,7 @@ class FullGaussian(GaussianClassifier):
     def _block(self, index: NDArray[np.intp]) -> tuple:
         return ..., index[:, None], index
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
         variances = self._diagonal(total)
         varies = variances > ROUNDING * self._diagonal(power)
         scale = np.sqrt(np.where(varies, variances, 1.0))
@@ -65,7 +65,7 @@ class FullGaussian(GaussianClassifier):
         correlation = np.where(np.outer(varies, varies), total / np.outer(scale, scale), 0.0)
         values, vectors = np.linalg.eigh(correlation)
         vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
-        return vectors @ vectors.T
+        return vectors @ vectors.T, vectors.shape[1]
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
         self._check_variances(covariance, power, count)
@@ -409,6 +409,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         prior_covariance: str | float | ArrayLike = 1.0,
         class_prior_strength: float | None = None,
         singular_ridge: float = 2.0,
+        rows_per_feature: float = 2.0,
         priors: ArrayLike | None = None,
         n_components: int | None = None,
     ) -> None:
@@ -418,6 +419,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
             prior_covariance=prior_covariance,
             class_prior_strength=class_prior_strength,
             singular_ridge=singular_ridge,
+            rows_per_feature=rows_per_feature,
             priors=priors,
         )
         self.n_components = n_components
