@@ -11,7 +11,7 @@ The criterion, fixed before the table was made:
 2. of those, the κ with the least mean of log(log-loss / log-loss of the class frequencies) over this table;
 3. a smaller κ, which leaves more to maximum likelihood, where that mean is within 0.01 of the least.
 
-Not among the candidates is the grand target for `LDA` and `SharedVarianceGaussianNB`, whose pooled target is their closed
+No candidate is the grand target for `LDA` and `SharedVarianceGaussianNB`, whose pooled target is their closed
 form: it would not help the closed form itself. To regenerate (resumes; needs the data sets, `RCPKG_DATA`):
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_rows_per_feature.py \
