@@ -113,6 +113,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def _sums(self, X: Array, weights: Array) -> Statistics:
+        """The statistics of training rows that are used once, and need not be encoded all at a time."""
+        return self.statistics(self._encode(X), weights)
+
     def _check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
@@ -141,7 +145,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
-        statistics = self.statistics(self._encode(X), Y)
+        statistics = self._sums(X, Y)
         self._settle(statistics)
         return self._set(statistics)
 
@@ -175,7 +179,7 @@ class ClosedFormClassifier(GenerativeClassifier):
             self._prepare(X)
         else:
             self.statistics_ = self._extended(X, self.statistics_)
-        statistics = self.statistics(self._encode(X), Y)
+        statistics = self._sums(X, Y)
         if not first:
             statistics = self.statistics_ + statistics
         try:
