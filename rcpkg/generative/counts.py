@@ -518,7 +518,7 @@ class MultinomialNB(CountModel):
         super()._prepare(X)
         self._check_counts(X)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         self._check_positive(statistics.count.sum(keepdims=True))
         self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 

@@ -60,7 +60,7 @@ class GaussianClassifier(ConjugateClassifier):
         prior_covariance: str | float | ArrayLike = 1.0,
         class_prior_strength: float | None = None,
         singular_ridge: float = 2.0,
-        rows_per_feature: float = 2.0,
+        rows_per_feature: float = 3.0,
         priors: ArrayLike | None = None,
     ) -> None:
         super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
@@ -165,15 +165,15 @@ class GaussianClassifier(ConjugateClassifier):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
-            if self._lack(statistics, statistics.first.shape[1]).any() or self._is_singular(statistics):
-                ridge = self._ridge(statistics, few=True)
+            if self._lack(statistics, n_rows, statistics.first.shape[1]) or self._is_singular(statistics):
+                ridge = self._ridge(statistics, n_rows)
                 self._pseudo_scatter = ridge if ridge.any() else None
         elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
@@ -189,7 +189,7 @@ class GaussianClassifier(ConjugateClassifier):
         except InvalidStatistics:
             if not self.singular_ridge:
                 raise
-            ridge = self._ridge(statistics, few=False)
+            ridge = self._ridge(statistics)
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
 
@@ -200,22 +200,24 @@ class GaussianClassifier(ConjugateClassifier):
             return True
         return False
 
-    def _lack(self, statistics: Statistics, d: int) -> Array:
-        """Shares c = κ − ν/d, between 0 and 1, of the ridge that covariances have for want of rows.
+    def _lack(self, statistics: Statistics, n_rows: int, d: int) -> float:
+        """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
 
-        κ is ``rows_per_feature``, d the dimension of the rows, and ν a covariance's degrees of freedom: its rows, by
-        their weights, less the means that are estimated from them.
+        d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
+        a class on average, less the means that are estimated from them. Weights count as rows, but the ``n_rows`` do
+        not count for less than one each, so that weights that sum to one make no rows few.
         """
-        weight = self._moments(statistics)[2]
-        return np.clip(self.rows_per_feature - (weight - (len(statistics.count) if self._shared else 1)) / d, 0.0, 1.0)
+        r = len(statistics.count)
+        degrees = max(statistics.count.sum(), n_rows) - r
+        return max(self.rows_per_feature - max(degrees if self._shared else degrees / r, 0.0) / d, 0.0)
 
-    def _ridge(self, statistics: Statistics, few: bool) -> Array:
+    def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
 
         For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
-        within the classes, or in all rows where it has none within any of them; and its share of that, `_lack`, for a
-        class of ``few`` rows.
+        within the classes, or in all rows where it has none within any of them. Where rows are few, all classes have
+        the part `_lack` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are not few.
         """
         t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
@@ -227,17 +229,15 @@ class GaussianClassifier(ConjugateClassifier):
             own = self._diagonal(covariance)
             variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
         directions, n_constant = self._constant_directions(total, power)
+        lack = 0.0 if n_rows is None else self._lack(statistics, n_rows, len(variances) - n_constant)
         base, full = t * directions, t * self._from_diagonal(variances)
-        share = self._lack(statistics, len(variances) - n_constant) if few else np.zeros_like(weight)
+        of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
         if self._shared:
-            valid = np.array(self._is_valid(within / n + base, power + base, statistics.count.sum()))
-        else:
-            parts = zip(scatter / weight, statistics.second / weight, statistics.count)
-            valid = _like(
-                np.array([self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]), weight
-            )
-        share = np.where(valid, share, 1.0)
-        return weight * ((1 - share) * base + share * full)
+            valid = self._is_valid(within / n + base, power + base, statistics.count.sum())
+            return n * (of_few if valid else of_singular)
+        parts = zip(scatter / weight, statistics.second / weight, statistics.count)
+        valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
+        return weight * np.where(_like(np.array(valid), weight), of_few, of_singular)
 
     def _is_valid(self, covariance: Array, power: Array, count: Array) -> bool:
         try:
