@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn.naive_bayes as sk_nb
 from hypothesis import given, settings
@@ -284,7 +285,7 @@ SECOND = pd.DataFrame({"size": ["2"]})
 
 
 def frames():
-    """The same table as text, categories of pandas, objects with None, a list, and polars, if that is installed."""
+    """The same table as text, categories of pandas, objects with None, and a list."""
     yield "text", COLOURS
     yield "string", COLOURS.astype("string")
     yield "category", COLOURS.astype("category")
@@ -308,7 +309,6 @@ def test_text_is_taken_by_name(table):
 
 
 def test_frames_of_polars_are_taken_by_name():
-    pl = pytest.importorskip("polars")
     table = pl.DataFrame(COLOURS.to_dict("list"))
     for typed in (table, table.with_columns(pl.all().cast(pl.Categorical))):
         model = CategoricalNB(prior_strength=1.0).fit(typed, KINDS)
