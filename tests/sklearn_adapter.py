@@ -50,8 +50,8 @@ def put_in(module, name, ours, parameters=lambda m, X: {}, by_feature=lambda m, 
     setattr(module, name, Adapter)
 
 
-put_in(nb, "GaussianNB", rcpkg.GaussianNB)
-put_in(da, "LinearDiscriminantAnalysis", rcpkg.LDA)
+put_in(nb, "GaussianNB", rcpkg.GaussianNB, lambda m, X: {"rows_per_feature": 0.0})
+put_in(da, "LinearDiscriminantAnalysis", rcpkg.LDA, lambda m, X: {"rows_per_feature": 0.0})
 put_in(da, "QuadraticDiscriminantAnalysis", rcpkg.QDA, lambda m, X: {"singular_ridge": 0.0})
 put_in(nb, "MultinomialNB", rcpkg.MultinomialNB, lambda m, X: {"prior_strength": m.alpha * np.shape(X)[1]})
 put_in(nb, "BernoulliNB", rcpkg.BernoulliNB, lambda m, X: {"prior_strength": m.alpha * 2}, lambda m, c: c[:, 1::2])

@@ -4,11 +4,12 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn.naive_bayes as sk_nb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import categorical_rows, document_rows, gaussian_rows, mixed_rows
+from model_cases import categorical_rows, document_rows, gaussian_rows, mixed_model, mixed_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
 from sklearn.base import clone
@@ -33,7 +34,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.generative import one_hot
+from rcpkg.generative import counts, one_hot
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
 
@@ -284,7 +285,7 @@ SECOND = pd.DataFrame({"size": ["2"]})
 
 
 def frames():
-    """The same table as text, categories of pandas, objects with None, a list, and polars, if that is installed."""
+    """The same table as text, categories of pandas, objects with None, and a list."""
     yield "text", COLOURS
     yield "string", COLOURS.astype("string")
     yield "category", COLOURS.astype("category")
@@ -308,7 +309,6 @@ def test_text_is_taken_by_name(table):
 
 
 def test_frames_of_polars_are_taken_by_name():
-    pl = pytest.importorskip("polars")
     table = pl.DataFrame(COLOURS.to_dict("list"))
     for typed in (table, table.with_columns(pl.all().cast(pl.Categorical))):
         model = CategoricalNB(prior_strength=1.0).fit(typed, KINDS)
@@ -583,6 +583,56 @@ def test_sparse_rows_are_never_made_dense(model):
     tracemalloc.stop()
     assert learner.history_.log_loss.iloc[-1] < learner.history_.log_loss.iloc[0]
     assert peak < n * d * 8 / 20
+
+
+# Rows encoded block by block ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CategoricalNB(prior_strength=1.0),
+        CategoricalNB(prior_strength=1.0, n_states=9),
+        CategoricalNB(prior_strength=1.0, unknown="impossible"),
+        BernoulliNB(prior_strength=1.0, binarize=1.0),
+        mixed_model(1.0),
+    ],
+    ids=repr,
+)
+def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
+    """Also where a block holds states, or missing values, that no other does, and rows come in portions."""
+    X, y = mixed_rows() if isinstance(model, ProductModel) else categorical_rows()
+    if not isinstance(model, ProductModel) and model.unknown == "skip":
+        X[7, 1], X[100, 2] = np.nan, 8.0
+    w = np.arange(len(y)) % 3 + 1.0
+    Z = X[::-1].copy()
+    Z[3, 0] = 5.0
+    whole = clone(model).fit(X, y, sample_weight=w)
+    encoded = whole._encode(X)
+    monkeypatch.setattr(counts, "BLOCK_ENTRIES", 7 * X.shape[1])
+    fit = clone(model).fit(X, y, sample_weight=w)
+    halves = clone(model).partial_fit(X[:50], y[:50], classes=[0, 1, 2], sample_weight=w[:50])
+    halves = halves.partial_fit(X[50:], y[50:], sample_weight=w[50:])
+    for other in fit, halves:
+        if not isinstance(model, ProductModel):  # its Gaussians take their origin from the first portion
+            assert_allclose(other.statistics_.ravel(), whole.statistics_.ravel(), rtol=1e-12)
+        assert_allclose(other.predict_joint_log_proba(Z), whole.predict_joint_log_proba(Z), rtol=1e-12)
+    if not isinstance(model, ProductModel):
+        pairs = zip(encoded, fit._encode(X)) if isinstance(encoded, tuple) else [(encoded, fit._encode(X))]
+        assert all((a != b).nnz == 0 for a, b in pairs)
+
+
+@pytest.mark.parametrize("model", [CategoricalNB(), BernoulliNB()], ids=repr)
+def test_the_closed_form_keeps_no_copy_of_its_rows(model):
+    """Fitting takes less memory than half that of the rows, of which the encoded ones would take more."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 4 * 10**5)
+    X = rng.integers(0, 2, (len(y), 30)).astype(float)
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2
 
 
 # Columns of a product ------------------------------------------------------------------------------------------------

@@ -85,18 +85,10 @@ def test_calibrated_log_loss_is_far_below_that_of_the_class_frequencies(data):
 
 
 def test_stored_log_losses_on_degenerate_rows():
-    """Calibrated by default, or with a prior free of units, below the class frequencies, but for maximum likelihood on
-    hardly more rows than features, which calibration to a pooled target of the same covariance leaves as it is.
-    Columns of no use make little difference to calibrated models."""
+    """In closed form, calibrated by default, or with a prior free of units, below the class frequencies. Columns of no
+    use make little difference to calibrated models."""
     table = pd.read_csv(results_folder() / "benchmark_degenerate_rows.csv")
-    worse = table[table.log_loss >= table.class_frequencies]
-    calibrated = worse[worse.learner.isin(["calibrated", "recipe"])]
-    assert set(zip(calibrated.dataset, calibrated.model)) == {
-        ("digits, 80 training rows", "LDA"),
-        ("digits, 40 training rows", "SharedVarianceGaussianNB"),
-        ("breast_cancer, 40 training rows", "LDA"),
-    }
-    assert "with a prior" not in set(worse.learner)
+    assert (table.log_loss < table.class_frequencies).all()
     assert len(table) == 4 * 4 * table.dataset.nunique() == 160
     learnt = table[table.learner.isin(["calibrated", "recipe"])].dropna()
     assert np.abs(learnt.log_loss - learnt.without_useless_columns).max() < 0.02
@@ -172,6 +164,70 @@ def test_regular_rows_have_maximum_likelihood_to_the_last_bit(name):
     default, plain = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(X, y)
     assert_array_equal(default.predict_log_proba(X), plain.predict_log_proba(X))
     assert not default.has_prior
+
+
+# The prior of few rows -----------------------------------------------------------------------------------------------
+
+
+def test_the_default_does_best_by_the_criterion_of_its_table():
+    table = pd.read_csv(results_folder() / "benchmark_rows_per_feature.csv")
+    score = np.log(table.log_loss / table.class_frequencies).groupby(table.rows_per_feature).mean()
+    chosen = score.index[score <= score.min() + 0.01].min()
+    assert {model.rows_per_feature for model in GAUSSIAN.values()} == {chosen}
+
+
+@pytest.mark.parametrize("split", [lambda n: [n // 3, 2 * (n // 3)], lambda n: []], ids=["portions", "at once"])
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_covariances_of_few_rows_have_their_part_of_the_ridge(name, split):
+    """Σ̂ + t (κ − ν/d) V, with V the variances within the classes and ν = (n − r)/r, or n − r where shared."""
+    (n, d, r), (t, kappa) = (36, 6, 3), (1.5, 2.5)
+    X, y = gaussian_rows(n, d)
+    shared = name in ("LDA", "SharedVarianceGaussianNB")
+    if shared:
+        X, y = X[: n // 3], y[: n // 3]
+    model = clone(GAUSSIAN[name]).set_params(singular_ridge=t, rows_per_feature=kappa)
+    parts = np.split(np.arange(len(y)), split(len(y)))
+    for rows in parts:
+        model = model.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    own = np.array([np.cov(X[y == c].T, bias=True) for c in range(r)])
+    within = np.average(own, axis=0, weights=np.bincount(y))
+    degrees = (len(y) - r) / (1 if shared else r)
+    assert 0 < kappa - degrees / d < kappa
+    expected = (within if shared else own) + t * (kappa - degrees / d) * np.diag(np.diag(within))
+    assert_allclose(
+        model.covariances_, expected if name in FULL else expected.diagonal(axis1=-2, axis2=-1), rtol=1e-10, atol=1e-12
+    )
+    plain = clone(model).set_params(rows_per_feature=0.0).fit(X, y)
+    enough = clone(model).set_params(rows_per_feature=degrees / d).fit(X, y)
+    assert not plain.has_prior and not enough.has_prior and model.has_prior
+    assert_array_equal(enough.covariances_, plain.covariances_)
+
+
+@pytest.mark.parametrize("name, n", [("QDA", 90), ("LDA", 33)])
+def test_columns_that_depend_on_others_make_rows_no_fewer(name, n):
+    """Rows that are not few for 9 features would be for 11."""
+    X, y = gaussian_rows(n, d=9)
+    more = np.column_stack([X, X @ np.arange(1.0, 10.0), X[:, 0]])
+    plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
+    assert not plain.has_prior and fit._lack(fit.statistics_, n, 11) > 0
+    assert_allclose(fit.predict_proba(more), plain.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_no_row_counts_for_less_than_one(name):
+    """Weights that sum to one make no rows few; rows of weight zero do not count, and weights are repetitions."""
+    X, y = gaussian_rows(n=90, d=4)
+    w = np.arange(90.0) % 3
+    model = clone(GAUSSIAN[name])
+    for learner in model, RiskCalibration(model, max_iter=3, target_weight=0.0, tol=0.0):
+        plain = clone(learner).fit(X, y, sample_weight=np.full(90, 1 / 90))
+        assert_allclose(plain.predict_proba(X), clone(learner).fit(X, y).predict_proba(X), atol=1e-8)
+    few = w * (np.arange(90) < 30)
+    repeated = np.repeat(np.arange(90), few.astype(int))
+    fit = clone(model).fit(X, y, sample_weight=few)
+    again = clone(model).fit(X[repeated], y[repeated])
+    assert fit.has_prior == again.has_prior
+    assert_allclose(fit.predict_proba(X), again.predict_proba(X), atol=1e-8)
 
 
 # The prior of singular covariances -----------------------------------------------------------------------------------

@@ -776,7 +776,7 @@ def test_d_rows_are_too_few_and_d_plus_one_suffice(d, distance, seed):
     y = np.repeat([0, 1], [3 * d, d + 1])
     plain = QDA(singular_ridge=0.0)
     assert np.isfinite(plain.fit(X, y).predict_log_proba(X)).all()
-    assert_array_equal(QDA().fit(X, y).parameters_.covariance, plain.parameters_.covariance)
+    assert_array_equal(QDA(rows_per_feature=0.0).fit(X, y).parameters_.covariance, plain.parameters_.covariance)
     with pytest.raises(InvalidStatistics, match="within class 1"):
         plain.fit(X[:-1], y[:-1])
 

@@ -53,7 +53,7 @@ class NewtonPath:
         model._prepare(X)
         problem = learner._problem(model, X, y, sample_weight, check_random_state(0))
         start = problem.label_statistics()
-        model._settle(start)
+        model._settle(start, problem.n_rows)
         learner._set_target(problem, start)
         self.problem, self.start, self.beta = problem, start, None
         self.optima: dict[float, Optimum] = {}

@@ -55,6 +55,11 @@ class Problem:
         """Total weight of the rows."""
         return float(len(self.y) if self.sample_weight is None else self.sample_weight.sum())
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of positive weight."""
+        return len(self.y) if self.sample_weight is None else int(np.count_nonzero(self.sample_weight))
+
     def weights(self, log_P: Array, rows: Any) -> Array:
         """diag(w) · rule(P, Y) on some rows, overwriting their log posteriors."""
         W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])

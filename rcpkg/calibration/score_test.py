@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from rcpkg.base import Array, InvalidStatistics, check_number, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.generative import ConjugateClassifier, one_hot
+from rcpkg.generative import ConjugateClassifier, Statistics, one_hot
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
 JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding
@@ -101,16 +101,18 @@ class Null:
     """The closed form of a sample, and what the statistic is on it and on samples of the same size drawn from it."""
 
     def __init__(self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array) -> None:
-        self.model, self.n, self.r = model, round(weight.sum()), len(model.classes_)
+        self.n, self.r = round(weight.sum()), len(model.classes_)
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
-        model._settle(statistics)
-        if model.has_prior:
+        asked_for_prior = model.has_prior
+        model._settle(statistics, int(np.count_nonzero(weight)))
+        self.model = model.without_prior()
+        if asked_for_prior or (model.has_prior and not _exists(self.model, statistics)):
             raise InvalidStatistics(
                 "the test is of maximum likelihood: set the priors of the estimator to zero, and leave out features "
                 "that are constant or depend on others, and classes with fewer rows than parameters (LDA or GaussianNB "
                 "ask for less than QDA)"
             )
-        model._set(statistics)
+        self.model._set(statistics)
         self.observed = self._statistic(X, y, weight)
 
     def asymptotic_p_value(self) -> float:
@@ -144,6 +146,15 @@ class Null:
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
         return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
+
+
+def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
+    """Whether statistics give parameters."""
+    try:
+        model.parameters(statistics)
+    except InvalidStatistics:
+        return False
+    return True
 
 
 def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Null:

@@ -77,6 +77,11 @@ def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
     return np.equal.outer(y, np.arange(n_classes)).astype(float)
 
 
+def _n_counting(Y: Array) -> int:
+    """Number of rows of positive weight."""
+    return int(np.count_nonzero(Y.any(axis=1)))
+
+
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
 
@@ -113,11 +118,15 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def _sums(self, X: Array, weights: Array) -> Statistics:
+        """The statistics of training rows that are used once, and need not be encoded all at a time."""
+        return self.statistics(self._encode(X), weights)
+
     def _check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
-    def _settle(self, statistics: Statistics) -> None:
-        """Decide, by the statistics of the closed form, on what θ adds to statistics from now on."""
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
+        """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on."""
 
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
@@ -141,8 +150,8 @@ class ClosedFormClassifier(GenerativeClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
-        statistics = self.statistics(self._encode(X), Y)
-        self._settle(statistics)
+        statistics, self._n_rows = self._sums(X, Y), _n_counting(Y)
+        self._settle(statistics, self._n_rows)
         return self._set(statistics)
 
     def partial_fit(
@@ -175,11 +184,12 @@ class ClosedFormClassifier(GenerativeClassifier):
             self._prepare(X)
         else:
             self.statistics_ = self._extended(X, self.statistics_)
-        statistics = self.statistics(self._encode(X), Y)
+        statistics = self._sums(X, Y)
+        self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
             statistics = self.statistics_ + statistics
         try:
-            self._settle(statistics)
+            self._settle(statistics, self._n_rows)
             self._set(statistics)
         except InvalidStatistics as error:
             self.statistics_ = statistics

@@ -1,5 +1,7 @@
 """Naive Bayes for what is counted: categories, and words of documents."""
 
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +20,15 @@ from rcpkg.generative.closed_form import (
 )
 
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
 UNKNOWN = ("skip", "impossible")
 ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
+
+
+def row_blocks(X: Array) -> list[slice]:
+    """Blocks of rows, of some `BLOCK_ENTRIES` entries each."""
+    size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
 
 
 class CategoricalParameters(NamedTuple):
@@ -245,19 +254,22 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
         """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
-        codes = self._codes(X)
-        largest = np.maximum(codes.max(axis=0), [states.max(initial=-1) for states in known]) + 1
-        if self.n_states is not None:
-            self._states = [np.arange(k) for k in self._declared(largest)]
-        elif self.unknown == "impossible":
-            self._states = [np.arange(k) for k in largest]
+        learns = self.n_states is None and self.unknown == "skip"
+        largest = np.array([states.max(initial=-1) for states in known]) + 1
+        for rows in row_blocks(X):
+            codes = self._codes(X[rows])
+            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
+            largest = np.maximum(largest, upper - 1)
+            if learns:
+                starts = np.cumsum(upper) - upper
+                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
+                by_feature = np.split(seen, starts[1:])
+                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
+        if learns:
+            self._states = known
         else:
-            starts = (
-                np.cumsum(largest + 1) - largest
-            )  # of the counts of the codes 0, 1, …, after that of missing values
-            seen = np.bincount((codes + starts).ravel(), minlength=int((largest + 1).sum())) > 0
-            by_feature = np.split(seen, (starts - 1)[1:])
-            self._states = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
+            sizes = largest if self.n_states is None else self._declared(largest)
+            self._states = [np.arange(k) for k in sizes]
         self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
         self.n_states_ = np.array([len(states) for states in self._states])
         if not self.n_states_.all():
@@ -320,10 +332,10 @@ class CategoricalNB(NamedCategories, CountModel):
         """Column of the first state of each feature among the K columns of all states."""
         return np.cumsum(self.n_states_) - self.n_states_
 
-    def _indicators(self, places: NDArray[np.intp]) -> csr_array:
+    def _indicators(self, places: NDArray[np.integer]) -> csr_array:
         """One-hot rows, sparse; a place −1 counts nothing."""
         n, d = places.shape
-        columns, index = (places + self._starts).astype(np.int32), np.int32 if n * d < 2**31 else np.int64
+        columns, index = places + self._starts.astype(np.int32), np.int32 if n * d < 2**31 else np.int64
         if places.min(initial=0) < 0:
             there = places >= 0
             columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
@@ -333,15 +345,22 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def _encode(self, X: Array) -> csr_array:
         """One-hot rows, sparse, of training rows; raises where a state was not declared."""
-        codes = self._codes(X)
-        places = self._places(codes)
-        if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
-            j = int(np.argmax(unknown.any(axis=0)))
-            raise ValueError(
-                f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
-                f"{self.n_states_[j]} states are known; declare n_states"
-            )
-        return self._indicators(places)
+        all_places = np.empty(X.shape, dtype=np.int32)
+        for rows in row_blocks(X):
+            codes = self._codes(X[rows])
+            all_places[rows] = places = self._places(codes)
+            if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
+                j = int(np.argmax(unknown.any(axis=0)))
+                raise ValueError(
+                    f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
+                    f"{self.n_states_[j]} states are known; declare n_states"
+                )
+        return self._indicators(all_places)
+
+    def _sums(self, X: Array, weights: Array) -> Statistics:
+        """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
+        blocks = [slice(None)] if issparse(X) else row_blocks(X)
+        return reduce(add, (self.statistics(self._encode(X[rows]), weights[rows]) for rows in blocks))
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K)."""
@@ -376,10 +395,12 @@ class CategoricalNB(NamedCategories, CountModel):
         """log p(y) + Σ_j log p(x_j | y), over the features whose states are known unless ``unknown="impossible"``."""
         if issparse(X):
             return X @ self._counted(parameters.log_prob).T + parameters.log_prior
-        places = self._places(self._codes(X))
-        joint = self._indicators(places) @ self._counted(parameters.log_prob).T + parameters.log_prior
-        if self.unknown == "impossible":
-            joint[(places < 0).any(axis=1)] = -np.inf
+        terms, joint = self._counted(parameters.log_prob).T, np.empty((len(X), len(parameters.log_prior)))
+        for rows in row_blocks(X):
+            places = self._places(self._codes(X[rows]))
+            joint[rows] = self._indicators(places) @ terms + parameters.log_prior
+            if self.unknown == "impossible":
+                joint[rows][(places < 0).any(axis=1)] = -np.inf
         return joint
 
     def _counted(self, log_prob: Array) -> Array:
@@ -497,7 +518,7 @@ class MultinomialNB(CountModel):
         super()._prepare(X)
         self._check_counts(X)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         self._check_positive(statistics.count.sum(keepdims=True))
         self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 

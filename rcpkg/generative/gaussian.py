@@ -41,9 +41,10 @@ class GaussianClassifier(ConjugateClassifier):
     are taken about ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so
     that no digits are lost to a large mean; features that are constant in all rows (not ``varying_``) take no part.
 
-    A singular covariance has a prior, the pseudo-statistics s⁰ = (0, 0, D) of `_pseudo_scatter`: θ(s) is the maximum
-    of the likelihood at s + s⁰. They are decided once, by the rows of the closed form (`_settle`), and do not change
-    with s: learners that move s move s + s⁰, by the same steps, in the same exponential family.
+    A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
+    `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
+    form (`_settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    exponential family.
     """
 
     _shared: bool
@@ -59,12 +60,14 @@ class GaussianClassifier(ConjugateClassifier):
         prior_covariance: str | float | ArrayLike = 1.0,
         class_prior_strength: float | None = None,
         singular_ridge: float = 2.0,
+        rows_per_feature: float = 3.0,
         priors: ArrayLike | None = None,
     ) -> None:
         super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
         self.prior_mean = prior_mean
         self.prior_covariance = prior_covariance
         self.singular_ridge = singular_ridge
+        self.rows_per_feature = rows_per_feature
 
     def _outer(self, a: Array, b: Array) -> Array:
         """a_y ⊗ b_y for each class y."""
@@ -81,8 +84,8 @@ class GaussianClassifier(ConjugateClassifier):
         """Index of the covariances, or second moments, of some features, after that of the class, if there is one."""
         raise NotImplementedError
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
-        """A covariance, with variances 1 in proper units, of the directions in which no rows of all differ."""
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        """A covariance, with variances 1 in proper units, of the directions in which no rows differ; and its rank."""
         raise NotImplementedError
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
@@ -104,6 +107,7 @@ class GaussianClassifier(ConjugateClassifier):
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
         check_number("singular_ridge", self.singular_ridge, 0)
+        check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
         self._check_prior(X.shape[1])
         self._pseudo_scatter = self._named_prior = None
@@ -161,17 +165,16 @@ class GaussianClassifier(ConjugateClassifier):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
-            try:
-                self.parameters(statistics)
-            except InvalidStatistics:
-                self._pseudo_scatter = self._ridge(statistics)
+            if self._lack(statistics, n_rows, statistics.first.shape[1]) or self._is_singular(statistics):
+                ridge = self._ridge(statistics, n_rows)
+                self._pseudo_scatter = ridge if ridge.any() else None
         elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
 
@@ -190,12 +193,31 @@ class GaussianClassifier(ConjugateClassifier):
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
 
-    def _ridge(self, statistics: Statistics) -> Array:
+    def _is_singular(self, statistics: Statistics) -> bool:
+        try:
+            self.parameters(statistics)
+        except InvalidStatistics:
+            return True
+        return False
+
+    def _lack(self, statistics: Statistics, n_rows: int, d: int) -> float:
+        """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
+
+        d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
+        a class on average, less the means that are estimated from them. Weights count as rows, but the ``n_rows`` do
+        not count for less than one each, so that weights that sum to one make no rows few.
+        """
+        r = len(statistics.count)
+        degrees = max(statistics.count.sum(), n_rows) - r
+        return max(self.rows_per_feature - max(degrees if self._shared else degrees / r, 0.0) / d, 0.0)
+
+    def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
 
         For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
-        within the classes, or in all rows where it has none within any of them.
+        within the classes, or in all rows where it has none within any of them. Where rows are few, all classes have
+        the part `_lack` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are not few.
         """
         t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
@@ -206,12 +228,16 @@ class GaussianClassifier(ConjugateClassifier):
         for covariance in total, within / n:
             own = self._diagonal(covariance)
             variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
-        base, full = t * self._constant_directions(total, power), t * self._from_diagonal(variances)
+        directions, n_constant = self._constant_directions(total, power)
+        lack = 0.0 if n_rows is None else self._lack(statistics, n_rows, len(variances) - n_constant)
+        base, full = t * directions, t * self._from_diagonal(variances)
+        of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
         if self._shared:
-            return n * (base if self._is_valid(within / n + base, power + base, statistics.count.sum()) else full)
+            valid = self._is_valid(within / n + base, power + base, statistics.count.sum())
+            return n * (of_few if valid else of_singular)
         parts = zip(scatter / weight, statistics.second / weight, statistics.count)
         valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
-        return weight * np.where(_like(np.array(valid), weight), base, full)
+        return weight * np.where(_like(np.array(valid), weight), of_few, of_singular)
 
     def _is_valid(self, covariance: Array, power: Array, count: Array) -> bool:
         try:

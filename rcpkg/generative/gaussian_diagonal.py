@@ -39,8 +39,9 @@ class DiagonalGaussian(GaussianClassifier):
     def _block(self, index: NDArray[np.intp]) -> tuple:
         return ..., index
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
-        return (~(total > ROUNDING * power)).astype(float)
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        constant = ~(total > ROUNDING * power)
+        return constant.astype(float), int(constant.sum())
 
     def _dampen(self, trial: Array, old: Array) -> Array:
         return old * dampened(trial / old)
@@ -125,8 +126,13 @@ class GaussianNB(DiagonalGaussian):
     singular_ridge : float, default=2.0
         Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
         given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows take no
-        part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the sources.
+        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
+        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
+        sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond one, d being the number of
+        features, since the errors of d variances add up. All variances are then given the ridge times
+        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -242,9 +248,9 @@ class GaussianNB(DiagonalGaussian):
         self._check_seen(statistics)
         return super().parameters(statistics)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         self._check_seen(statistics)
-        super()._settle(statistics)
+        super()._settle(statistics, n_rows)
 
     def _check_seen(self, statistics: Statistics) -> None:
         weight = self._weight(statistics)
@@ -307,8 +313,13 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     singular_ridge : float, default=2.0
         Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
         given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows take no
-        part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the sources.
+        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
+        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
+        sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where there are ν < d ``rows_per_feature`` of them beyond one a class, d being the number of
+        features, since the errors of d variances add up. All variances are then given the ridge times
+        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 

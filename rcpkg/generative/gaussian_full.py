@@ -57,7 +57,7 @@ class FullGaussian(GaussianClassifier):
     def _block(self, index: NDArray[np.intp]) -> tuple:
         return ..., index[:, None], index
 
-    def _constant_directions(self, total: Array, power: Array) -> Array:
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
         variances = self._diagonal(total)
         varies = variances > ROUNDING * self._diagonal(power)
         scale = np.sqrt(np.where(varies, variances, 1.0))
@@ -65,7 +65,7 @@ class FullGaussian(GaussianClassifier):
         correlation = np.where(np.outer(varies, varies), total / np.outer(scale, scale), 0.0)
         values, vectors = np.linalg.eigh(correlation)
         vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
-        return vectors @ vectors.T
+        return vectors @ vectors.T, vectors.shape[1]
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
         self._check_variances(covariance, power, count)
@@ -213,8 +213,13 @@ class QDA(FullGaussian):
     singular_ridge : float, default=2.0
         Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
         the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
-        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
-        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
+        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
+        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
+        in the sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond the one that its mean
+        takes, d being the dimension of the rows. All covariances are then given the ridge times
+        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
 
@@ -247,9 +252,9 @@ class QDA(FullGaussian):
 
     Notes
     -----
-    Where a class has hardly more rows than features, maximum likelihood exists, and is far too sure of itself. It is
-    left as it is; ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is a prior for such
-    rows that does not depend on units.
+    Where a class has hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
+    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
+    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
 
     References
     ----------
@@ -336,8 +341,13 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     singular_ridge : float, default=2.0
         Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
         the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
-        acts only where ``prior_strength`` is zero and maximum likelihood fails. Features that are constant in all rows
-        take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
+        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
+        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
+        in the sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where there are ν < d ``rows_per_feature`` of them beyond those that the r means take, d being the
+        dimension of the rows. The covariance is then given the ridge times ``rows_per_feature`` − ν/d; else it is that
+        of maximum likelihood, unless it is singular. 0: always so.
     priors : array of shape (r,), optional
         Class probabilities, in the order of ``classes_``; by default they are estimated.
     n_components : int, optional
@@ -380,9 +390,9 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
 
     Notes
     -----
-    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself. It is
-    left as it is; ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is a prior for such
-    rows that does not depend on units.
+    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
+    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
+    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
 
     References
     ----------
@@ -409,6 +419,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         prior_covariance: str | float | ArrayLike = 1.0,
         class_prior_strength: float | None = None,
         singular_ridge: float = 2.0,
+        rows_per_feature: float = 3.0,
         priors: ArrayLike | None = None,
         n_components: int | None = None,
     ) -> None:
@@ -418,6 +429,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
             prior_covariance=prior_covariance,
             class_prior_strength=class_prior_strength,
             singular_ridge=singular_ridge,
+            rows_per_feature=rows_per_feature,
             priors=priors,
         )
         self.n_components = n_components

@@ -245,9 +245,14 @@ class ProductModel(NamedCategories, _BaseComposition):
     def _encode(self, X: Array) -> tuple:
         return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _sums(self, X: Array, weights: Array) -> Statistics:
+        """Block by block."""
+        sums = (model._sums(x, weights) for model, x in zip(self.models_, self._parts(X)))
+        return Statistics(**{name: part for (name, _, _), part in zip(self.blocks, sums)})
+
+    def _settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):
-            model._settle(part)
+            model._settle(part, n_rows)
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""

@@ -52,7 +52,8 @@ def dense(name: str) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     y = rng.integers(0, CLASSES, ROWS)
     if name in ("CategoricalNB", "BernoulliNB", "MultinomialNB"):
-        X = rng.integers(0, 2 if name == "BernoulliNB" else STATES, size=(ROWS, FEATURES)).astype(float)
+        states = 2 if name == "BernoulliNB" else STATES
+        X = rng.integers(0, states, size=(ROWS, FEATURES), dtype=np.int8).astype(float)
         X[:, 0] = np.minimum(X[:, 0], y % 2)
         return X, y
     X = rng.standard_normal((ROWS, FEATURES))

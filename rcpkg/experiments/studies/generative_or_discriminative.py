@@ -119,7 +119,7 @@ PROBLEMS = {
     "breast cancer": bundled(load_breast_cancer),
 }
 CLASSIFIERS = {
-    "naive Bayes": SharedVarianceGaussianNB(),
+    "naive Bayes": SharedVarianceGaussianNB(rows_per_feature=0.0),
     "logistic regression": LogisticRegression(C=np.inf, max_iter=10_000),
     "penalised logistic regression": LogisticRegression(max_iter=10_000),
 }
