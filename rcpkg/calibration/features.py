@@ -20,6 +20,7 @@ from rcpkg.generative.gaussian_full import FullGaussian
 
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
 LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
+USUAL_ROWS = 1000  # from which the usual size of a feature is taken
 SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
 
 
@@ -131,6 +132,9 @@ class Counts:
         self.kept = np.setdiff1d(np.arange(X.shape[1]), dropped)
         if issparse(X):
             X = X.tocsr() if len(self.kept) == X.shape[1] else X.tocsr()[:, self.kept]
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
             self.dense = bool(np.prod(X.shape, dtype=float) <= SPARSE_FROM * X.nnz)
         else:
             self.dense, X = True, X[:, self.kept]
@@ -138,7 +142,11 @@ class Counts:
 
     def write(self, index: Any, out: Array) -> None:
         X = self.X[index]
-        out[:] = X.toarray().T if issparse(X) else X.T
+        if not issparse(X):
+            out[:] = X.T
+            return
+        out[:] = 0.0
+        out[X.indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))] = X.data
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         cells = natural.cells
@@ -209,7 +217,7 @@ class Features:
         product = isinstance(model, ProductModel)
         self.nested = product
         models, encoded = (model.models_, X) if product else ([model], [X])
-        whiteners = list(getattr(pooled, "blocks", [pooled]))
+        whiteners = pooled.blocks if product and kind == "conditioned" else [pooled] * len(models)
         self.parts = [part_of(m, x, kind, p) for m, x, p in zip(models, encoded, whiteners)]
         self.n = _n_rows(encoded[0])
         self.width = 1 + sum(part.width for part in self.parts)
@@ -297,13 +305,10 @@ def dense_blocks(features: Features | Sample) -> Iterator[tuple[slice, Array]]:
 
 
 def usual_squares(features: Features | Sample) -> Array:
-    """Mean of φ_j² over the rows where φ_j is not zero; 1 where it always is."""
-    sums = np.zeros((2, features.width))
-    for rows, block in features.blocks():
-        square = block.multiply(block) if issparse(block) else block * block
-        one = np.ones((1, rows.stop - rows.start))
-        sums += np.vstack([moments(one, square), moments(one, (square != 0).astype(float))])
-    return np.divide(sums[0], sums[1], out=np.ones(features.width), where=sums[1] > 0)
+    """Mean of φ_j² over the rows where φ_j is not zero, of about `USUAL_ROWS` rows; 1 where it always is."""
+    some = features.dense(np.arange(0, features.n, -(-features.n // USUAL_ROWS)))
+    total, number = np.einsum("ij,ij->i", some, some), np.count_nonzero(some, axis=1)
+    return np.divide(total, number, out=np.ones(features.width), where=number > 0)
 
 
 def with_constant(block: Array | csr_array) -> Array:

@@ -95,12 +95,15 @@ class LogisticObjective:
         h[:, 1:] += self.l2
         return h / self.total
 
-    def second_moments(self) -> Array:
-        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m."""
-        G = np.zeros((self.features.width, self.features.width))
+    def second_moments(self) -> tuple[Array, Array]:
+        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
+        p = self.features.width
+        G, sums = np.zeros((p, p)), np.zeros((self.r, p))
         for rows, block in dense_blocks(self.features):
-            G += gram(block, np.ones(block.shape[1]) if self.weight is None else self.weight[rows])
-        return G / self.total
+            weight = np.ones(block.shape[1]) if self.weight is None else self.weight[rows]
+            G += block @ block.T if self.weight is None else gram(block, weight)
+            sums += np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0) @ block.T
+        return G / self.total, sums / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
@@ -192,16 +195,20 @@ def factor(H: Array, ridge: float = JITTER) -> Array:
 
 
 class Own(NamedTuple):
-    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x)."""
+    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x), and
+    1 − p(y | x)."""
 
     columns: NDArray[np.intp]
     behind: Array
     loss: Array
+    soft: Array
 
 
 def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
     """Posteriors, of the shape of the scores S: (r, n), or (r − 1, n) where that of class 0 is zero."""
     lacking = r - len(S)
+    if lacking and r == 2:
+        return of_two(S[0], y)
     top = S.max(axis=0)
     if lacking:
         top = np.maximum(top, 0.0)
@@ -216,7 +223,19 @@ def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
     if lacking:
         total += np.exp(-top)
     P /= total
-    return P, Own(columns, behind, np.log(total) - behind)
+    loss = np.log(total) - behind
+    return P, Own(columns, behind, loss, -np.expm1(-loss))
+
+
+def of_two(s: Array, y: NDArray[np.intp]) -> tuple[Array, Own]:
+    """Posteriors of class 1, shape (1, n), from its scores where those of class 0 are zero: one exponential a row."""
+    small = np.exp(-np.abs(s))
+    total = 1 + small
+    small /= total
+    large = 1 / total
+    behind = np.minimum(np.where(y, s, -s), 0.0)
+    own = Own(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
+    return np.where(s > 0, large, small)[None], own
 
 
 def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
@@ -224,7 +243,7 @@ def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | No
 
     Ties go to the first class; a class of a posterior above one half has none.
     """
-    soft, right = -np.expm1(-own.loss), own.behind == 0
+    soft, right = own.soft, own.behind == 0
     alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
     if doubtful.size:
         among = P[:, doubtful]

@@ -163,11 +163,8 @@ def tempered(objective: LogisticObjective, V: Array) -> Array:
 
 def regressed(objective: LogisticObjective) -> Array:
     """The first Newton step from equal posteriors, B_y = −r G⁻¹ g_y with G = Σ φφᵀ/m: a least-squares regression."""
-    zero = np.zeros((objective.free, objective.features.width))
-    g = objective(zero).gradient
-    if objective.free < objective.r:
-        g = np.vstack([-g.sum(axis=0), g])
-    G = objective.second_moments()
+    G, sums = objective.second_moments()
+    g = sums.sum(axis=0) / objective.r - sums
     slopes = np.arange(1, len(G))
     G[slopes, slopes] += objective.r * objective.l2 / objective.total
     B = -objective.r * cho_solve((factor(G), True), g.T, check_finite=False).T

@@ -116,8 +116,9 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
-    def _settle(self, statistics: Statistics) -> None:
-        """Decide, by the statistics of the closed form, on what θ adds to statistics from now on."""
+    def _settle(self, statistics: Statistics) -> Any:
+        """Decide, by the statistics of the closed form, on what θ adds to statistics from now on; the parameters at
+        these, or None if they were not needed for that."""
 
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
@@ -142,8 +143,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
         statistics = self.statistics(self._encode(X), Y)
-        self._settle(statistics)
-        return self._set(statistics)
+        return self._set(statistics, self._settle(statistics))
 
     def partial_fit(
         self,
@@ -179,8 +179,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         if not first:
             statistics = self.statistics_ + statistics
         try:
-            self._settle(statistics)
-            self._set(statistics)
+            self._set(statistics, self._settle(statistics))
         except InvalidStatistics as error:
             self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)

@@ -127,7 +127,7 @@ class GaussianClassifier(ConjugateClassifier):
         some = X[:: -(-len(X) // TYPICAL_ROWS)]
         median = np.median(some, axis=0)
         deviation = np.abs(some - median)
-        typical = np.array([np.median(column[column > 0]) if column.any() else np.inf for column in deviation.T])
+        typical = _positive_medians(deviation)
         origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
         return np.where(width > 0, origin, low), width > 0
 
@@ -161,7 +161,7 @@ class GaussianClassifier(ConjugateClassifier):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
@@ -169,11 +169,12 @@ class GaussianClassifier(ConjugateClassifier):
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
             try:
-                self.parameters(statistics)
+                return self.parameters(statistics)
             except InvalidStatistics:
                 self._pseudo_scatter = self._ridge(statistics)
         elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
+        return None
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
@@ -434,10 +435,10 @@ class GaussianClassifier(ConjugateClassifier):
             scatter = scatter.sum(axis=0)
             prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
         covariance = (prior + (scatter + between)) / (m + total)
-        if not self._shared:
-            covariance = np.tile(covariance, (r, *[1] * covariance.ndim))
         power = covariance + self._outer(mean, mean).max(axis=0)
         whitener = self._whitener(covariance, power, total)
+        if not self._shared:
+            covariance, whitener = (np.tile(one, (r, *[1] * one.ndim)) for one in (covariance, whitener))
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
@@ -467,6 +468,15 @@ class GaussianClassifier(ConjugateClassifier):
         )
         mean, covariance, whitener = self._solved(precision, natural.first)
         return GaussianParameters(log_prior - logsumexp(log_prior), mean + self._origin, covariance, whitener)
+
+
+def _positive_medians(columns: Array) -> Array:
+    """Median of the positive ones of non-negative numbers (n, d), column by column; ∞ where there are none."""
+    columns, n = np.sort(columns, axis=0), len(columns)
+    zeros = n - np.count_nonzero(columns, axis=0)
+    low, high = (np.minimum((zeros + n - odd) // 2, n - 1) for odd in (1, 0))
+    every = np.arange(columns.shape[1])
+    return np.where(zeros < n, 0.5 * (columns[low, every] + columns[high, every]), np.inf)
 
 
 def _like(by_class: Array, array: Array) -> Array:

@@ -242,9 +242,9 @@ class GaussianNB(DiagonalGaussian):
         self._check_seen(statistics)
         return super().parameters(statistics)
 
-    def _settle(self, statistics: Statistics) -> None:
+    def _settle(self, statistics: Statistics) -> GaussianParameters | None:
         self._check_seen(statistics)
-        super()._settle(statistics)
+        return super()._settle(statistics)
 
     def _check_seen(self, statistics: Statistics) -> None:
         weight = self._weight(statistics)
