@@ -25,7 +25,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
-from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.newton import CurvatureSteps, begun, quasi_newton, stratified
 
@@ -127,6 +127,32 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     assert np.allclose(found.gradient - objective._penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("kind", ["plain", "conditioned"])
+@pytest.mark.parametrize("sizes", [(2, 3, 5), (1, 40, 2, 7)])
+def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
+    """Tables of the joint states of a group give scores, sums and the features themselves as dense indicators do."""
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.permutation(np.arange(300) % size) for size in sizes]).astype(float), np.arange(300) % 3
+    model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    encoded = model._encode(X)
+    dense = np.vstack([np.ones(300), Features(model, encoded, "natural", None, 100.0).dense(slice(None))[1:]])
+    monkeypatch.setattr("rcpkg.calibration.features.TABLE", 0.0)
+    monkeypatch.setattr("rcpkg.calibration.features.READING", 1e3)
+    monkeypatch.setattr("rcpkg.calibration.features.SPARSE_PRODUCT", 1e3)
+    features = Features(model, encoded, kind, None, 100.0)
+    assert features.joint is not None and len(features.joint.codes) < len(sizes)
+    index = np.arange(5, 300, 7)
+    phi, block = features.dense(index), features.block(index)
+    kept = np.append(0, 1 + features.parts[0].kept)
+    assert np.array_equal(phi, dense[kept][:, index])
+    B = rng.standard_normal((3, features.width))
+    assert np.allclose(products(B, block), B @ phi, rtol=0, atol=1e-12)
+    W = rng.standard_normal((3, len(index)))
+    assert np.allclose(moments(W, block), W @ phi.T, rtol=0, atol=1e-12)
+    parts = [part for _, part in dense_blocks(features)]
+    assert np.array_equal(np.hstack(parts), features.dense(slice(None)))
+
+
 # --- the objective ----------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +175,20 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     if l2 and free == 3:  # the penalty of the class alone
         product = product.reshape(1, -1)
     assert np.allclose(change[:k].ravel(), np.ravel(product), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
+def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
+    """Without rows of little weight between two classes: H/2 ⪯ H', and the diagonal blocks are those of H."""
+    objective, B = objective_of(name, 0.5, 2, True)
+    V = 4 * objective.of(B)  # surer posteriors
+    H, rough = (
+        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0]) for negligible in (0.0, 0.5)
+    )
+    assert np.abs(H - rough).max() > 1e-4 * np.abs(H).max()
+    p = V.shape[1]
+    assert np.allclose(H[:p, :p], rough[:p, :p], rtol=1e-9, atol=1e-15)
+    assert np.linalg.eigvalsh(rough - H / 2).min() > -1e-12 * np.abs(H).max()
 
 
 @pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.sparse import issparse
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products
+from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products, squared
 from rcpkg.calibration.rules import Losses
 
 EPS = np.finfo(float).eps
@@ -91,7 +90,7 @@ class LogisticObjective:
         for rows, block in self.features.blocks():
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
-            h += moments(W, block.multiply(block) if issparse(block) else block * block)
+            h += moments(W, squared(block))
         h[:, 1:] += self.l2
         return h / self.total
 
@@ -110,14 +109,19 @@ class LogisticObjective:
         weight = weight * (self.total / weight.sum())
         return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
 
-    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None) -> "Curvature":
+    def curvature(
+        self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
+    ) -> "Curvature":
         """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
 
         Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. ``pseudo``
         are the squares of each feature, per row, in rows that stand for those with a feature that is rare in a sample.
+        Outside the diagonal blocks a row that weighs less than ``negligible`` times the mean, since it hardly doubts
+        between the two classes, may be left out: its p_a p_b (z_a − z_b)² becomes p_a p_b (z_a² + z_b²), no less than
+        half of it.
         """
         k, p = V.shape
-        H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
+        H = np.zeros((k, k, p, p)) if full else np.zeros((k, p, p))
         variance = np.zeros(k)
         for rows, block in dense_blocks(self.features):
             P, _ = posteriors(V @ block, self.y[rows], self.r)
@@ -130,9 +134,9 @@ class LogisticObjective:
                 if not full:
                     H[a] += own
                     continue
-                H[a, :, a, :] += own
+                H[a, a] += own
                 for b in range(a):
-                    H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
+                    H[a, b] -= gram(*doubtful(block, P[a] * P[b] * weight, negligible))
         added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
         return self._with_penalty(H, added)
 
@@ -146,12 +150,12 @@ class LogisticObjective:
             H[:, diagonal, diagonal] += penalty + added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
-            H[a, diagonal, a, diagonal] += added[a]
+            H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
-                H[b, :, a, :] = H[a, :, b, :]
+                H[b, a] = H[a, b]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
-        H[:, diagonal, :, diagonal] += penalty[:, None, None] * share
-        return Curvature([factor(H.reshape(k * p, k * p))], k * p)
+        H[:, :, diagonal, diagonal] += share[:, :, None] * penalty
+        return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
 
 class Curvature:
@@ -165,12 +169,18 @@ class Curvature:
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
-        return np.concatenate([cho_solve((R, True), part, check_finite=False) for R, part in self._parts(g)])
+        return np.concatenate([dpotrs(R, part, lower=1)[0] for R, part in self._parts(g)])
 
     def length(self, g: Array) -> float:
         """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
-        parts = [solve_triangular(R, part, lower=True, check_finite=False) for R, part in self._parts(g)]
+        parts = [dtrtrs(R, part, lower=1)[0] for R, part in self._parts(g)]
         return float(np.sqrt(sum(part @ part for part in parts)))
+
+
+def doubtful(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
+    rows = np.flatnonzero(weight > negligible * weight.mean())
+    return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
 
 
 def gram(block: Array, weight: Array) -> Array:
@@ -188,10 +198,11 @@ def factor(H: Array, ridge: float = JITTER) -> Array:
     index = np.arange(len(H))
     while True:
         H[index, index] = 1 + ridge
-        try:
-            return np.tril(cho_factor(H, lower=True, check_finite=False)[0]) * scale[:, None]
-        except np.linalg.LinAlgError:
-            ridge *= 100
+        R, failed = dpotrf(H.T, lower=1)
+        if not failed:
+            R *= scale[:, None]
+            return R
+        ridge *= 100
 
 
 class Own(NamedTuple):

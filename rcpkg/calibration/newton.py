@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrs
 
 from rcpkg.base import Array
 from rcpkg.calibration.features import usual_squares
@@ -30,6 +30,7 @@ TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search ma
 LONGEST_STINT = 20  # iterations with one curvature
 ELEMENTWISE, CALL, PRODUCT = 100.0, 5e5, 0.4  # flops
 PSEUDO_ROWS = 3.0  # of each feature in the curvature of a sample, which may lack what other rows have
+NEGLIGIBLE = 0.1  # weight for a pair of classes, relative to the mean, below which a row is left out of it
 LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
 MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall that its slope promises
 SAMPLE = 10  # a sample is this part of the rows
@@ -91,7 +92,7 @@ class CurvatureSteps:
         for t in range(max_iter):
             g = at.gradient.ravel()
             if t % self.stint == 0:
-                curvature = part.curvature(V, self.full, blur, pseudo)
+                curvature = part.curvature(V, self.full, blur, pseudo, NEGLIGIBLE)
                 if exact and self.full:  # and old pairs are not
                     pairs.clear()
             direction = -quasi_newton(g, curvature, pairs)
@@ -137,13 +138,13 @@ def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, 
 
 def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -> tuple[Array, Evaluation]:
     """Where the search on all rows begins, for a start V: the optimum on a sample, to the accuracy of that, if this is
-    a small part of the rows; otherwise the best of three guesses. None but V if that is better still."""
+    a small part of the rows; otherwise a guess. None but V if that is better still."""
     n, coefficients = objective.features.n, objective.features.width * objective.free
     size = max(n / SAMPLE, LEAST_SAMPLE * coefficients)
     found = [(V, at)]
     if size > n / 4:
-        for W in tempered(objective, V), regressed(objective):
-            found.append((W, objective(W)))
+        W = guess(objective, V)
+        found.append((W, objective(W)))
     else:
         part = objective.on(*stratified(objective, size, ROWS_OF_CLASS * objective.features.width))
         W, within = begun(part, V, part(V), memory)
@@ -153,12 +154,15 @@ def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -
     return min(found, key=lambda pair: pair[1].value)
 
 
-def tempered(objective: LogisticObjective, V: Array) -> Array:
-    """The power of the model of V with the least log-loss on some rows: naive Bayes may be far too sure of itself."""
-    index, _ = stratified(objective, GUESS_ROWS)
-    y, S = objective.y[index], V @ objective.features.dense(index)
-    losses = [posteriors(t * S, y, objective.r)[1].loss.mean() for t in TEMPERS]
-    return TEMPERS[int(np.argmin(losses))] * V
+def guess(objective: LogisticObjective, V: Array) -> Array:
+    """What has the least log-loss on some rows: a regression, or a power of the model of V, since naive Bayes may be
+    far too sure of itself."""
+    index = np.arange(0, objective.features.n, -(-objective.features.n // GUESS_ROWS))
+    y, some, W = objective.y[index], objective.features.dense(index), regressed(objective)
+    S = V @ some
+    losses = [posteriors(T, y, objective.r)[1].loss.mean() for T in (W @ some, *(t * S for t in TEMPERS))]
+    best = int(np.argmin(losses))
+    return TEMPERS[best - 1] * V if best else W
 
 
 def regressed(objective: LogisticObjective) -> Array:
@@ -167,5 +171,5 @@ def regressed(objective: LogisticObjective) -> Array:
     g = sums.sum(axis=0) / objective.r - sums
     slopes = np.arange(1, len(G))
     G[slopes, slopes] += objective.r * objective.l2 / objective.total
-    B = -objective.r * cho_solve((factor(G), True), g.T, check_finite=False).T
+    B = -objective.r * dpotrs(factor(G), g.T, lower=1)[0].T
     return objective.of(B)

@@ -18,6 +18,7 @@ from rcpkg.generative.closed_form import (
 )
 
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+STATE_ROWS = 4096  # looked through at a time for the states that they hold
 UNKNOWN = ("skip", "impossible")
 ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
 
@@ -122,7 +123,8 @@ class CountModel(ConjugateClassifier):
     def from_natural(self, natural: Statistics) -> CategoricalParameters:
         """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
         log_prior = self.class_log_partition(natural)
-        return CategoricalParameters(log_prior - logsumexp(log_prior), natural.cells - self._log_totals(natural.cells))
+        log_prior -= np.logaddexp.reduce(log_prior)
+        return CategoricalParameters(log_prior, natural.cells - self._log_totals(natural.cells))
 
     def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
         """η_y + Σ of the η of what is counted."""
@@ -255,7 +257,12 @@ class CategoricalNB(NamedCategories, CountModel):
             starts = (
                 np.cumsum(largest + 1) - largest
             )  # of the counts of the codes 0, 1, …, after that of missing values
-            seen = np.bincount((codes + starts).ravel(), minlength=int((largest + 1).sum())) > 0
+            seen = np.zeros(int((largest + 1).sum()), dtype=bool)
+            seen[starts - 1] = True  # missing values, which are no state
+            for first in range(0, len(codes), STATE_ROWS):
+                if seen.all():
+                    break
+                seen[codes[first : first + STATE_ROWS] + starts] = True
             by_feature = np.split(seen, (starts - 1)[1:])
             self._states = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
         self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
@@ -283,16 +290,17 @@ class CategoricalNB(NamedCategories, CountModel):
             )
         return declared
 
-    def _codes(self, X: Array) -> NDArray[np.intp]:
+    def _codes(self, X: Array) -> NDArray[np.int32]:
         """Integers, −1 where values are missing."""
-        skips = self.unknown == "skip"
-        if skips and np.isnan(X.max()):
+        skips, largest = self.unknown == "skip", X.max()
+        if skips and np.isnan(largest):
             X = np.where(np.isnan(X), -1.0, X)
+            largest = X.max()
         least = -1 if skips else 0
-        if X.min() < least or X.max() > LARGEST_CODE:
+        if X.min() < least or largest > LARGEST_CODE:
             self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
-        codes = X.astype(np.intp)
+        codes = X.astype(np.int32)
         self._refuse_codes(codes != X, "Values that are not integers")
         return codes
 
@@ -304,11 +312,11 @@ class CategoricalNB(NamedCategories, CountModel):
                 "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
             )
 
-    def _places(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _places(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Place of each code among the states of its feature; −1 where it is none of them."""
         if all(len(states) == states[-1] + 1 for states in self._states):
-            unknown = codes >= self.n_states_
-            return np.where(unknown, -1, codes) if unknown.any() else codes
+            beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()
+            return np.where(codes >= self.n_states_, -1, codes) if beyond else codes
         places = np.full_like(codes, -1)
         for j, states in enumerate(self._states):
             place = np.searchsorted(states[:-1], codes[:, j])
@@ -320,10 +328,10 @@ class CategoricalNB(NamedCategories, CountModel):
         """Column of the first state of each feature among the K columns of all states."""
         return np.cumsum(self.n_states_) - self.n_states_
 
-    def _indicators(self, places: NDArray[np.intp]) -> csr_array:
+    def _indicators(self, places: NDArray[np.int32]) -> csr_array:
         """One-hot rows, sparse; a place −1 counts nothing."""
         n, d = places.shape
-        columns, index = (places + self._starts).astype(np.int32), np.int32 if n * d < 2**31 else np.int64
+        columns, index = places + self._starts.astype(np.int32), np.int32 if n * d < 2**31 else np.int64
         if places.min(initial=0) < 0:
             there = places >= 0
             columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)

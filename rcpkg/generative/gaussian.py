@@ -4,7 +4,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
@@ -467,7 +466,7 @@ class GaussianClassifier(ConjugateClassifier):
             Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
         )
         mean, covariance, whitener = self._solved(precision, natural.first)
-        return GaussianParameters(log_prior - logsumexp(log_prior), mean + self._origin, covariance, whitener)
+        return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean + self._origin, covariance, whitener)
 
 
 def _positive_medians(columns: Array) -> Array:
