@@ -127,16 +127,18 @@ class LogisticObjective:
             P, _ = posteriors(V @ block, self.y[rows], self.r)
             P = (1 - blur) * P + blur / self.r
             weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
+            space = np.empty_like(block)
             for a in range(k):
                 spread = P[a] * (1 - P[a]) * weight
                 variance[a] += spread.sum()
-                own = gram(block, spread)
+                own = gram(block, spread, space)
                 if not full:
                     H[a] += own
                     continue
                 H[a, a] += own
                 for b in range(a):
-                    H[a, b] -= gram(*doubtful(block, P[a] * P[b] * weight, negligible))
+                    some, doubt = doubtful(block, P[a] * P[b] * weight, negligible)
+                    H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
         added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
         return self._with_penalty(H, added)
 
@@ -183,9 +185,9 @@ def doubtful(block: Array, weight: Array, negligible: float) -> tuple[Array, Arr
     return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
 
 
-def gram(block: Array, weight: Array) -> Array:
-    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0."""
-    root = block * np.sqrt(weight)
+def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
+    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
+    root = np.multiply(block, np.sqrt(weight), out=space)
     return root @ root.T
 
 

@@ -28,7 +28,7 @@ ROWS_OF_CLASS = 20  # of each class in a curvature or a sample, for each feature
 LARGEST_FULL, LARGEST_BLOCK = 1500, 2500  # coefficients of a full curvature, and of that of a class
 TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search may start
 LONGEST_STINT = 20  # iterations with one curvature
-ELEMENTWISE, CALL, PRODUCT = 100.0, 5e5, 0.4  # flops
+ELEMENTWISE, CALL, PRODUCT, SCALING = 100.0, 5e5, 0.5, 30.0  # flops
 PSEUDO_ROWS = 3.0  # of each feature in the curvature of a sample, which may lack what other rows have
 NEGLIGIBLE = 0.1  # weight for a pair of classes, relative to the mean, below which a row is left out of it
 LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
@@ -74,26 +74,28 @@ class CurvatureSteps:
         n, p, k = objective.features.n, objective.features.width, objective.free
         self.full = objective.free < objective.r
         one_pass = 4.0 * n * objective.features.work * k + ELEMENTWISE * n * k + CALL
-        per_row = PRODUCT * p * p * k * ((k + 1) / 2 if self.full else 1)
+        per_row = (PRODUCT * p * p + SCALING * p) * k * ((k + 1) / 2 if self.full else 1)
         solving = PRODUCT * ((k * p) ** 3 if self.full else k * p**3) / 3
         least = ROWS_PER_COEFFICIENT * (k * p if self.full else p)
         rows = max(PASSES * one_pass / per_row, least)
-        self.rows = int(min(rows, n))
-        self.stint = int(np.clip((self.rows * per_row + solving) / one_pass, 1, LONGEST_STINT))
+        self.part, self.pseudo = objective, None
+        if rows < n:
+            index, weight = stratified(objective, rows, ROWS_OF_CLASS * p)
+            if len(index) < n:
+                self.part = objective.on(index, weight)
+                self.pseudo = PSEUDO_ROWS / len(index) * usual_squares(self.part.features)
+        passes = (self.part.features.n * per_row + solving) / one_pass  # that a curvature costs
+        self.stint = int(np.clip(passes, 1, LONGEST_STINT))
 
     def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
         """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
-        part, exact = self.objective, self.rows == self.objective.features.n
-        if not exact:
-            part = part.on(*stratified(part, self.rows, ROWS_OF_CLASS * part.features.width))
-        pseudo = None if exact else PSEUDO_ROWS / part.features.n * usual_squares(part.features)
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
         blur, stalled = MOST_BLUR, 0
         for t in range(max_iter):
             g = at.gradient.ravel()
             if t % self.stint == 0:
-                curvature = part.curvature(V, self.full, blur, pseudo, NEGLIGIBLE)
-                if exact and self.full:  # and old pairs are not
+                curvature = self.part.curvature(V, self.full, blur, self.pseudo, NEGLIGIBLE)
+                if self.pseudo is None and self.full:  # exact, and old pairs are not
                     pairs.clear()
             direction = -quasi_newton(g, curvature, pairs)
             moved, found, step = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
