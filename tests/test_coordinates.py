@@ -27,7 +27,7 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import CurvatureSteps, begun, quasi_newton, stratified
+from rcpkg.calibration.newton import CurvatureSteps, begun, conjugate, quasi_newton, stratified
 
 KINDS = ("plain", "natural", "conditioned")
 LINEAR = ("natural", "closed_form", "curvature", "whitened")
@@ -295,6 +295,23 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
     R = curvature.factors[0]
     assert np.allclose(R @ R.T @ quasi_newton(g, curvature, ()), g, rtol=0, atol=1e-10)
     assert curvature.length(g) == pytest.approx(np.sqrt(g @ curvature.solve(g)), rel=1e-9)
+
+
+@pytest.mark.parametrize("l2", [0.0, 2.0])
+@pytest.mark.parametrize("name, free", [("CategoricalNB", 2), ("CategoricalNB", 3), ("QDA", 3)])
+def test_conjugate_gradients_solve_newtons_system(name, free, l2):
+    """Products with the Hessian are changes of the gradient, and H x = g but for what is let stand of g."""
+    objective, B = objective_of(name, l2, free, weighted=True, kind="conditioned")
+    V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
+    product, D = objective.hessian(V), np.random.default_rng(1).standard_normal(V.shape)
+    change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
+    assert np.allclose(product(D), change, rtol=1e-4, atol=1e-6)
+    g = objective(V).gradient.ravel()
+    curvature = objective.curvature(V, full=False) if free == 3 else objective.curvature(V, full=True)
+    x, products = conjugate(g, product, curvature, V.shape)
+    left = curvature.length(g - product(x.reshape(V.shape)).ravel()) ** 2
+    assert left <= 1.01 * curvature.length(g) ** 2 * min(0.1, curvature.length(g)) and products > 0
+    assert g @ x > 0
 
 
 def test_the_search_never_starts_above_the_closed_form():

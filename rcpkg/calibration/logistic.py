@@ -1,5 +1,6 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,23 @@ class LogisticObjective:
             h += moments(W, squared(block))
         h[:, 1:] += self.l2
         return h / self.total
+
+    def hessian(self, V: Array) -> Callable[[Array], Array]:
+        """The products of the Hessian of f at V with arrays of its shape, a pass each."""
+        kept = [posteriors(products(V, block), self.y[rows], self.r)[0] for rows, block in self.features.blocks()]
+
+        def product(D: Array) -> Array:
+            out = np.zeros_like(D)
+            for P, (rows, block) in zip(kept, self.features.blocks()):
+                T = products(D, block)
+                T -= np.einsum("yi,yi->i", P, T)
+                T *= P
+                if self.weight is not None:
+                    T *= self.weight[rows]
+                out += moments(T, block)
+            return out / self.total + self._penalty(D)[1]
+
+        return product
 
     def second_moments(self) -> tuple[Array, Array]:
         """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""

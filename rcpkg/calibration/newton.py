@@ -36,6 +36,7 @@ MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall t
 SAMPLE = 10  # a sample is this part of the rows
 LEAST_SAMPLE = 20  # rows of a sample for each coefficient
 GUESS_ROWS, SAMPLE_STEPS = 1000, 30
+LOOSE, MOST_PRODUCTS = 0.1, 50  # of conjugate gradients: what part of g may be left, squared, and their number
 STALLED = 10  # iterations without a gain, after which rounding is taken to have the say
 
 Record = Callable[[Array, Evaluation, float], bool]
@@ -67,7 +68,11 @@ def free_rows(r: int, p: int) -> int | None:
 
 
 class CurvatureSteps:
-    """Minimises a `LogisticObjective` by L-BFGS in the coordinates of its curvature, which follows the iterates."""
+    """Minimises a `LogisticObjective` by L-BFGS in the coordinates of its curvature, which follows the iterates.
+
+    Where only the curvature of each class is to be had, and rows are many, Newton's steps are found by conjugate
+    gradients in these coordinates instead: the classes of many do not act apart.
+    """
 
     def __init__(self, objective: LogisticObjective, memory: int) -> None:
         self.objective, self.memory = objective, memory
@@ -86,20 +91,26 @@ class CurvatureSteps:
                 self.pseudo = PSEUDO_ROWS / len(index) * usual_squares(self.part.features)
         passes = (self.part.features.n * per_row + solving) / one_pass  # that a curvature costs
         self.stint = int(np.clip(passes, 1, LONGEST_STINT))
+        self.conjugate = not self.full and n >= ROWS_PER_COEFFICIENT * p  # where it changes slowly with V
 
     def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
         """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
-        blur, stalled = MOST_BLUR, 0
-        for t in range(max_iter):
+        blur, stalled, spent = MOST_BLUR, 0, self.stint
+        for _ in range(max_iter):
             g = at.gradient.ravel()
-            if t % self.stint == 0:
+            if spent >= self.stint:
+                spent = 0
                 curvature = self.part.curvature(V, self.full, blur, self.pseudo, NEGLIGIBLE)
                 if self.pseudo is None and self.full:  # exact, and old pairs are not
                     pairs.clear()
-            direction = -quasi_newton(g, curvature, pairs)
-            moved, found, step = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
-            blur = min(10 * blur, MOST_BLUR) if step < 1 else max(0.1 * blur, LEAST_BLUR)
+            if self.conjugate:
+                step, products = conjugate(g, self.objective.hessian(V), curvature, V.shape)
+            else:
+                step, products = quasi_newton(g, curvature, pairs), 0
+            direction, spent = -step, spent + 1 + products
+            moved, found, length = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
+            blur = min(10 * blur, MOST_BLUR) if length < 1 else max(0.1 * blur, LEAST_BLUR)
             if found is None:
                 break
             pairs.append(((moved - V).ravel(), found.gradient.ravel() - g))
@@ -136,6 +147,31 @@ def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, 
     for (s, y, sy), share in zip(pairs, reversed(shares)):
         g += (share - (y @ g) / sy) * s
     return g
+
+
+def conjugate(
+    g: Array, product: Callable[[Array], Array], curvature: Curvature, shape: tuple[int, ...]
+) -> tuple[Array, int]:
+    """About H⁻¹g by conjugate gradients, preconditioned by a curvature, and the number of products with H.
+
+    They end when what is left of g is, in its metric, so small a part that Newton's method converges superlinearly.
+    """
+    x, rest = np.zeros_like(g), g.copy()
+    z = curvature.solve(rest)
+    squared = rest @ z
+    enough, search, products = squared * min(LOOSE, np.sqrt(squared)), z, 0
+    while squared > enough and products < MOST_PRODUCTS:
+        bent = product(search.reshape(shape)).ravel()
+        along = search @ bent
+        if along <= EPS * squared:
+            break
+        products += 1
+        x += (squared / along) * search
+        rest -= (squared / along) * bent
+        z = curvature.solve(rest)
+        squared, before = rest @ z, squared
+        search = z + (squared / before) * search
+    return (x, products) if products else (z, 0)
 
 
 def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -> tuple[Array, Evaluation]:
