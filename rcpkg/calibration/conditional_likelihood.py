@@ -58,7 +58,8 @@ class ConditionalLikelihood(RiskCalibration):
         does not move in "closed_form", and one that is −∞ (a state of probability zero) is refused.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
-        sample of many rows. "auto": that, unless other coordinates, a target, or features by the thousand ask for
+        sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
+        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features by the thousand ask for
         "lbfgs", the steps of scipy from the closed form.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,

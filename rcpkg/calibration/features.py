@@ -2,7 +2,7 @@
 
 They make conditional likelihood a multinomial logistic regression. Those of a Gaussian model are monomials of the
 features of the rows, those of counts the counts themselves. They are formed once where they fit in a stated memory,
-and anew in each pass otherwise.
+and anew in each pass otherwise: dense, sparse or, for categories, as codes of joint states, whichever is faster.
 """
 
 from collections.abc import Iterator
