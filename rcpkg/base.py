@@ -39,14 +39,21 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
     -------
     array of shape (n, r)
     """
-    largest = joint.max(axis=1, keepdims=True)
+    largest = _by_row(np.maximum, joint)
     impossible = np.isneginf(largest[:, 0])
     if impossible.any():
         joint = np.where(impossible[:, None], log_prior, joint)
-        largest = joint.max(axis=1, keepdims=True)
+        largest = _by_row(np.maximum, joint)
     posterior = joint - largest
-    posterior -= np.log(np.exp(posterior).sum(axis=1, keepdims=True))
+    posterior -= np.log(_by_row(np.add, np.exp(posterior)))
     return posterior
+
+
+def _by_row(function: np.ufunc, A: Array) -> Array:
+    """The function over each row, shape (n, 1): of two columns many times faster than a reduction, to the same bit."""
+    if A.shape[1] == 2:
+        return function(A[:, :1], A[:, 1:])
+    return function.reduce(A, axis=1, keepdims=True)
 
 
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:

@@ -59,8 +59,8 @@ class ConditionalLikelihood(RiskCalibration):
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
         sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
-        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features by the thousand ask for
-        "lbfgs", the steps of scipy from the closed form.
+        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features
+        by the thousand ask for "lbfgs", the steps of scipy from the closed form.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
