@@ -39,14 +39,21 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
     -------
     array of shape (n, r)
     """
-    largest = joint.max(axis=1, keepdims=True)
+    largest = _by_row(np.maximum, joint)
     impossible = np.isneginf(largest[:, 0])
     if impossible.any():
         joint = np.where(impossible[:, None], log_prior, joint)
-        largest = joint.max(axis=1, keepdims=True)
+        largest = _by_row(np.maximum, joint)
     posterior = joint - largest
-    posterior -= np.log(np.exp(posterior).sum(axis=1, keepdims=True))
+    posterior -= np.log(_by_row(np.add, np.exp(posterior)))
     return posterior
+
+
+def _by_row(function: np.ufunc, A: Array) -> Array:
+    """The function over each row, shape (n, 1): of two columns many times faster than a reduction, to the same bit."""
+    if A.shape[1] == 2:
+        return function(A[:, :1], A[:, 1:])
+    return function.reduce(A, axis=1, keepdims=True)
 
 
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
@@ -235,6 +242,15 @@ def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool
     return (X, found[1]) if y else X
 
 
+def numbered(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+    """The labels, sorted, and the number of each row's."""
+    if y.dtype.kind == "O":  # which may hold what cannot be sorted
+        encoder = LabelEncoder().fit(y)
+        return encoder.classes_, encoder.transform(y)
+    labels = np.unique(y)
+    return labels, np.searchsorted(labels, y)
+
+
 class GenerativeClassifier(ClassifierMixin, Estimator):
     """A classifier through its joint density.
 
@@ -254,18 +270,18 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         """Validated X, and y as labels."""
         X, y = validated(self, X, y, reset=reset, dtype=self._x_dtype)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biu" or 2 * len(np.unique(y)) > len(y):  # other integers are labels
+            check_classification_targets(y)
         return X, y
 
     def _check_Xy(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
         X, y = self._check_rows(X, y)
-        encoder = LabelEncoder().fit(y)
-        self.classes_ = encoder.classes_
+        self.classes_, y = numbered(y)
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
         check_cost(getattr(self, "cost", None), len(self.classes_))
-        return X, encoder.transform(y)
+        return X, y
 
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r)."""

@@ -25,9 +25,9 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
-from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import CurvatureSteps, begun, quasi_newton, stratified
+from rcpkg.calibration.newton import CurvatureSteps, begun, conjugate, quasi_newton, stratified
 
 KINDS = ("plain", "natural", "conditioned")
 LINEAR = ("natural", "closed_form", "curvature", "whitened")
@@ -127,6 +127,32 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     assert np.allclose(found.gradient - objective._penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("kind", ["plain", "conditioned"])
+@pytest.mark.parametrize("sizes", [(2, 3, 5), (1, 40, 2, 7)])
+def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
+    """Tables of the joint states of a group give scores, sums and the features themselves as dense indicators do."""
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([rng.permutation(np.arange(300) % size) for size in sizes]).astype(float), np.arange(300) % 3
+    model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    encoded = model._encode(X)
+    dense = np.vstack([np.ones(300), Features(model, encoded, "natural", None, 100.0).dense(slice(None))[1:]])
+    monkeypatch.setattr("rcpkg.calibration.features.TABLE", 0.0)
+    monkeypatch.setattr("rcpkg.calibration.features.READING", 1e3)
+    monkeypatch.setattr("rcpkg.calibration.features.SPARSE_PRODUCT", 1e3)
+    features = Features(model, encoded, kind, None, 100.0)
+    assert features.joint is not None and len(features.joint.codes) < len(sizes)
+    index = np.arange(5, 300, 7)
+    phi, block = features.dense(index), features.block(index)
+    kept = np.append(0, 1 + features.parts[0].kept)
+    assert np.array_equal(phi, dense[kept][:, index])
+    B = rng.standard_normal((3, features.width))
+    assert np.allclose(products(B, block), B @ phi, rtol=0, atol=1e-12)
+    W = rng.standard_normal((3, len(index)))
+    assert np.allclose(moments(W, block), W @ phi.T, rtol=0, atol=1e-12)
+    parts = [part for _, part in dense_blocks(features)]
+    assert np.array_equal(np.hstack(parts), features.dense(slice(None)))
+
+
 # --- the objective ----------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +175,20 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     if l2 and free == 3:  # the penalty of the class alone
         product = product.reshape(1, -1)
     assert np.allclose(change[:k].ravel(), np.ravel(product), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
+def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
+    """Without rows of little weight between two classes: H/2 ⪯ H', and the diagonal blocks are those of H."""
+    objective, B = objective_of(name, 0.5, 2, True)
+    V = 4 * objective.of(B)  # surer posteriors
+    H, rough = (
+        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0]) for negligible in (0.0, 0.5)
+    )
+    assert not np.array_equal(H, rough)
+    p = V.shape[1]
+    assert np.allclose(H[:p, :p], rough[:p, :p], rtol=1e-9, atol=1e-15)
+    assert np.linalg.eigvalsh(rough - H / 2).min() > -1e-12 * np.abs(H).max()
 
 
 @pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
@@ -255,6 +295,23 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
     R = curvature.factors[0]
     assert np.allclose(R @ R.T @ quasi_newton(g, curvature, ()), g, rtol=0, atol=1e-10)
     assert curvature.length(g) == pytest.approx(np.sqrt(g @ curvature.solve(g)), rel=1e-9)
+
+
+@pytest.mark.parametrize("l2", [0.0, 2.0])
+@pytest.mark.parametrize("name, free", [("CategoricalNB", 2), ("CategoricalNB", 3), ("QDA", 3)])
+def test_conjugate_gradients_solve_newtons_system(name, free, l2):
+    """Products with the Hessian are changes of the gradient, and H x = g but for what is let stand of g."""
+    objective, B = objective_of(name, l2, free, weighted=True, kind="conditioned")
+    V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
+    product, D = objective.hessian(V), np.random.default_rng(1).standard_normal(V.shape)
+    change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
+    assert np.allclose(product(D), change, rtol=1e-4, atol=1e-6)
+    g = objective(V).gradient.ravel()
+    curvature = objective.curvature(V, full=False) if free == 3 else objective.curvature(V, full=True)
+    x, products = conjugate(g, product, curvature, V.shape)
+    left = curvature.length(g - product(x.reshape(V.shape)).ravel()) ** 2
+    assert left <= 1.01 * curvature.length(g) ** 2 * min(0.1, curvature.length(g)) and products > 0
+    assert g @ x > 0
 
 
 def test_the_search_never_starts_above_the_closed_form():

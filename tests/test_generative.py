@@ -47,8 +47,9 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     Statistics,
 )
-from rcpkg.base import log_posterior
+from rcpkg.base import log_posterior, numbered
 from rcpkg.generative import gaussian_full, one_hot
+from rcpkg.generative.gaussian import _positive_medians
 
 ALL = pytest.mark.parametrize("name", MODELS)
 
@@ -849,3 +850,39 @@ def test_standardising_leaves_the_posteriors_unchanged():
     Z = StandardScaler().fit_transform(X * 3 + 7)
     for model in GAUSSIAN.values():
         assert_allclose(clone(model).fit(Z, y).predict_proba(Z), clone(model).fit(X, y).predict_proba(X), atol=1e-10)
+
+
+# --- what is computed once ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2], ["b", "a", "c"], [True, False, True], [0.0, 2.0, 1.0]])
+@pytest.mark.parametrize("kind", [None, object])
+def test_labels_are_numbered_in_their_order(labels, kind):
+    y = np.array(labels * 5, dtype=kind)
+    classes, numbers = numbered(y)
+    assert classes.tolist() == sorted(set(labels)) and classes[numbers].tolist() == y.tolist()
+
+
+def test_integers_nearly_all_different_are_still_suspected():
+    """scikit-learn warns of labels that look like the target of a regression."""
+    X, y = np.random.default_rng(0).standard_normal((40, 2)), np.arange(40) // 1.6 // 1
+    with pytest.warns(UserWarning, match="number of unique classes"):
+        GaussianNB().fit(X, y.astype(int))
+
+
+def test_medians_of_the_positive_ones():
+    rng = np.random.default_rng(0)
+    columns = np.where(rng.random((21, 6)) < [0.0, 0.3, 0.5, 0.9, 0.95, 1.0], 0.0, rng.random((21, 6)))
+    expected = [np.median(column[column > 0]) if column.any() else np.inf for column in columns.T]
+    assert np.array_equal(_positive_medians(columns), expected)
+    assert np.array_equal(
+        _positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
+    )
+
+
+@pytest.mark.parametrize("name", ML)
+def test_settling_gives_the_parameters_or_leaves_them_open(name):
+    model, X, _, Y = fitted(name)
+    statistics = model.statistics(model._encode(X), Y)
+    settled = model._settle(statistics)
+    assert settled is None or all(map(np.array_equal, settled, model.parameters(statistics)))

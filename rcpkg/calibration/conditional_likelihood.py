@@ -6,6 +6,7 @@ share, so that its maximum is a multinomial logistic regression.
 """
 
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -57,8 +58,9 @@ class ConditionalLikelihood(RiskCalibration):
         does not move in "closed_form", and one that is −∞ (a state of probability zero) is refused.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
-        sample of many rows. "auto": that, unless other coordinates, a target, or features by the thousand ask for
-        "lbfgs", the steps of scipy from the closed form.
+        sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
+        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features
+        by the thousand ask for "lbfgs", the steps of scipy from the closed form.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
@@ -175,14 +177,15 @@ class ConditionalLikelihood(RiskCalibration):
         problem.model._check_complete(problem.X)
         _check_lengths(problem.model, problem.X)
         start = self._start(problem)
-        closed = problem.model.parameters(start)
-        pooled = _pooled(problem.model, start)
-        model = problem.model = problem.model.without_prior()
+        settled = None if self.target_weight else problem.settled
+        closed = problem.model.parameters(start) if settled is None else settled
+        prepared, model = problem.model, problem.model.without_prior()
+        problem.model = model
         natural = model.natural_parameters(closed)
         if self.coordinates == "closed_form":
             refuse_zero_probabilities(natural)
         natural = _finite(natural)
-        search = self._search(problem, pooled, natural)
+        search = self._search(problem, lambda: _pooled(prepared, start), natural)
         natural = search.natural(search.minimise(self.max_iter, self.memory))
         parameters = model.from_natural(natural)
         chosen = Optimum(problem.total_weight * model.mean_parameters(parameters), parameters, search.value)
@@ -195,7 +198,7 @@ class ConditionalLikelihood(RiskCalibration):
             reason = "max_iter" if n_iter == self.max_iter else "no_step"
         return Run(chosen, n_iter, search.history, reason)
 
-    def _search(self, problem: Problem, pooled: Any, natural: Statistics) -> "_Search":
+    def _search(self, problem: Problem, pooled: Callable[[], Any], natural: Statistics) -> "_Search":
         """The search that the parameters, the model and its size ask for."""
         linear = has_features(problem.model)
         if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
@@ -204,11 +207,12 @@ class ConditionalLikelihood(RiskCalibration):
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(problem.model, pooled, bool(self.target_weight))
+            coordinates = Standardised(problem.model, pooled(), bool(self.target_weight))
             return _StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
         newton = self.solver == "newton" or (self.solver == "auto" and self.coordinates == "whitened")
         kind = "plain" if self.l2 else "conditioned" if newton else "natural"
-        features = Features(problem.model, problem.X, kind, pooled, self.cache_size)
+        whiteners = pooled() if kind == "conditioned" else None
+        features = Features(problem.model, problem.X, kind, whiteners, self.cache_size)
         r = len(problem.model.classes_)
         free = free_rows(r, features.width) if newton else r
         objective = LogisticObjective(features, problem.y, r, problem.sample_weight, self.l2, free or r)

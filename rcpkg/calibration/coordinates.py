@@ -145,7 +145,7 @@ def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Lin
         raise ValueError(
             f"coordinates='whitened' keeps the square of {p} features, more than {LARGEST_WHITENED}: choose 'curvature'"
         )
-    G = objective.second_moments()
+    G, _ = objective.second_moments()
     scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
     seen = values > LEAST_VARIANCE * p

@@ -2,10 +2,11 @@
 
 They make conditional likelihood a multinomial logistic regression. Those of a Gaussian model are monomials of the
 features of the rows, those of counts the counts themselves. They are formed once where they fit in a stated memory,
-and anew in each pass otherwise.
+and anew in each pass otherwise: dense, sparse or, for categories, as codes of joint states, whichever is faster.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
+from rcpkg.calibration.joint_codes import JointCodes, groups_of, joint_codes
 from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, ProductModel, Statistics
 from rcpkg.generative.counts import CountModel
 from rcpkg.generative.gaussian import GaussianClassifier
@@ -20,6 +22,9 @@ from rcpkg.generative.gaussian_full import FullGaussian
 
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
 LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
+LARGEST_JOINT_BLOCK = 65536  # rows
+READING, LOOK_UP, TABLE, SPARSE_PRODUCT = 6.0, 24.0, 1.5e5, 25.0  # in multiplications, of a row
+USUAL_ROWS = 1000  # from which the usual size of a feature is taken
 SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
 
 
@@ -120,25 +125,65 @@ def _solved(factor: Array, columns: Array) -> Array:
 
 
 class Counts:
-    """Features of what is counted: the columns of the encoded rows, but for ``dropped`` ones.
+    """Features of what is counted: the columns of the encoded rows."""
+
+    def __init__(self, X: Array | csr_array) -> None:
+        self.dense = True
+        if issparse(X):
+            X = X.tocsr()
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
+            self.dense = bool(np.prod(X.shape, dtype=float) <= SPARSE_FROM * X.nnz)
+        self.X, self.width = X, X.shape[1]
+
+    def write(self, index: Any, out: Array) -> None:
+        X = self.X[index]
+        if not issparse(X):
+            out[:] = X.T
+            return
+        out[:] = 0.0
+        out[X.indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))] = X.data
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
+        return natural.count, natural.cells
+
+    def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
+        return Statistics(count=constant, cells=slopes)
+
+
+class Indicators(Counts):
+    """Features of categories, for rows that lack none: indicators of all states or, if it ``drops`` one, of all but the
+    most frequent of each feature.
 
     A dropped column is the sum of the others of its feature, taken from one: its coefficient is part of the constant
     and of those.
     """
 
-    def __init__(self, X: Array | csr_array, groups: NDArray[np.intp] | None, dropped: NDArray[np.intp]) -> None:
-        self.groups, self.dropped = groups, dropped
-        self.kept = np.setdiff1d(np.arange(X.shape[1]), dropped)
-        if issparse(X):
-            X = X.tocsr() if len(self.kept) == X.shape[1] else X.tocsr()[:, self.kept]
-            self.dense = bool(np.prod(X.shape, dtype=float) <= SPARSE_FROM * X.nnz)
-        else:
-            self.dense, X = True, X[:, self.kept]
-        self.X, self.width = X, len(self.kept)
+    def __init__(self, X: csr_array, n_states: NDArray[np.intp], drops: bool) -> None:
+        n, K = X.shape
+        self.rows, self.n_states, self.groups = X, n_states, np.repeat(np.arange(len(n_states)), n_states)
+        self.columns = np.ascontiguousarray(X.indices.reshape(n, -1).T)  # of the ones, a row a feature
+        self.dropped, entries = np.empty(0, dtype=np.intp), X.nnz
+        if drops:
+            counts, starts = np.bincount(X.indices, minlength=K), np.cumsum(n_states) - n_states
+            self.dropped = starts + [of_feature.argmax() for of_feature in np.split(counts, starts[1:])]
+            entries -= counts[self.dropped].sum()
+        self.kept = np.setdiff1d(np.arange(K), self.dropped)
+        self.width = len(self.kept)
+        self.dense = bool(n * self.width <= SPARSE_FROM * entries)
+
+    @cached_property
+    def X(self) -> csr_array:  # type: ignore[override]
+        """The columns kept, sparse."""
+        return self.rows[:, self.kept]
+
+    def joint(self) -> JointCodes:
+        """The rows by their joint states."""
+        return joint_codes(self.columns, groups_of(self.n_states, self.columns.shape[1]), self.kept)
 
     def write(self, index: Any, out: Array) -> None:
-        X = self.X[index]
-        out[:] = X.toarray().T if issparse(X) else X.T
+        np.equal(self.columns[:, index][self.groups[self.kept]], self.kept[:, None], out=out)
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         cells = natural.cells
@@ -157,7 +202,7 @@ class Ones(Counts):
     """Features of binary ones: the entries that are one; their states zero have the coefficient zero."""
 
     def __init__(self, X: tuple[csr_array, csr_array]) -> None:
-        super().__init__(X[0], None, np.empty(0, dtype=np.intp))
+        super().__init__(X[0])
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array]:
         zero, one = natural.cells[:, ::2], natural.cells[:, 1::2]
@@ -181,12 +226,9 @@ def part_of(model: ConjugateClassifier, X: Any, kind: str, pooled: Any) -> Part:
         return Monomials(model, model._encode(X), model._origin, A)
     if isinstance(model, BernoulliNB):
         return Ones(X)
-    if type(model) is CategoricalNB and kind == "conditioned":
-        groups = np.repeat(np.arange(len(model.n_states_)), model.n_states_)
-        counts = np.asarray(X.sum(axis=0)).ravel()
-        dropped = np.array([start + counts[groups == j].argmax() for j, start in enumerate(model._starts)])
-        return Counts(X, groups, dropped)
-    return Counts(X, None, np.empty(0, dtype=np.intp))
+    if kind == "natural" or type(model) is not CategoricalNB or X.nnz < X.shape[0] * len(model.n_states_):
+        return Counts(X)
+    return Indicators(X, model.n_states_, drops=kind == "conditioned")
 
 
 def has_features(model: ConjugateClassifier) -> bool:
@@ -209,24 +251,42 @@ class Features:
         product = isinstance(model, ProductModel)
         self.nested = product
         models, encoded = (model.models_, X) if product else ([model], [X])
-        whiteners = list(getattr(pooled, "blocks", [pooled]))
+        whiteners = pooled.blocks if product and kind == "conditioned" else [pooled] * len(models)
         self.parts = [part_of(m, x, kind, p) for m, x, p in zip(models, encoded, whiteners)]
         self.n = _n_rows(encoded[0])
         self.width = 1 + sum(part.width for part in self.parts)
-        sparse = self._sparse
-        self.size = LARGEST_BLOCK if sparse else int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
+        self._choose_form(len(models[0].classes_))
         self.slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
-        entries = self.parts[0].X.nnz * 1.5 if sparse else self.width * self.n
-        self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * entries <= cache_size else None
+        self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * self.entries <= cache_size else None
 
-    @property
-    def _sparse(self) -> bool:
-        return len(self.parts) == 1 and isinstance(self.parts[0], Counts) and not self.parts[0].dense
+    def _choose_form(self, r: int) -> None:
+        """Dense, sparse, or by joint codes: what takes least time; ``work`` are multiplications of a score of a class,
+        or what takes as long, but for the time to read a dense block."""
+        part, k = self.parts[0], r - 1
+        self.sparse, self.joint, self.work = False, None, float(self.width)
+        self.size = int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
+        self.entries = float(self.width * self.n)
+        if len(self.parts) > 1 or not isinstance(part, Counts):
+            return
+        cost = self.width * (1 + READING / k)
+        if not part.dense:
+            self.sparse, self.size = True, LARGEST_BLOCK
+            self.entries, self.work = 1.5 * part.X.nnz, 4.0 * part.X.nnz / self.n
+            cost = SPARSE_PRODUCT / k * part.X.nnz / self.n
+        if isinstance(part, Indicators):
+            tables = len(groups_of(part.n_states, self.n).starts)
+            if tables * (LOOK_UP + TABLE / self.n) < cost:
+                self.sparse, self.joint, self.size = False, part.joint(), LARGEST_JOINT_BLOCK
+                self.entries, self.work = tables * self.n, LOOK_UP * tables
 
-    def block(self, index: Any) -> Array | csr_array:
-        """φ of some rows: dense, (p, n), or sparse and without the constant, (n, p − 1)."""
-        if self._sparse:
-            return self.parts[0].X[index]
+    def block(self, index: Any) -> Array | csr_array | JointCodes:
+        """φ of some rows: dense, (p, n), sparse and without the constant, (n, p − 1), or by joint codes."""
+        if self.joint is not None:
+            return self.joint.take(index)
+        return self.parts[0].X[index] if self.sparse else self.dense(index)
+
+    def dense(self, index: Any) -> Array:
+        """φ of some rows, (p, n)."""
         n = len(range(*index.indices(self.n))) if isinstance(index, slice) else len(index)
         out = np.empty((self.width, n))
         out[0], start = 1.0, 1
@@ -235,18 +295,9 @@ class Features:
             start += part.width
         return out
 
-    def dense(self, index: Any) -> Array:
-        """φ of some rows, (p, n)."""
-        return with_constant(self.block(index))
-
-    def blocks(self) -> Iterator[tuple[slice, Array | csr_array]]:
+    def blocks(self) -> Iterator[tuple[slice, Array | csr_array | JointCodes]]:
         """All rows, block by block."""
         yield from zip(self.slices, self.cached or map(self.block, self.slices))
-
-    @property
-    def work(self) -> float:
-        """Multiplications of a score: the features or, at four times the cost, those of a row that are not zero."""
-        return 4.0 * self.parts[0].X.nnz / self.n if self._sparse else float(self.width)
 
     def coefficients(self, natural: Statistics) -> Array:
         """B of an η."""
@@ -271,15 +322,15 @@ class Sample:
         slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
         self.cached = [(rows, self.block(rows)) for rows in slices]
 
-    def block(self, index: Any) -> Array | csr_array:
+    def block(self, index: Any) -> Array | csr_array | JointCodes:
         """φ of some of these rows."""
         return self.features.block(self.index[index])
 
     def dense(self, index: Any) -> Array:
         """φ of some of these rows, (p, n)."""
-        return with_constant(self.block(index))
+        return self.features.dense(self.index[index])
 
-    def blocks(self) -> Iterator[tuple[slice, Array | csr_array]]:
+    def blocks(self) -> Iterator[tuple[slice, Array | csr_array | JointCodes]]:
         """The rows, block by block."""
         yield from self.cached
 
@@ -287,42 +338,45 @@ class Sample:
 def dense_blocks(features: Features | Sample) -> Iterator[tuple[slice, Array]]:
     """All rows, block by block, dense and small enough for the cache."""
     for rows, block in features.blocks():
-        if not issparse(block):
+        if isinstance(block, np.ndarray):
             yield rows, block
             continue
         size = max(BLOCK_ENTRIES // features.width, LEAST_BLOCK)
-        for start in range(0, block.shape[0], size):
-            part = with_constant(block[start : start + size])
-            yield slice(rows.start + start, rows.start + start + part.shape[1]), part
+        for start in range(rows.start, rows.stop, size):
+            part = slice(start, min(start + size, rows.stop))
+            yield part, features.dense(part)
 
 
 def usual_squares(features: Features | Sample) -> Array:
-    """Mean of φ_j² over the rows where φ_j is not zero; 1 where it always is."""
-    sums = np.zeros((2, features.width))
-    for rows, block in features.blocks():
-        square = block.multiply(block) if issparse(block) else block * block
-        one = np.ones((1, rows.stop - rows.start))
-        sums += np.vstack([moments(one, square), moments(one, (square != 0).astype(float))])
-    return np.divide(sums[0], sums[1], out=np.ones(features.width), where=sums[1] > 0)
+    """Mean of φ_j² over the rows where φ_j is not zero, of about `USUAL_ROWS` rows; 1 where it always is."""
+    some = features.dense(np.arange(0, features.n, -(-features.n // USUAL_ROWS)))
+    total, number = np.einsum("ij,ij->i", some, some), np.count_nonzero(some, axis=1)
+    return np.divide(total, number, out=np.ones(features.width), where=number > 0)
 
 
-def with_constant(block: Array | csr_array) -> Array:
-    """A block as a dense one, (p, n)."""
-    return np.concatenate([np.ones((1, block.shape[0])), block.toarray().T]) if issparse(block) else block
-
-
-def products(B: Array, block: Array | csr_array) -> Array:
+def products(B: Array, block: Array | csr_array | JointCodes) -> Array:
     """Scores Bφ of a block, shape (r, n)."""
+    if isinstance(block, JointCodes):
+        return block.scores(B)
     if issparse(block):
         return np.ascontiguousarray((block @ B[:, 1:].T).T) + B[:, :1]
     return B @ block
 
 
-def moments(W: Array, block: Array | csr_array) -> Array:
+def moments(W: Array, block: Array | csr_array | JointCodes) -> Array:
     """Σ_i W_yi φ(x_i) of a block, shape (r, p)."""
+    if isinstance(block, JointCodes):
+        return block.moments(W)
     if issparse(block):
         return np.hstack([W.sum(axis=1, keepdims=True), (block.T @ np.ascontiguousarray(W.T)).T])
     return W @ block.T
+
+
+def squared(block: Array | csr_array | JointCodes) -> Array | csr_array | JointCodes:
+    """The squares of the features of a block."""
+    if isinstance(block, JointCodes):
+        return block  # of zeros and ones
+    return block.multiply(block) if issparse(block) else block * block
 
 
 def _n_rows(X: Any) -> int:

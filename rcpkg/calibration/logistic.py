@@ -1,14 +1,14 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.sparse import issparse
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products
+from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products, squared
 from rcpkg.calibration.rules import Losses
 
 EPS = np.finfo(float).eps
@@ -91,45 +91,72 @@ class LogisticObjective:
         for rows, block in self.features.blocks():
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
-            h += moments(W, block.multiply(block) if issparse(block) else block * block)
+            h += moments(W, squared(block))
         h[:, 1:] += self.l2
         return h / self.total
 
-    def second_moments(self) -> Array:
-        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m."""
-        G = np.zeros((self.features.width, self.features.width))
+    def hessian(self, V: Array) -> Callable[[Array], Array]:
+        """The products of the Hessian of f at V with arrays of its shape, a pass each."""
+        kept = [posteriors(products(V, block), self.y[rows], self.r)[0] for rows, block in self.features.blocks()]
+
+        def product(D: Array) -> Array:
+            out = np.zeros_like(D)
+            for P, (rows, block) in zip(kept, self.features.blocks()):
+                T = products(D, block)
+                T -= np.einsum("yi,yi->i", P, T)
+                T *= P
+                if self.weight is not None:
+                    T *= self.weight[rows]
+                out += moments(T, block)
+            return out / self.total + self._penalty(D)[1]
+
+        return product
+
+    def second_moments(self) -> tuple[Array, Array]:
+        """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
+        p = self.features.width
+        G, sums = np.zeros((p, p)), np.zeros((self.r, p))
         for rows, block in dense_blocks(self.features):
-            G += gram(block, np.ones(block.shape[1]) if self.weight is None else self.weight[rows])
-        return G / self.total
+            weight = np.ones(block.shape[1]) if self.weight is None else self.weight[rows]
+            G += block @ block.T if self.weight is None else gram(block, weight)
+            sums += np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0) @ block.T
+        return G / self.total, sums / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
         return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
 
-    def curvature(self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None) -> "Curvature":
+    def curvature(
+        self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
+    ) -> "Curvature":
         """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
 
         Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. ``pseudo``
         are the squares of each feature, per row, in rows that stand for those with a feature that is rare in a sample.
+        Outside the diagonal blocks a row that weighs less than ``negligible`` times the mean, since it hardly doubts
+        between the two classes, may be left out: its p_a p_b (z_a − z_b)² becomes p_a p_b (z_a² + z_b²), no less than
+        half of it.
         """
         k, p = V.shape
-        H = np.zeros((k, p, k, p)) if full else np.zeros((k, p, p))
+        H = np.zeros((k, k, p, p)) if full else np.zeros((k, p, p))
         variance = np.zeros(k)
         for rows, block in dense_blocks(self.features):
             P, _ = posteriors(V @ block, self.y[rows], self.r)
             P = (1 - blur) * P + blur / self.r
             weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
+            space = np.empty_like(block)
             for a in range(k):
                 spread = P[a] * (1 - P[a]) * weight
                 variance[a] += spread.sum()
-                own = gram(block, spread)
+                own = gram(block, spread, space)
                 if not full:
                     H[a] += own
                     continue
-                H[a, :, a, :] += own
+                H[a, a] += own
                 for b in range(a):
-                    H[a, :, b, :] -= gram(block, P[a] * P[b] * weight)
+                    some, doubt = doubtful(block, P[a] * P[b] * weight, negligible)
+                    H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
         added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
         return self._with_penalty(H, added)
 
@@ -143,12 +170,12 @@ class LogisticObjective:
             H[:, diagonal, diagonal] += penalty + added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
-            H[a, diagonal, a, diagonal] += added[a]
+            H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
-                H[b, :, a, :] = H[a, :, b, :]
+                H[b, a] = H[a, b]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
-        H[:, diagonal, :, diagonal] += penalty[:, None, None] * share
-        return Curvature([factor(H.reshape(k * p, k * p))], k * p)
+        H[:, :, diagonal, diagonal] += share[:, :, None] * penalty
+        return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
 
 class Curvature:
@@ -162,17 +189,23 @@ class Curvature:
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
-        return np.concatenate([cho_solve((R, True), part, check_finite=False) for R, part in self._parts(g)])
+        return np.concatenate([dpotrs(R, part, lower=1)[0] for R, part in self._parts(g)])
 
     def length(self, g: Array) -> float:
         """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
-        parts = [solve_triangular(R, part, lower=True, check_finite=False) for R, part in self._parts(g)]
+        parts = [dtrtrs(R, part, lower=1)[0] for R, part in self._parts(g)]
         return float(np.sqrt(sum(part @ part for part in parts)))
 
 
-def gram(block: Array, weight: Array) -> Array:
-    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0."""
-    root = block * np.sqrt(weight)
+def doubtful(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
+    rows = np.flatnonzero(weight > negligible * weight.mean())
+    return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
+
+
+def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
+    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
+    root = np.multiply(block, np.sqrt(weight), out=space)
     return root @ root.T
 
 
@@ -185,23 +218,28 @@ def factor(H: Array, ridge: float = JITTER) -> Array:
     index = np.arange(len(H))
     while True:
         H[index, index] = 1 + ridge
-        try:
-            return np.tril(cho_factor(H, lower=True, check_finite=False)[0]) * scale[:, None]
-        except np.linalg.LinAlgError:
-            ridge *= 100
+        R, failed = dpotrf(H.T, lower=1)
+        if not failed:
+            R *= scale[:, None]
+            return R
+        ridge *= 100
 
 
 class Own(NamedTuple):
-    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x)."""
+    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x), and
+    1 − p(y | x)."""
 
     columns: NDArray[np.intp]
     behind: Array
     loss: Array
+    soft: Array
 
 
 def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
     """Posteriors, of the shape of the scores S: (r, n), or (r − 1, n) where that of class 0 is zero."""
     lacking = r - len(S)
+    if lacking and r == 2:
+        return of_two(S[0], y)
     top = S.max(axis=0)
     if lacking:
         top = np.maximum(top, 0.0)
@@ -216,7 +254,19 @@ def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
     if lacking:
         total += np.exp(-top)
     P /= total
-    return P, Own(columns, behind, np.log(total) - behind)
+    loss = np.log(total) - behind
+    return P, Own(columns, behind, loss, -np.expm1(-loss))
+
+
+def of_two(s: Array, y: NDArray[np.intp]) -> tuple[Array, Own]:
+    """Posteriors of class 1, shape (1, n), from its scores where those of class 0 are zero: one exponential a row."""
+    small = np.exp(-np.abs(s))
+    total = 1 + small
+    small /= total
+    large = 1 / total
+    behind = np.minimum(np.where(y, s, -s), 0.0)
+    own = Own(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
+    return np.where(s > 0, large, small)[None], own
 
 
 def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
@@ -224,7 +274,7 @@ def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | No
 
     Ties go to the first class; a class of a posterior above one half has none.
     """
-    soft, right = -np.expm1(-own.loss), own.behind == 0
+    soft, right = own.soft, own.behind == 0
     alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
     if doubtful.size:
         among = P[:, doubtful]

@@ -365,7 +365,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         need not be a direction of ascent.
         """
         start, model = problem.label_statistics(), problem.model
-        model._settle(start, problem.n_rows)
+        problem.settled = model._settle(start, problem.n_rows)
         if self.target_weight:
             self._set_target(problem, start)
             if problem.warm_start is not None:

@@ -44,6 +44,7 @@ class Problem:
     target_weight: float = 0.0
     target_size: float = 0.0
     validation: tuple[Array, NDArray[np.intp], Array | None] | None = None
+    settled: Any = None  # parameters of the closed form, where it had to be settled that they exist
     warm_start: Statistics | None = None  # of the optimum with another weight of the same target
     y: NDArray[np.intp] = field(init=False)
 

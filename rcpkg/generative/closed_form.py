@@ -125,8 +125,9 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> None:
-        """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on."""
+    def _settle(self, statistics: Statistics, n_rows: int) -> Any:
+        """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
+        parameters at these, or None if they were not needed for that."""
 
     def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
@@ -151,8 +152,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
         X, Y = self._training_data(X, y, sample_weight)
         statistics, self._n_rows = self._sums(X, Y), _n_counting(Y)
-        self._settle(statistics, self._n_rows)
-        return self._set(statistics)
+        return self._set(statistics, self._settle(statistics, self._n_rows))
 
     def partial_fit(
         self,
@@ -189,8 +189,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         if not first:
             statistics = self.statistics_ + statistics
         try:
-            self._settle(statistics, self._n_rows)
-            self._set(statistics)
+            self._set(statistics, self._settle(statistics, self._n_rows))
         except InvalidStatistics as error:
             self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)

@@ -131,7 +131,8 @@ class CountModel(ConjugateClassifier):
     def from_natural(self, natural: Statistics) -> CategoricalParameters:
         """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
         log_prior = self.class_log_partition(natural)
-        return CategoricalParameters(log_prior - logsumexp(log_prior), natural.cells - self._log_totals(natural.cells))
+        log_prior -= np.logaddexp.reduce(log_prior)
+        return CategoricalParameters(log_prior, natural.cells - self._log_totals(natural.cells))
 
     def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
         """η_y + Σ of the η of what is counted."""
@@ -295,16 +296,17 @@ class CategoricalNB(NamedCategories, CountModel):
             )
         return declared
 
-    def _codes(self, X: Array) -> NDArray[np.intp]:
+    def _codes(self, X: Array) -> NDArray[np.int32]:
         """Integers, −1 where values are missing."""
-        skips = self.unknown == "skip"
-        if skips and np.isnan(X.max()):
+        skips, largest = self.unknown == "skip", X.max()
+        if skips and np.isnan(largest):
             X = np.where(np.isnan(X), -1.0, X)
+            largest = X.max()
         least = -1 if skips else 0
-        if X.min() < least or X.max() > LARGEST_CODE:
+        if X.min() < least or largest > LARGEST_CODE:
             self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
-        codes = X.astype(np.intp)
+        codes = X.astype(np.int32)
         self._refuse_codes(codes != X, "Values that are not integers")
         return codes
 
@@ -316,11 +318,11 @@ class CategoricalNB(NamedCategories, CountModel):
                 "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
             )
 
-    def _places(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _places(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Place of each code among the states of its feature; −1 where it is none of them."""
         if all(len(states) == states[-1] + 1 for states in self._states):
-            unknown = codes >= self.n_states_
-            return np.where(unknown, -1, codes) if unknown.any() else codes
+            beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()
+            return np.where(codes >= self.n_states_, -1, codes) if beyond else codes
         places = np.full_like(codes, -1)
         for j, states in enumerate(self._states):
             place = np.searchsorted(states[:-1], codes[:, j])
@@ -436,13 +438,11 @@ class CategoricalNB(NamedCategories, CountModel):
         return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
 
     def _log_totals(self, log_cells: Array) -> Array:
-        by_feature = np.split(log_cells, self._starts[1:], axis=1)
-        return np.hstack([np.tile(logsumexp(b, axis=1, keepdims=True), (1, b.shape[1])) for b in by_feature])
+        return np.repeat(np.logaddexp.reduceat(log_cells, self._starts, axis=1), self.n_states_, axis=1)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
-        by_feature = np.split(natural.cells, self._starts[1:], axis=1)
-        return natural.count + sum(logsumexp(block, axis=1) for block in by_feature)
+        return natural.count + np.logaddexp.reduceat(natural.cells, self._starts, axis=1).sum(axis=1)
 
     def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         u = rng.uniform(size=(len(y), len(self.n_states_)))

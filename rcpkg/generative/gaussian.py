@@ -4,7 +4,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
@@ -131,7 +130,7 @@ class GaussianClassifier(ConjugateClassifier):
         some = X[:: -(-len(X) // TYPICAL_ROWS)]
         median = np.median(some, axis=0)
         deviation = np.abs(some - median)
-        typical = np.array([np.median(column[column > 0]) if column.any() else np.inf for column in deviation.T])
+        typical = _positive_medians(deviation)
         origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
         return np.where(width > 0, origin, low), width > 0
 
@@ -165,18 +164,23 @@ class GaussianClassifier(ConjugateClassifier):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
-            if self._lack(statistics, n_rows, statistics.first.shape[1]) or self._is_singular(statistics):
-                ridge = self._ridge(statistics, n_rows)
-                self._pseudo_scatter = ridge if ridge.any() else None
+            if not self._lack(statistics, n_rows, statistics.first.shape[1]):
+                try:
+                    return self.parameters(statistics)
+                except InvalidStatistics:
+                    pass  # the ridge is for it
+            ridge = self._ridge(statistics, n_rows)
+            self._pseudo_scatter = ridge if ridge.any() else None
         elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
+        return None
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
@@ -192,13 +196,6 @@ class GaussianClassifier(ConjugateClassifier):
             ridge = self._ridge(statistics)
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
-
-    def _is_singular(self, statistics: Statistics) -> bool:
-        try:
-            self.parameters(statistics)
-        except InvalidStatistics:
-            return True
-        return False
 
     def _lack(self, statistics: Statistics, n_rows: int, d: int) -> float:
         """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
@@ -460,10 +457,10 @@ class GaussianClassifier(ConjugateClassifier):
             scatter = scatter.sum(axis=0)
             prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
         covariance = (prior + (scatter + between)) / (m + total)
-        if not self._shared:
-            covariance = np.tile(covariance, (r, *[1] * covariance.ndim))
         power = covariance + self._outer(mean, mean).max(axis=0)
         whitener = self._whitener(covariance, power, total)
+        if not self._shared:
+            covariance, whitener = (np.tile(one, (r, *[1] * one.ndim)) for one in (covariance, whitener))
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
@@ -492,7 +489,16 @@ class GaussianClassifier(ConjugateClassifier):
             Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
         )
         mean, covariance, whitener = self._solved(precision, natural.first)
-        return GaussianParameters(log_prior - logsumexp(log_prior), mean + self._origin, covariance, whitener)
+        return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean + self._origin, covariance, whitener)
+
+
+def _positive_medians(columns: Array) -> Array:
+    """Median of the positive ones of non-negative numbers (n, d), column by column; ∞ where there are none."""
+    columns, n = np.sort(columns, axis=0), len(columns)
+    zeros = n - np.count_nonzero(columns, axis=0)
+    low, high = (np.minimum((zeros + n - odd) // 2, n - 1) for odd in (1, 0))
+    every = np.arange(columns.shape[1])
+    return np.where(zeros < n, 0.5 * (columns[low, every] + columns[high, every]), np.inf)
 
 
 def _like(by_class: Array, array: Array) -> Array:

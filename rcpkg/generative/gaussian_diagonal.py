@@ -248,9 +248,9 @@ class GaussianNB(DiagonalGaussian):
         self._check_seen(statistics)
         return super().parameters(statistics)
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> None:
+    def _settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         self._check_seen(statistics)
-        super()._settle(statistics, n_rows)
+        return super()._settle(statistics, n_rows)
 
     def _check_seen(self, statistics: Statistics) -> None:
         weight = self._weight(statistics)

@@ -6,8 +6,7 @@ from operator import add
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from rcpkg.base import Array, check_number
@@ -75,7 +74,7 @@ class FullGaussian(GaussianClassifier):
         A = covariance / (scale[..., :, None] * scale[..., None, :])
         for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
             try:
-                matrix[:] = solve_triangular(np.linalg.cholesky(matrix), np.eye(d), lower=True)
+                matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
             except np.linalg.LinAlgError:
                 matrix[:] = np.inf
             # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
