@@ -99,6 +99,7 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "law-of-the-iterates"): "laws_of_calibration",
     (STUDY, "size-of-the-test"): "laws_of_calibration",
     (STUDY, "power-of-the-test"): "laws_of_calibration",
+    (STUDY, "rows-left-out"): "rows_left_out",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
 }
