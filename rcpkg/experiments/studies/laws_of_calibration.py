@@ -154,7 +154,8 @@ RIGHT_POSTERIOR = ("BernoulliNB, dependent features", "LDA, skewed feature")
 def size(cell: Cell, seed: int) -> list[Record]:
     """Shares of samples that are rejected at the 5 % level although calibration has nothing to gain.
 
-    In the first protocol no direction is left out.
+    In the first protocol no direction is left out. The second one, for the test as it is, has the right models with few
+    rows only, where the first one found no fault with many.
     """
     if cell.row in CASES:
         model, draw = CASES[cell.row].model, truth(cell.row).sample
@@ -345,7 +346,7 @@ def cells(study: str) -> Iterator[Cell]:
                 yield Cell(STUDY, study, name, "", name_of(protocol), arguments, f"{n}", quick=n == LAW_SIZES[0])
     elif study in (SIZE, CORRECTED):
         for name in (*CASES, *RIGHT_POSTERIOR):
-            for n in SIZES:
+            for n in SIZES if study == SIZE or name in RIGHT_POSTERIOR else SIZES[:2]:
                 quick = n == SIZES[0]
                 yield Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=quick)
     else:
