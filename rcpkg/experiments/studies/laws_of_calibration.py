@@ -37,8 +37,8 @@ from rcpkg.generative import (
 LAW, SIZE, POWER = "law-of-the-iterates", "size-of-the-test", "power-of-the-test"
 CORRECTED = "size-of-the-corrected-test"
 ALL_DIRECTIONS = 1e-8  # least share of a direction in the first protocol of the size
-LEVEL, REPLICATES, POWER_REPLICATES = 0.05, 2000, 500
-SIZES = (100, 300, 1000)
+LEVEL, REPLICATES, POWER_REPLICATES = 0.05, 2000, 200
+SIZES, POWER_SIZES = (100, 300, 1000), (100, 1000)
 LAW_SIZES, LAW_REPLICATES, LAW_RATE = (100, 1000, 10_000), 400, 0.5
 LAW_UPDATES = (0, 1, 4, 16)
 LARGE, POPULATION = 200_000, 20_000  # rows from which the matrices of a law are computed; all there are
@@ -345,17 +345,22 @@ def cells(study: str) -> Iterator[Cell]:
                     protocol, arguments = law_of_a_wrong_model, arguments | {"strength": WRONG[name]}
                 yield Cell(STUDY, study, name, "", name_of(protocol), arguments, f"{n}", quick=n == LAW_SIZES[0])
     elif study in (SIZE, CORRECTED):
-        for name in (*CASES, *RIGHT_POSTERIOR):
-            for n in SIZES if study == SIZE or name in RIGHT_POSTERIOR else SIZES[:2]:
-                quick = n == SIZES[0]
-                yield Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=quick)
+        for n in SIZES:
+            for name in CASES if study == SIZE or n < SIZES[-1] else ():
+                yield _of_size(study, name, n)
+            for name in RIGHT_POSTERIOR:
+                yield _of_size(study, name, n)
     else:
         for name, strengths in STRENGTHS.items():
             for strength in strengths:
-                for n in SIZES:
+                for n in POWER_SIZES:
                     arguments = {"repetitions": POWER_REPLICATES, "strength": strength}
                     setting = f"{strength}/{n}"
                     yield Cell(STUDY, study, name, "", name_of(power), arguments, setting, quick=n == SIZES[0])
+
+
+def _of_size(study: str, name: str, n: int) -> Cell:
+    return Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=n == SIZES[0])
 
 
 def tidy(study: str) -> pd.DataFrame:

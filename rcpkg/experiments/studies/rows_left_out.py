@@ -14,7 +14,7 @@ from rcpkg.experiments.studies.laws_of_calibration import CASES, truth
 
 STUDY_NAME = "rows-left-out"
 FAMILIES = ("LDA", "QDA", "GaussianNB", "CategoricalNB")
-SIZES, SAMPLES = (30, 90), 2
+SIZES, SAMPLES = (30, 60), 2
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 EXACT = {"tol": 1e-10, "max_iter": 10_000}
 
