@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -15,8 +15,7 @@ from rcpkg.base import Array, InvalidStatistics, check_number, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.generative import ConjugateClassifier, one_hot
 
-LEAST_SHARE = 0.5  # over √n: what must be left of a direction of g once the closed form is accounted for
-ROUNDING = 1e-8  # of log p values that are equal
+RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
 JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding
 ROWS_A_DEGREE = 4
 DRAWS = 20  # attempts at each row of the bootstrap, for models whose closed form need not exist
@@ -28,10 +27,8 @@ class CalibrationTest(NamedTuple):
     g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
     does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
     information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
-    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. Directions in
-    which less than 1 / (2√n) of the squares of :math:`s(x_i, Y_i - P_i)` is left of u, where closed form and
-    conditional optimum agree, are left out. With fewer than four rows for each degree of freedom no covariance is
-    estimated: T is :math:`g^T I^{-1} g / n`.
+    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
+    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
 
     Attributes
     ----------
@@ -68,8 +65,8 @@ def calibration_test(
     sample_weight : array-like of shape (n,), optional
         Numbers of times that rows count.
     n_bootstrap : int, default=199
-        Samples drawn from the fitted model, on which the χ² distribution gives p values p* that stand beside that of
-        the rows: (1 + #{p* ≤ p}) / (n_bootstrap + 1); 0 takes p itself, which is off in small samples.
+        Samples drawn from the fitted model, whose T* give the p value (1 + #{T* ≥ T}) / (n_bootstrap + 1); 0 takes it
+        from the χ² distribution, which is off in small samples.
     random_state : int or RandomState, optional
         For the samples.
 
@@ -95,30 +92,16 @@ def calibration_test(
     rng, null = check_random_state(random_state), _null_of(estimator, X, y, sample_weight)
     statistic, dof = null.observed
     if n_bootstrap:
-        log_p = log_p_value(statistic, dof) + ROUNDING
-        below = sum(log_p_value(*null.drawn(rng)) <= log_p for _ in range(n_bootstrap))
-        return CalibrationTest(statistic, dof, (1 + below) / (n_bootstrap + 1))
+        above = sum(null.drawn(rng) >= statistic * (1 - RESOLVED) for _ in range(n_bootstrap))
+        return CalibrationTest(statistic, dof, (1 + above) / (n_bootstrap + 1))
     return CalibrationTest(statistic, dof, null.asymptotic_p_value())
-
-
-def log_p_value(statistic: float, dof: int) -> float:
-    """Of the χ² distribution; zero without a degree of freedom."""
-    return float(chi2.logsf(statistic, dof)) if dof else 0.0
 
 
 class Null:
     """The closed form of a sample, and what the statistic is on it and on samples of the same size drawn from it."""
 
-    def __init__(
-        self,
-        model: ConjugateClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        weight: Array,
-        least_share: float | None = None,
-    ) -> None:
+    def __init__(self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array) -> None:
         self.model, self.n, self.r = model, round(weight.sum()), len(model.classes_)
-        self.least_share = LEAST_SHARE / np.sqrt(weight.sum()) if least_share is None else least_share
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         model._settle(statistics)
         if model.has_prior:
@@ -138,15 +121,15 @@ class Null:
                 f"n_bootstrap must be positive with {self.n} rows for {dof} degrees of freedom: the χ² distribution "
                 "does not hold"
             )
-        return float(np.exp(log_p_value(statistic, dof)))
+        return float(chi2.sf(statistic, dof)) if dof else 1.0
 
-    def drawn(self, rng: np.random.RandomState) -> tuple[float, int]:
-        """T and its degrees of freedom on a sample of the model, another one if that has no closed form."""
+    def drawn(self, rng: np.random.RandomState) -> float:
+        """The statistic of a sample drawn from the model; of another one where its closed form does not exist."""
         for _ in range(DRAWS):
             X, y = self.model.sample(self.n, rng)
             labels = np.searchsorted(self.model.classes_, y)
             try:
-                return self._statistic(self.model._encode(self.model._check_X(X)), labels, np.ones(self.n))
+                return self._statistic(self.model._encode(self.model._check_X(X)), labels, np.ones(self.n))[0]
             except InvalidStatistics:
                 continue
         raise InvalidStatistics(
@@ -160,8 +143,7 @@ class Null:
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        form = MinimalForm(model, X, statistics)
-        return score_statistic(form, parameters, np.exp(log_P), y, weight, self.least_share)
+        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
 
 
 def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Null:
@@ -188,13 +170,10 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
 
 
 def score_statistic(
-    form: MinimalForm, parameters: Any, P: Array, y: NDArray[np.intp], weight: Array, least_share: float
+    form: MinimalForm, parameters: Any, P: Array, y: NDArray[np.intp], weight: Array
 ) -> tuple[float, int]:
-    """T of `calibration_test` and its rank, for posteriors P of the closed form.
-
-    The first class is left out of g, as its part of g is what those of the others lack to zero; and so are directions
-    v with vᵀ Σ_i u_i u_iᵀ v below ``least_share`` of what s(x_i, Y_i − P_i) has there in the place of u_i.
-    """
+    """T of `calibration_test` and its rank, for posteriors P of the closed form; the first class is left out of g, as
+    its part of g is what those of the others lack to zero."""
     K, others = form.width, slice(form.width, form.r * form.width)
     root = np.sqrt(weight)
     miss = (one_hot(y, form.r) - P)[:, 1:]
@@ -206,14 +185,12 @@ def score_statistic(
         return float(whole @ solve(whole[:, None])[:, 0] / weight.sum()), len(g)
     pull = solve(form.conditional_curvature(P, weight)[:, others]).T / weight.sum()
     u = own - form.times_statistics(pull, y, slice(None)).T + pull @ form.mean(parameters)
-    own, u = root[:, None] * own, root[:, None] * u
-    scale = np.linalg.norm(own, axis=0)
-    scale[scale == 0] = 1.0
-    own, u = own / scale, u / scale
-    shares, vectors = eigh(u.T @ u, own.T @ own + JITTER * np.eye(len(g)))
-    kept = shares > least_share
-    along = (g / scale) @ vectors[:, kept]
-    return float(np.sum(along**2 / shares[kept])), int(kept.sum())
+    scale = np.linalg.norm(root[:, None] * own, axis=0)
+    u = root[:, None] * u / np.where(scale > 0, scale, 1.0)
+    values, vectors = np.linalg.eigh(u.T @ u)
+    resolved = values > RESOLVED
+    along = (vectors.T @ (root @ u))[resolved]
+    return float(np.sum(along**2 / values[resolved])), int(resolved.sum())
 
 
 def _inverse_of(information: Array) -> Callable[[Array], Array]:

@@ -98,7 +98,7 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "local-seeds"): "seeds_of_local_bda",
     (STUDY, "law-of-the-iterates"): "laws_of_calibration",
     (STUDY, "size-of-the-test"): "laws_of_calibration",
-    (STUDY, "size-of-the-corrected-test"): "laws_of_calibration",
+    (STUDY, "size-of-the-test-again"): "laws_of_calibration",
     (STUDY, "power-of-the-test"): "laws_of_calibration",
     (STUDY, "rows-left-out"): "rows_left_out",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",

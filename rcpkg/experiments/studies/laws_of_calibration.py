@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.stats import chi2
 from sklearn.base import clone
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.score_test import Null, log_p_value
+from rcpkg.calibration.score_test import Null
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import results
 from rcpkg.generative import (
@@ -35,8 +36,7 @@ from rcpkg.generative import (
 )
 
 LAW, SIZE, POWER = "law-of-the-iterates", "size-of-the-test", "power-of-the-test"
-CORRECTED = "size-of-the-corrected-test"
-ALL_DIRECTIONS = 1e-8  # least share of a direction in the first protocol of the size
+AGAIN = "size-of-the-test-again"
 LEVEL, REPLICATES, POWER_REPLICATES = 0.05, 2000, 200
 SIZES, POWER_SIZES = (100, 300, 1000), (100, 1000)
 LAW_SIZES, LAW_REPLICATES, LAW_RATE = (100, 1000, 10_000), 400, 0.5
@@ -104,12 +104,10 @@ def truth(name: str) -> ConjugateClassifier:
 Draw = Callable[[int, np.random.RandomState], tuple[Array, NDArray]]
 
 
-def rejections(
-    model: ConjugateClassifier, draw: Draw, n: int, repetitions: int, seed: int, least_share: float | None = None
-) -> list[Record]:
+def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int, seed: int) -> list[Record]:
     """Shares of as many samples that the test rejects, by χ² and by the bootstrap; how many more had no closed form."""
     rng = np.random.RandomState(seed % 2**32)
-    found: list[tuple[float, float]] = []
+    found: list[tuple[float, int, float]] = []
     tried = 0
     while len(found) < repetitions:
         X, y = draw(n, rng)
@@ -118,12 +116,15 @@ def rejections(
         try:
             rows, labels = sample._check_Xy(X, y)
             sample._prepare(rows)
-            null = Null(sample, sample._encode(rows), labels, np.ones(len(labels)), least_share)
-            found.append((log_p_value(*null.observed), log_p_value(*null.drawn(rng))))
+            null = Null(sample, sample._encode(rows), labels, np.ones(len(labels)))
+            found.append((*null.observed, null.drawn(rng)))
         except (InvalidStatistics, ValueError):  # a class, or a state of one, without rows
             continue
-    log_p, drawn = np.array(found).T
-    shares = {"chi-squared": log_p < np.log(LEVEL), "bootstrap": log_p < np.quantile(drawn, LEVEL)}
+    statistics, dof, drawn = np.array(found).T
+    shares = {
+        "chi-squared": statistics > chi2.ppf(1 - LEVEL, dof),
+        "bootstrap": statistics > np.quantile(drawn, 1 - LEVEL),
+    }
     records = [mean_record(method, "rejected", of.astype(float)) for method, of in shares.items()]
     return [*records, Record("samples", "without_a_closed_form", float(tried - repetitions))]
 
@@ -131,12 +132,18 @@ def rejections(
 def right_posterior(name: str) -> tuple[ConjugateClassifier, Draw]:
     """A family, and samples whose features it describes wrongly, though the posterior is one of its own."""
 
-    def dependent_features(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+    def of_class(n: int, matter: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
         y = rng.randint(0, 2, n)
-        first = rng.uniform(size=n) < 0.3 + 0.4 * y
+        first = [rng.uniform(size=n) < 0.3 + 0.4 * y for _ in range(matter)]
         second = rng.uniform(size=n) < 0.5
         third = np.where(rng.uniform(size=n) < 0.8, second, ~second)  # depends on the second, not on the class
-        return np.column_stack([first, second, third]).astype(float), y
+        return np.column_stack([*first, second, third]).astype(float), y
+
+    def dependent_features(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        return of_class(n, 1, rng)
+
+    def three_that_matter(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        return of_class(n, 3, rng)
 
     def skewed_feature(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
         y = rng.randint(0, 2, n)
@@ -144,25 +151,22 @@ def right_posterior(name: str) -> tuple[ConjugateClassifier, Draw]:
 
     return {
         "BernoulliNB, dependent features": (BernoulliNB(), dependent_features),
+        "BernoulliNB, three matter": (BernoulliNB(), three_that_matter),
         "LDA, skewed feature": (LDA(), skewed_feature),
     }[name]
 
 
 RIGHT_POSTERIOR = ("BernoulliNB, dependent features", "LDA, skewed feature")
+NOT_SATURATED = "BernoulliNB, three matter"
 
 
 def size(cell: Cell, seed: int) -> list[Record]:
-    """Shares of samples that are rejected at the 5 % level although calibration has nothing to gain.
-
-    In the first protocol no direction is left out. The second one, for the test as it is, has the right models with few
-    rows only, where the first one found no fault with many.
-    """
+    """Shares of samples that are rejected at the 5 % level although calibration has nothing to gain."""
     if cell.row in CASES:
         model, draw = CASES[cell.row].model, truth(cell.row).sample
     else:
         model, draw = right_posterior(cell.row)
-    least_share = ALL_DIRECTIONS if cell.table == SIZE else None
-    return rejections(model, draw, int(cell.setting_value), cell.arguments["repetitions"], seed, least_share)
+    return rejections(model, draw, int(cell.setting_value), cell.arguments["repetitions"], seed)
 
 
 def departure(name: str, strength: float) -> tuple[ConjugateClassifier, Draw]:
@@ -344,12 +348,14 @@ def cells(study: str) -> Iterator[Cell]:
                 if name in WRONG:
                     protocol, arguments = law_of_a_wrong_model, arguments | {"strength": WRONG[name]}
                 yield Cell(STUDY, study, name, "", name_of(protocol), arguments, f"{n}", quick=n == LAW_SIZES[0])
-    elif study in (SIZE, CORRECTED):
+    elif study == SIZE:
+        for name in (*CASES, *RIGHT_POSTERIOR):
+            for n in SIZES:
+                quick = n == SIZES[0]
+                yield Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=quick)
+    elif study == AGAIN:
         for n in SIZES:
-            for name in CASES if study == SIZE or n < SIZES[-1] else ():
-                yield _of_size(study, name, n)
-            for name in RIGHT_POSTERIOR:
-                yield _of_size(study, name, n)
+            yield Cell(STUDY, study, NOT_SATURATED, "", name_of(size), {"repetitions": REPLICATES}, f"{n}")
     else:
         for name, strengths in STRENGTHS.items():
             for strength in strengths:
@@ -357,10 +363,6 @@ def cells(study: str) -> Iterator[Cell]:
                     arguments = {"repetitions": POWER_REPLICATES, "strength": strength}
                     setting = f"{strength}/{n}"
                     yield Cell(STUDY, study, name, "", name_of(power), arguments, setting, quick=n == SIZES[0])
-
-
-def _of_size(study: str, name: str, n: int) -> Cell:
-    return Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=n == SIZES[0])
 
 
 def tidy(study: str) -> pd.DataFrame:
