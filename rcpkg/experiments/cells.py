@@ -96,6 +96,11 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "bda7-2026"): "bda7_among_todays_classifiers",
     (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
     (STUDY, "local-seeds"): "seeds_of_local_bda",
+    (STUDY, "law-of-the-iterates"): "laws_of_calibration",
+    (STUDY, "size-of-the-test"): "laws_of_calibration",
+    (STUDY, "size-of-the-test-again"): "laws_of_calibration",
+    (STUDY, "power-of-the-test"): "laws_of_calibration",
+    (STUDY, "rows-left-out"): "rows_left_out",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
 }

@@ -1,0 +1,122 @@
+"""The studies of chapter 9: their formulas, and that the stored results are whole and say what the chapter says."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import eigh
+
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.experiments import runner
+from rcpkg.experiments.cells import cells_of
+from rcpkg.experiments.studies import laws_of_calibration as laws
+from rcpkg.experiments.studies import rows_left_out
+from rcpkg.generative import one_hot
+
+
+def sampled(name, n=3000):
+    """A true model, its coordinates, and I and C of rows drawn from it."""
+    model = laws.truth(name)
+    X, y = model.sample(n, np.random.RandomState(1))
+    encoded, y = model._encode(X), np.searchsorted(model.classes_, y)
+    form = MinimalForm(model, encoded, model.statistics(encoded, one_hot(y, len(model.classes_))))
+    C = form.conditional_curvature(model.predict_proba(X), np.full(n, 1 / n))
+    return model, form, encoded, y, laws.information_of(form, model.parameters_), C
+
+
+@pytest.mark.parametrize("name", laws.CASES)
+def test_covariances_are_spectral_filters(name):
+    """V_kᵀ I Cov I V_l = 1 + f_t(λ)² (1 − λ)/λ on the diagonal, zero elsewhere (eq-when-filter)."""
+    _, form, _, _, information, C = sampled(name)
+    lambdas, V = eigh(C, information)
+    seen = lambdas > 1e-9
+    share = np.where(seen, (1 - lambdas) / np.where(seen, lambdas, 1), 0)
+    for t, found in zip(laws.LAW_UPDATES, laws.covariances(form, information, C), strict=True):
+        f = 1 - (1 - laws.LAW_RATE * lambdas) ** t
+        M = information @ V
+        assert_allclose(M.T @ found @ M, np.diag(1 + f**2 * share), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["LDA", "QDA", "CategoricalNB", "ProductModel"])
+def test_influences_of_a_right_model_have_the_covariances_of_the_theorem(name):
+    """On 20,000 rows drawn from it, within the error of a sample."""
+    model, form, encoded, y, _, _ = sampled(name, 20_000)
+    Y = one_hot(y, form.r)
+    path = laws.iterates(model, encoded, Y, tuple(range(max(laws.LAW_UPDATES) + 1)))
+    P = [np.exp(laws.log_posterior(model.log_joint(encoded, p), model.log_class_probabilities(p))) for p in path]
+    found = laws.influences(form, path, P, y)
+    information = laws.information_of(form, path[0])
+    C = form.conditional_curvature(P[0], np.full(len(y), 1 / len(y)))
+    expected = laws.covariances(form, information, C)
+    scale = np.sqrt(np.diag(expected[-1]))
+    for ours, theirs in zip(found, expected, strict=True):
+        both = np.outer(form.class_weights, form.class_weights)
+        theirs = theirs - both / (form.class_weights @ form.class_weights) ** 2
+        assert np.abs((ours - both - theirs) / np.outer(scale, scale)).max() < 0.1
+
+
+def test_departures_of_no_strength_are_samples_of_the_model():
+    """The closed form's limit has the true posterior: p(y | x) of a large sample is calibrated in each tenth."""
+    for name in laws.STRENGTHS:
+        model, draw = laws.departure(name, 0.0)
+        X, y = draw(20_000, np.random.RandomState(0))
+        p = model.fit(X, y).predict_proba(X)[:, 1]
+        for part in np.array_split(np.argsort(p), 10):
+            assert abs(y[part].mean() - p[part].mean()) < 4 * 0.5 / np.sqrt(len(part))
+
+
+@pytest.mark.parametrize("name", [*laws.RIGHT_POSTERIOR, laws.NOT_SATURATED])
+def test_wrong_models_of_the_example_have_the_right_posterior(name):
+    model, draw = laws.right_posterior(name)
+    X, y = draw(40_000, np.random.RandomState(0))
+    p = model.fit(X, y).predict_proba(X)[:, 1]
+    odds = np.log(7 / 3) * (2 * X[:, :-2] - 1).sum(axis=1)  # of the bits that matter
+    expected = 1 / (1 + np.exp(-(1.5 * X[:, 0] - 1.5**2 / 2 if "LDA" in name else odds)))
+    assert np.abs(p - expected).mean() < 0.01
+
+
+@pytest.mark.parametrize("study", [laws.LAW, laws.SIZE, laws.AGAIN, laws.POWER])
+def test_stored_studies_are_whole(study):
+    stored = laws.tidy(study)
+    assert len(stored.groupby(["case", "strength", "n"])) == len(cells_of("study", study))
+    assert stored.value.notna().all()
+
+
+def test_stored_spreads_tend_to_those_of_the_law():
+    """With 10,000 rows within four standard errors of one, under right and wrong models."""
+    stored = laws.tidy(laws.LAW)
+    most = stored[(stored.n == max(laws.LAW_SIZES)) & stored.value_se.notna()]
+    assert len(most) == 4 * 7 + 3 * 4
+    assert (abs(most.value - 1) < 4 * most.value_se).all()
+
+
+def test_the_bootstrap_holds_its_level():
+    """For all right models, and for the wrong ones with the right posterior that are nowhere saturated."""
+    stored, again = laws.tidy(laws.SIZE), laws.tidy(laws.AGAIN)
+    found = stored[(stored.method == "bootstrap") & (stored.case != "BernoulliNB, dependent features")]
+    assert len(found) == (len(laws.CASES) + 1) * len(laws.SIZES) and set(found.n_runs) == {laws.REPLICATES}
+    assert found.value.between(0.03, 0.07).all()
+    assert again[again.method == "bootstrap"].value.between(0.03, 0.07).all()
+
+
+def test_stored_power_rises_with_rows():
+    stored = laws.tidy(laws.POWER)
+    found = stored[stored.method == "bootstrap"].pivot(index=["case", "strength"], columns="n", values="value")
+    strongest = found.groupby("case").tail(1)
+    assert (strongest[1000] >= strongest[100]).all() and (strongest[1000] > 0.5).all()
+
+
+def test_a_stored_law_recomputed():
+    file = runner.table_path("study", laws.LAW)
+    done = next(done for done in runner.read(file) if done.key == "BernoulliNB, copies/100")
+    cell = next(cell for cell in cells_of("study", laws.LAW) if cell.key == done.key)
+    again = laws.law_of_a_wrong_model(cell, done.seed)
+    assert_allclose([r.value for r in again], [r.value for r in done.records], rtol=1e-8)
+
+
+def test_stored_rows_left_out_are_whole():
+    """Training rows are more optimistic than either way to leave a row out."""
+    stored = rows_left_out.tidy()
+    wide = stored.pivot(index=["family", "n", "weight"], columns="metric", values="value")
+    assert len(wide) == len(rows_left_out.FAMILIES) * len(rows_left_out.SIZES) * len(rows_left_out.WEIGHTS)
+    assert (wide.training < wide.exact).all() and (wide.training < wide.approximate).all()
+    assert_allclose(wide.approximate - wide.exact, wide.difference, atol=1e-12)
