@@ -167,8 +167,8 @@ class ConditionalLikelihood(RiskCalibration):
                 "target_weight > 0 goes with coordinates='standardised', the default then, and not with "
                 "solver='newton': in others a Gaussian model leaves the domain of the target's penalty"
             )
-        if not isinstance(self.estimator, ConjugateClassifier):
-            raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
+        if not hasattr(self.estimator, "log_partition"):
+            raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""
