@@ -190,7 +190,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        tags.input_tags.allow_nan &= not (self.target_weight or self._needs_complete_rows)
+        gaps = getattr(self.estimator, "_calibrates_gaps", False)
+        tags.input_tags.allow_nan &= gaps and not (self.target_weight or self._needs_complete_rows)
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

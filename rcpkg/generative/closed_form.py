@@ -85,6 +85,8 @@ class ClosedFormClassifier(GenerativeClassifier):
     parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
+    _calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
+
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
         raise NotImplementedError

@@ -30,6 +30,7 @@ class NetworkModel(CodedCategories, CountModel):
     """
 
     unknown = "skip"
+    _calibrates_gaps = False
     structure: Parents | None = None
 
     def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
@@ -305,7 +306,7 @@ class TAN(NetworkModel):
     True
     >>> model = TAN().fit(X, y)
     >>> model.parents_, model.score(X, y)
-    ([[2], [0], []], 1.0)
+    ([[1], [], [1]], 1.0)
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from scipy.special import xlogy
 
 from rcpkg.base import Array
 
-LARGEST_COUNTS = 2**23  # pairs of states that are counted at a time, for all classes: 64 MB
+LARGEST_COUNTS = 2**23  # pairs of states that are counted at a time: 64 MB
 LARGEST_BLOCK = 2**21  # entries of indicators that are made dense at a time
 DECIMALS = 12  # of a mutual information in nats; beyond them is rounding, which must not decide between equals
 
@@ -15,7 +15,8 @@ def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.
     """I(x_j; y) and I(x_i; x_j | y) = Σ p(x_i, x_j, y) log p(x_i, x_j | y) / (p(x_i | y) p(x_j | y)), in nats.
 
     Of each pair the rows count in which both features are known. The pairs of states are counted by products of
-    indicators, as many features at a time as `LARGEST_COUNTS` allows; more passes are made only where these are many.
+    indicators, for as many features at a time as `LARGEST_COUNTS` allows; more passes are made only where there are
+    many. A feature whose pairs alone would be more, being nearly an identifier, has the information zero.
 
     Parameters
     ----------
@@ -31,54 +32,55 @@ def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.
     array of shape (d,) and array of shape (d, d)
         Symmetric, rounded to `DECIMALS`, with zeros on the diagonal.
     """
-    starts, r = np.cumsum(n_states) - n_states, Y.shape[1]
-    with_class = np.zeros((r, int(n_states.sum())))
-    pairs, d = np.zeros((len(n_states), len(n_states))), len(n_states)
+    d, K = len(n_states), int(n_states.sum())
+    columns = np.where(places < 0, K, places + np.cumsum(n_states) - n_states)  # the last one for what is not known
+    pairs, few = np.zeros((d, d)), n_states * K <= LARGEST_COUNTS
     first = 0
     while first < d:
-        most = LARGEST_COUNTS // (r * with_class.shape[1])
-        last = max(first + 1, int(np.searchsorted(np.cumsum(n_states[first:]), most, side="right")) + first)
-        counts = pair_counts(places, Y, n_states, slice(first, last))
-        own = slice(int(starts[first]), int(starts[first]) + counts.shape[1])
-        with_class[:, own] = counts[:, np.arange(counts.shape[1]), np.arange(own.start, own.stop)]
-        pairs[first:last] = _of_pairs(counts, starts[first:last] - starts[first], starts)
+        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // K, side="right")
+        last = first + max(1, int(within))
+        if few[first]:
+            pairs[first:last] = _of_pairs(columns, Y, n_states, slice(first, last))
         first = last
+    pairs = np.maximum((pairs + pairs.T) / 2, 0.0) * np.multiply.outer(few, few)
     np.fill_diagonal(pairs, 0.0)
-    of_class = np.maximum(_of_classes(with_class, starts), 0.0)
-    return of_class.round(DECIMALS), np.maximum((pairs + pairs.T) / 2, 0.0).round(DECIMALS)
+    return np.maximum(_of_classes(columns, Y, n_states), 0.0).round(DECIMALS), pairs.round(DECIMALS)
 
 
-def pair_counts(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
-    """Weights of the rows of each class with the states u of a ``chosen`` feature and v of any: shape (r, K', K)."""
-    starts, K = np.cumsum(n_states) - n_states, int(n_states.sum())
-    own = slice(int(starts[chosen][0]), int(starts[chosen][-1] + n_states[chosen][-1]))
-    counts = np.zeros((Y.shape[1], own.stop - own.start, K))
-    size = max(1, LARGEST_BLOCK // K)
+def _of_pairs(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
+    """I(x_i; x_j | y) of some features i with all j, from Σ c log c over cells c less that over their margins."""
+    starts = np.cumsum(n_states) - n_states
+    rows = starts[chosen] - starts[chosen.start]
+    nats, weight = np.zeros((2, len(rows), len(n_states)))
     for y in range(Y.shape[1]):
-        rows = np.flatnonzero(Y[:, y])
-        for block in (rows[start : start + size] for start in range(0, len(rows), size)):
-            Z = np.zeros((len(block), K + 1))  # with a column for what is not known
-            columns = np.where(places[block] < 0, K, places[block] + starts)
-            Z[np.arange(len(block))[:, None], columns] = 1.0
-            counts[y] += (Z[:, own] * Y[block, y, None]).T @ Z[:, :K]
+        counts = _pair_counts(columns, Y[:, y], n_states, chosen)
+        by_row, by_column = np.add.reduceat(counts, starts, axis=1), np.add.reduceat(counts, rows, axis=0)
+        total = np.add.reduceat(by_row, rows, axis=0)
+        xlogy(counts, counts, out=counts)
+        nats += np.add.reduceat(np.add.reduceat(counts, rows, axis=0), starts, axis=1) + xlogy(total, total)
+        nats -= np.add.reduceat(xlogy(by_row, by_row), rows, axis=0)
+        nats -= np.add.reduceat(xlogy(by_column, by_column), starts, axis=1)
+        weight += total
+    return np.divide(nats, weight, out=np.zeros_like(nats), where=weight > 0)
+
+
+def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
+    """Weights of the rows with a state u of a ``chosen`` feature and v of any, shape (K', K)."""
+    K, first = int(n_states.sum()), int(n_states[: chosen.start].sum())
+    own = slice(first, first + int(n_states[chosen].sum()))
+    counts, rows = np.zeros((own.stop - own.start, K)), np.flatnonzero(weights)
+    size = max(1, LARGEST_BLOCK // (K + 1))
+    for block in (rows[start : start + size] for start in range(0, len(rows), size)):
+        Z = np.zeros((len(block), K + 1))
+        Z[np.arange(len(block))[:, None], columns[block]] = 1.0
+        counts += (Z[:, own] * weights[block, None]).T @ Z[:, :K]
     return counts
 
 
-def _of_pairs(counts: Array, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
-    """Conditional mutual informations from pair counts, whose features start at these rows and columns."""
-    by_row = np.add.reduceat(counts, columns, axis=2)
-    by_column = np.add.reduceat(counts, rows, axis=1)
-    total = np.add.reduceat(by_row, rows, axis=1)
-    cells = np.add.reduceat(xlogy(counts, counts).sum(axis=0), rows, axis=0)
-    bits = np.add.reduceat(cells, columns, axis=1) + xlogy(total, total).sum(axis=0)
-    bits -= np.add.reduceat(xlogy(by_row, by_row).sum(axis=0), rows, axis=0)
-    bits -= np.add.reduceat(xlogy(by_column, by_column).sum(axis=0), columns, axis=1)
-    weight = total.sum(axis=0)
-    return np.divide(bits, weight, out=np.zeros_like(bits), where=weight > 0)
-
-
-def _of_classes(counts: Array, starts: NDArray[np.intp]) -> Array:
-    """Mutual informations with the class from cell counts (r, K)."""
+def _of_classes(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp]) -> Array:
+    """I(x_j; y)."""
+    d, K, starts = len(n_states), int(n_states.sum()), np.cumsum(n_states) - n_states
+    counts = np.array([np.bincount(columns.ravel(), np.repeat(w, d), K + 1)[:K] for w in Y.T])
     by_class, by_state = np.add.reduceat(counts, starts, axis=1), counts.sum(axis=0)
     total = by_class.sum(axis=0)
     nats = np.add.reduceat(xlogy(counts, counts).sum(axis=0) - xlogy(by_state, by_state), starts)
