@@ -98,6 +98,8 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "local-seeds"): "seeds_of_local_bda",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
+    (STUDY, "networks"): "calibrated_networks",
+    (STUDY, "networks-curves"): "calibrated_networks",
 }
 
 
