@@ -12,9 +12,9 @@ it takes above that of the loaded codes, in a process of its own. To regenerate 
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
-import tempfile
 from pathlib import Path
 
 import numpy as np
