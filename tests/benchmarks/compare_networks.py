@@ -1,7 +1,7 @@
 """What networks cost: passes beside naive Bayes's, and fits with calibration beside gradient boosting, one thread.
 
 Codes of connect-4 and of covertype, whose numbers are cut into ten bins of equally many rows; at most so many rows as
-are asked for. ``pass``: processor seconds of one evaluation of the conditional likelihood and its gradient on encoded
+are asked for, three quarters of them for training. ``pass``: processor seconds of one evaluation of the conditional likelihood and its gradient on encoded
 rows, the least of five, which is that of one update; ``fit``: of the whole fit, with the encoding, and the most memory
 it takes above that of the loaded codes, in a process of its own. To regenerate (needs the data sets, `RCPKG_DATA`):
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -64,8 +65,9 @@ def rows(name: str, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack(columns).astype(float), y
 
 
-def pass_seconds(X: np.ndarray, y: np.ndarray, label: str) -> dict[str, float]:
+def pass_seconds(codes: Mapping[str, np.ndarray], label: str) -> dict[str, float]:
     """Processor seconds of one pass over encoded rows."""
+    X, y = codes["X"], codes["y"]
     model = MODELS[label].fit(X, y)
     problem = Problem(model, model._encode(X), one_hot(y, y.max() + 1), None, calibration_weights)
     found = []
@@ -76,18 +78,18 @@ def pass_seconds(X: np.ndarray, y: np.ndarray, label: str) -> dict[str, float]:
     return {"seconds": min(found), "cells": float(model.statistics_.cells.size)}
 
 
-def fit_once(X: np.ndarray, y: np.ndarray, label: str) -> dict[str, float]:
-    """Processor seconds and memory of one fit, and its log-loss on a quarter of the rows left out."""
-    train, test = train_test_split(np.arange(len(y)), test_size=0.25, stratify=y, random_state=0)
-    learner, data, test_rows = FITS[label], X[train], X[test]
+def fit_once(codes: Mapping[str, np.ndarray], label: str) -> dict[str, float]:
+    """Processor seconds and memory of one fit, and its log-loss on the rows left out."""
+    X, y, learner = codes["X"], codes["y"], FITS[label]
     if isinstance(learner, HistGradientBoostingClassifier):
         learner = learner.set_params(categorical_features=np.ones(X.shape[1], dtype=bool))
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    learner.fit(data, y[train])
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    start = time.process_time()
+    learner.fit(X, y)
     seconds = time.process_time() - start
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    found = {"seconds": seconds, "megabytes": memory, "log_loss": log_loss(y[test], learner.predict_proba(test_rows))}
-    return found | {"updates": float(getattr(learner, "n_iter_", np.nan))}
+    megabytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - pages * resource.getpagesize() / 1024) / 1024
+    found = {"seconds": seconds, "megabytes": megabytes, "updates": float(getattr(learner, "n_iter_", np.nan))}
+    return found | {"log_loss": log_loss(codes["y_test"], learner.predict_proba(codes["X_test"]))}
 
 
 def main(path: str, most: int) -> None:
@@ -101,13 +103,14 @@ def main(path: str, most: int) -> None:
     for name in SETS:
         with tempfile.NamedTemporaryFile(suffix=".npz") as file:
             X, y = rows(name, most)
-            np.savez(file, X=X, y=y)
+            X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+            np.savez(file, X=X_train, y=y_train, X_test=X_test, y_test=y_test)
             file.flush()
             for kind, label in [("pass", label) for label in MODELS] + [("fit", label) for label in FITS]:
                 command = [sys.executable, __file__, "--one", kind, file.name, label]
                 line = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
                 found = dict(zip(line.split()[::2], map(float, line.split()[1::2]), strict=True))
-                row = {"dataset": name, "rows": len(y), "kind": kind, "learner": label}
+                row = {"dataset": name, "rows": len(y_train), "kind": kind, "learner": label}
                 columns = {c: found.get(c, np.nan) for c in ("seconds", "megabytes", "cells", "log_loss", "updates")}
                 table = pd.DataFrame([row | columns | where])
                 table.to_csv(path, mode="a", header=not Path(path).exists(), index=False, float_format="%.5g")
@@ -119,7 +122,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "--one":
         codes = np.load(sys.argv[3])
         measured = pass_seconds if sys.argv[2] == "pass" else fit_once
-        result = measured(codes["X"], codes["y"], sys.argv[4])
+        result = measured(codes, sys.argv[4])
         print(" ".join(f"{key} {float(value)!r}" for key, value in result.items()))
     else:
         main(sys.argv[1], int(sys.argv[2]))
