@@ -1,8 +1,9 @@
 """What networks cost: passes beside naive Bayes's, and fits with calibration beside gradient boosting, one thread.
 
 Codes of connect-4 and of covertype, whose numbers are cut into ten bins of equally many rows; at most so many rows as
-are asked for, three quarters of them for training. ``pass``: processor seconds of one evaluation of the conditional likelihood and its gradient on encoded
-rows, the least of five, which is that of one update; ``fit``: of the whole fit, with the encoding, and the most memory
+are asked for, three quarters of them for training. ``pass``: processor seconds of one evaluation of the conditional
+likelihood and its gradient on encoded rows, the least of five, which is that of one update; ``fit``: processor seconds
+of the whole fit, with the encoding, and the most memory
 it takes above that of the loaded codes, in a process of its own. To regenerate (needs the data sets, `RCPKG_DATA`):
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_networks.py \
