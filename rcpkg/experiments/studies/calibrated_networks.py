@@ -3,10 +3,10 @@
 Sets: those of wanbia2014's Table I that are held, its parts excepted, from the smallest to the largest. Every fourth,
 by name, is set aside: no score of those is looked at until the conclusions from the others are written. All learners
 are given the same codes. Numbers are cut by description length on the training rows, missing values are a state of
-their own, and rows of classes with fewer than `LEAST_CLASS` rows are left out, and with them a set of which one class would
-be left (`ONE_CLASS`). Stratified divisions, a quarter of the rows for testing, `REPETITIONS` of them by the number of
-rows. What is tuned is tuned by the log-loss on a fifth of the training rows and refitted on all of them, by the same
-code for all learners, each with the settings in `LEARNERS`, sixteen at most.
+their own, and rows of classes with fewer than `LEAST_CLASS` rows are left out, and with them a set of which one class
+would be left (`ONE_CLASS`). Stratified divisions, a quarter of the rows for testing, `REPETITIONS` of them by the
+number of rows. What is tuned is tuned by the log-loss on a fifth of the training rows and refitted on all of them, by
+the same code for all learners, each with the settings in `LEARNERS`, sixteen at most.
 
 To see that it runs, and that its grids hold what is wanted, the protocol was tried on three sets (`TRIED`), first with
 k from 1, nested targets alone and weights up to 30. There the nested target left networks far too sure of themselves,
