@@ -77,7 +77,7 @@ def test_a_context_of_probability_zero_takes_the_uniform_distribution():
     model, _, _ = network(CHAIN)
     eta = model.natural_parameters(model.parameters_)
     eta = eta.unravel(eta.ravel().copy())
-    first, last = model._families.starts[1], model._families.starts[1] + 3
+    first, last = model.families_.starts[1], model.families_.starts[1] + 3
     eta.cells[0, first:last] = -np.inf  # x_1 given x_0 = 0 in class 0
     found = model.from_natural(eta)
     assert_allclose(found.log_prob[0, first:last], -np.log(3))
@@ -253,7 +253,7 @@ def test_families_count_where_they_are_known():
     model = KDependenceBayes(structure=FORK).fit(gaps, y)
     whole = KDependenceBayes(structure=FORK).fit(X, y)
     left = KDependenceBayes(structure=FORK, n_states=STATES).fit(X[~np.isnan(gaps[:, 1])], y[~np.isnan(gaps[:, 1])])
-    for j, (a, b, c) in enumerate(zip(*(m._families.split(m.parameters_.log_prob) for m in (model, whole, left)))):
+    for j, (a, b, c) in enumerate(zip(*(m.families_.split(m.parameters_.log_prob) for m in (model, whole, left)))):
         assert_allclose(a, c if j == 1 else b)
 
 
@@ -334,7 +334,7 @@ def test_updates_of_a_curved_network_climb(strength):
     problem = Problem(model, model._encode(X), one_hot(y, 3), None, calibration_weights)
     at = problem.evaluate(start)
     g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), model._totals(start.cells)
-    sums = model._families.totals(g.cells)
+    sums = model.families_.totals(g.cells)
     slope = np.sum((g.cells**2 / theta - sums * g.cells) / totals) + np.sum(g.count**2 / start.count)
     lr = 1e-4
     for update in (start + lr * g, model.safe_update(start, lr * g)):
@@ -348,7 +348,7 @@ def test_safe_steps_on_a_curved_network():
     learner = RiskCalibration(KDependenceBayes(structure=CURVED), max_iter=300, tol=1e-6).fit(X, y)
     losses = learner.history_.log_loss.to_numpy()
     assert np.all(np.diff(losses) <= 1e-12) and losses[-1] < losses[0] - 0.01
-    totals = learner.estimator_._families.totals(learner.estimator_.statistics_.cells)
+    totals = learner.estimator_.families_.totals(learner.estimator_.statistics_.cells)
     assert totals.min() > 1e-3
     fixed = RiskCalibration(KDependenceBayes(structure=CURVED), step="fixed", learning_rate=0.05, max_iter=5)
     assert fixed.fit(X, y).history_.log_loss.iloc[-1] < losses[0]
@@ -450,8 +450,8 @@ def test_tables_are_kept_within_the_stated_memory(monkeypatch):
     X, y = network_rows()
     monkeypatch.setattr(networks, "LARGEST_TABLES", 3 * 4 * 6)
     few = KDependenceBayes(k=3).fit(X, y)
-    assert max(few._families.sizes) <= 6 and any(few.parents_)
-    assert TAN().fit(X, y)._families.width * 3 <= 3 * 4 * 6
+    assert max(few.families_.sizes) <= 6 and any(few.parents_)
+    assert TAN().fit(X, y).families_.width * 3 <= 3 * 4 * 6
     with pytest.raises(ValueError, match="have 96 cells, more than 72; that of feature 2 alone has 36: give it fewer"):
         KDependenceBayes(structure=[[], [0], [0, 1], [0, 2]]).fit(X, y)
 
@@ -468,5 +468,5 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]
-    assert model._families.width * 2 <= families.LARGEST_TABLES
+    assert model.families_.width * 2 <= families.LARGEST_TABLES
     assert np.isfinite(model.predict_log_proba(X[:5])).all()

@@ -44,14 +44,14 @@ class NetworkModel(CodedCategories, CountModel):
 
     @property
     def _is_full(self) -> bool:
-        if hasattr(self, "_families"):
-            return self._families.decomposable
+        if hasattr(self, "families_"):
+            return self.families_.decomposable
         return self._promises_decomposable if self.structure is None else is_decomposable(self._given())
 
     @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
-        return [list(of) for of in self._families.parents]
+        return [list(of) for of in self.families_.parents]
 
     def _given(self) -> list[tuple[int, ...]]:
         """Parents that ``structure`` names, each a sequence of integers."""
@@ -94,45 +94,45 @@ class NetworkModel(CodedCategories, CountModel):
                 f"{self._feature_name(j)} alone has {families.sizes[j] * r:,}: give it fewer parents, or merge states"
             )
         families.lay_out()
-        self._families = families
+        self.families_ = families
 
     def _extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
-        old, families = self._states, self._families
+        old, families = self._states, self.families_
         self._set_states(old, X)
         self._lay_out(families.parents, len(statistics.count))
         places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
-        return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self._families, places))
+        return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
 
     def _encode(self, X: Array) -> csr_array:
         """A one for the cell of each family in which no value is missing; raises where a state was not declared."""
-        return self._families.indicators(self._known_places(X))
+        return self.families_.indicators(self._known_places(X))
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K); a family counts in the rows in which all of it is known."""
         if not issparse(X):
-            if not hasattr(self, "_families"):
+            if not hasattr(self, "families_"):
                 self._prepare(X)
                 self._learn_structure(X, np.maximum(weights, 0.0))
             X = self._encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
-        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self._families.sizes)
+        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
 
     def _totals(self, cells: Array) -> Array:
-        return self._families.totals(cells)
+        return self.families_.totals(cells)
 
     def _log_frequencies(self, cells: Array) -> Array:
         """Logarithms of relative frequencies; where nothing is counted the states are equally probable."""
         totals = self._totals(cells)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(
-                totals > 0, np.log(cells / totals), -np.log(np.repeat(self.n_states_, self._families.sizes))
+                totals > 0, np.log(cells / totals), -np.log(np.repeat(self.n_states_, self.families_.sizes))
             )
 
     def _cell_name(self, y: int, column: int) -> str:
-        families = self._families
+        families = self.families_
         j = int(np.searchsorted(families.starts, column, side="right")) - 1
         values = np.unravel_index(column - families.starts[j], families.shapes[j])
         *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
@@ -150,13 +150,13 @@ class NetworkModel(CodedCategories, CountModel):
             self._check_complete(X)
             return X @ counted.T + parameters.log_prior
         places = self._places(self._codes(X))
-        joint = self._families.indicators(places) @ counted.T + parameters.log_prior
-        return joint + self._families.marginal(places, self._families.split(log_prob)) if places.min() < 0 else joint
+        joint = self.families_.indicators(places) @ counted.T + parameters.log_prior
+        return joint + self.families_.marginal(places, self.families_.split(log_prob)) if places.min() < 0 else joint
 
     def _check_complete(self, X: csr_array) -> None:
         if X.nnz < X.shape[0] * len(self.n_states_):
-            seen = np.add.reduceat(X.sum(axis=0), self._families.starts)
-            j = next(j for j in self._families.order if seen[j] < X.shape[0])
+            seen = np.add.reduceat(X.sum(axis=0), self.families_.starts)
+            j = next(j for j in self.families_.order if seen[j] < X.shape[0])
             raise ValueError(
                 f"{self._feature_name(j)} holds missing values, and calibration of a network takes complete rows: "
                 "leave such rows out, or give missing values a state of their own"
@@ -192,14 +192,14 @@ class NetworkModel(CodedCategories, CountModel):
     @_of_full_family
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), p(x_pa(j), x_j, y)), from the parents to the children."""
-        prior, families = np.exp(parameters.log_prior), self._families
+        prior, families = np.exp(parameters.log_prior), self.families_
         joint = families.distribute(families.split(np.exp(parameters.log_prob)))
         return Statistics(count=prior, cells=prior[:, None] * families.join(joint))
 
     @_of_full_family
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + log Σ_x exp Σ_j η_y(x_pa(j), x_j), summed from the children to the parents."""
-        return natural.count + self._families.collect(self._families.split(natural.cells))[1]
+        return natural.count + self.families_.collect(self.families_.split(natural.cells))[1]
 
     @_of_full_family
     def log_partition(self, natural: Statistics) -> float:
@@ -209,9 +209,9 @@ class NetworkModel(CodedCategories, CountModel):
     @_of_full_family
     def from_natural(self, natural: Statistics) -> CategoricalParameters:
         """p(y) ∝ exp(η_y + A_y), and p(x_j | x_pa(j), y) ∝ the exponential of η and of what the children add."""
-        conditionals, total = self._families.collect(self._families.split(natural.cells))
+        conditionals, total = self.families_.collect(self.families_.split(natural.cells))
         log_prior = natural.count + total
-        return CategoricalParameters(log_prior - logsumexp(log_prior), self._families.join(conditionals))
+        return CategoricalParameters(log_prior - logsumexp(log_prior), self.families_.join(conditionals))
 
     @_of_full_family
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
@@ -222,17 +222,17 @@ class NetworkModel(CodedCategories, CountModel):
     def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """The network in which each feature has lost the last of its parents; r q pseudo-rows, where no feature has
         more than q states of its parents: one for each distribution of the richest."""
-        tables, n_parents = [], [len(of) for of in self._families.parents]
+        tables, n_parents = [], [len(of) for of in self.families_.parents]
         strength = np.broadcast_to(np.asarray(self.prior_strength) / self.n_states_, self.n_states_.shape)
-        for table, of, m in zip(self._families.split(statistics.cells), n_parents, strength):
+        for table, of, m in zip(self.families_.split(statistics.cells), n_parents, strength):
             fewer = table.sum(axis=of, keepdims=True) if of else table
             tables.append(np.broadcast_to(fewer + m, table.shape))
-        size = len(statistics.count) * float(np.max(self._families.sizes // self.n_states_))
-        log_prob = self._log_frequencies(self._families.join(tables))
+        size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
+        log_prob = self._log_frequencies(self.families_.join(tables))
         return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
 
     def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        families = self._families
+        families = self.families_
         u = rng.uniform(size=(len(y), len(families.parents)))
         places = np.empty(u.shape, dtype=np.intp)
         tables = families.split(np.exp(parameters.log_prob))
@@ -279,6 +279,8 @@ class TAN(NetworkModel):
         of the parents first.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    families_ : Families
+        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
@@ -367,6 +369,8 @@ class KDependenceBayes(NetworkModel):
         of the parents first.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    families_ : Families
+        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
