@@ -70,9 +70,10 @@ class ConditionalLikelihood(RiskCalibration):
         Ends "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and "newton"
         when the length √(gᵀH⁻¹g) of a Newton step does not; on rows that the model separates, where the supremum 0 is
         not attained, also when the log-loss falls below it.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        distributions of counts), the closed form itself, one that is the same for every class, the network with one
+        parent less a feature, or a model of yours.
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 the optimum is finite on separable rows too; L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
