@@ -76,7 +76,7 @@ class Families:
         return np.repeat(np.add.reduceat(cells, self.firsts, axis=-1), self.lengths, axis=-1)
 
     def split(self, cells: Array) -> list[Array]:
-        """Tables of the families, (…, *states of the parents, states), from (…, K)."""
+        """Tables of the families, whose last axes are the states of the parents and of the feature, from (…, K)."""
         ends = self.starts + self.sizes
         return [cells[..., a:b].reshape(*cells.shape[:-1], *s) for a, b, s in zip(self.starts, ends, self.shapes)]
 
