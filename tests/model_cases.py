@@ -1,5 +1,6 @@
 """One small data set for each closed-form model, so that an identity is tested on all of them."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -8,9 +9,11 @@ from sklearn.base import clone
 from rcpkg import (
     LDA,
     QDA,
+    TAN,
     BernoulliNB,
     CategoricalNB,
     GaussianNB,
+    KDependenceBayes,
     MultinomialNB,
     ProductModel,
     SharedVarianceGaussianNB,
@@ -61,6 +64,19 @@ def document_rows(n=60, d=4, r=3, length=12, seed=0):
     return np.array([rng.multinomial(length, p[c]) for c in y], dtype=float), y
 
 
+def network_rows(n=150, n_states=(2, 3, 2, 3), r=3, seed=0):
+    """Codes of which some depend on others, in a way that depends on the class; every row occurs in every class."""
+    rng = np.random.default_rng(seed)
+    every = np.array(list(product(*map(range, n_states))))
+    X, y = rng.integers(0, n_states, size=(n, len(n_states))), classes(n, r, rng)
+    for j, (a, b) in ((1, (0, 0)), (2, (1, 1)), (3, (1, 2))):
+        told = (X[:, a] + X[:, b] + y) % n_states[j]
+        X[:, j] = np.where(rng.uniform(size=n) < 0.3 + 0.1 * j, told, X[:, j])
+    order = rng.permutation(n + r * len(every))
+    y = np.concatenate([y, np.repeat(np.arange(r), len(every))])
+    return np.vstack([X, *[every] * r])[order].astype(float), y[order]
+
+
 def mixed_rows(seed=0):
     """Two categorical columns, then three continuous ones."""
     codes, y = categorical_rows(n_states=(2, 3), seed=seed)
@@ -93,8 +109,11 @@ COUNTS = {"CategoricalNB": CategoricalNB(), "BernoulliNB": BernoulliNB(), "Multi
 COUNTS_MAP = {f"{name} MAP": clone(model).set_params(prior_strength=2.0) for name, model in COUNTS.items()}
 PRODUCT = {"ProductModel": mixed_model()}
 PRODUCT_MAP = {"ProductModel MAP": mixed_model(2.0)}
-ML = {**GAUSSIAN, **COUNTS, **PRODUCT}
-MAP = {**GAUSSIAN_MAP, **COUNTS_MAP, **PRODUCT_MAP}
+NETWORKS = {"TAN": TAN(prior_strength=0.0), "KDependenceBayes": KDependenceBayes(k=2, prior_strength=0.0)}
+NETWORKS_MAP = {f"{name} MAP": clone(model).set_params(prior_strength=2.0) for name, model in NETWORKS.items()}
+MINIMAL = {**GAUSSIAN, **COUNTS, **PRODUCT}  # the models whose minimal coordinates are known
+ML = {**MINIMAL, **NETWORKS}
+MAP = {**GAUSSIAN_MAP, **COUNTS_MAP, **PRODUCT_MAP, **NETWORKS_MAP}
 MODELS = {**ML, **MAP}
 
 
@@ -108,6 +127,8 @@ def rows_for(name, seed=0):
         return document_rows(seed=seed)
     if name.startswith("Product"):
         return mixed_rows(seed)
+    if name.startswith(("TAN", "KDependence")):
+        return network_rows(seed=seed)
     return gaussian_rows(seed=seed)
 
 

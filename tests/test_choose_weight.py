@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from model_cases import ML, fitted, rows_for
+from model_cases import MINIMAL as ML
+from model_cases import fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris

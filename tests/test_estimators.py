@@ -20,6 +20,7 @@ from rcpkg import (
     AS_PUBLISHED,
     LDA,
     QDA,
+    TAN,
     TM,
     WANBIAC,
     BernoulliNB,
@@ -27,6 +28,7 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
+    KDependenceBayes,
     MultinomialNB,
     ProductModel,
     ProjectedGradientDescent,
@@ -48,6 +50,10 @@ CHECKED = [
     SharedVarianceGaussianNB(prior_strength=1.0),
     CategoricalNB(),
     CategoricalNB(prior_strength=1.0, unknown="impossible"),
+    TAN(),
+    TAN(prior_strength=0.0),
+    KDependenceBayes(k=0),
+    KDependenceBayes(k=1, decomposable=False),
     BernoulliNB(prior_strength=1.0),
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
@@ -58,6 +64,8 @@ CHECKED = [
         GaussianNB(prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0, "stopping": "best_error", "max_iter": 8}
     ),
     RiskCalibration(CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
+    RiskCalibration(TAN(), target="nested"),
+    RiskCalibration(KDependenceBayes(k=0, decomposable=False), step="safe", max_iter=8),
     RiskCalibration(BernoulliNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
@@ -90,7 +98,7 @@ def test_sklearn_checks(estimator):
     if tags.positive_only and not tags.categorical:
         expected = {REALS_FOR_CATEGORIES[1]: "feeds negative numbers to a model of counts"}
     if getattr(estimator, "target_weight", 0) and estimator.estimator.__sklearn_tags__().input_tags.allow_nan:
-        expected = {"check_estimators_nan_inf": "targets refuse missing values in training, not in prediction"}
+        expected |= {"check_estimators_nan_inf": "targets refuse missing values in training, not in prediction"}
     if tags.categorical and SHIFTS_CODES:
         expected[FRACTIONS_FOR_CATEGORIES] = "feeds fractions to a model of categories"
     if isinstance(estimator, ConditionalLikelihood):

@@ -42,6 +42,7 @@ from rcpkg import (
     ClosedFormClassifier,
     GaussianNB,
     InvalidStatistics,
+    KDependenceBayes,
     MultinomialNB,
     ProductModel,
     SharedVarianceGaussianNB,
@@ -500,6 +501,8 @@ def test_partial_fit_in_pieces_is_fit(name):
         pieces.set_params(n_states=[2, 3, 5])
     if name.startswith("Product"):
         pieces.blocks[0][1].set_params(n_states=[2, 3])
+    if hasattr(model, "parents_"):
+        pieces = KDependenceBayes(structure=model.parents_, prior_strength=model.prior_strength)
     for rows in np.array_split(np.arange(len(X)), 4):
         pieces.partial_fit(X[rows], y[rows], classes=np.arange(3))
     assert_same(pieces.parameters_, model.parameters_, rtol=1e-8, atol=1e-9)

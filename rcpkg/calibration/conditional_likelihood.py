@@ -72,9 +72,10 @@ class ConditionalLikelihood(RiskCalibration):
         Ends "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and "newton"
         when the length √(gᵀH⁻¹g) of a Newton step does not; on rows that the model separates, where the supremum 0 is
         not attained, also when the log-loss falls below it.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        distributions of counts), the closed form itself, one that is the same for every class, the network with one
+        parent less a feature, or a model of yours.
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 the optimum is finite on separable rows too; L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
@@ -169,8 +170,8 @@ class ConditionalLikelihood(RiskCalibration):
                 "target_weight > 0 goes with coordinates='standardised', the default then, and not with "
                 "solver='newton': in others a Gaussian model leaves the domain of the target's penalty"
             )
-        if not isinstance(self.estimator, ConjugateClassifier):
-            raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
+        if not hasattr(self.estimator, "log_partition"):
+            raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""

@@ -25,7 +25,7 @@ from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statisti
 STOPPING = ("auto", "soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("auto", "fixed", "safe")
 ON_INVALID = ("halt", "freeze", "raise")
-TARGETS = ("pooled", "generative", "grand")
+TARGETS = ("pooled", "generative", "grand", "nested")
 AS_PUBLISHED: Mapping[str, Any] = MappingProxyType(
     {"learning_rate": 0.1, "max_iter": 63, "stopping": "soft_error", "step": "fixed", "target_weight": 0.0, "tol": 0.0}
 )  # rc2025 Algorithm 1 with the settings of its tables: 64 iterations, of which the first is the closed form
@@ -77,9 +77,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        distributions of counts), the closed form itself, one that is the same for every class, the network in which
+        each feature has one parent less (`TAN`, `KDependenceBayes`), or a model of yours.
     target_weight : float or "auto", default="auto"
         b ≥ 0; 0 is the sources' algorithm. "auto": 3 with safe steps, else 0. With b > 0 a prior of the estimator
         shapes the target, and nothing else; ``estimator_`` has none.
@@ -189,7 +190,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        tags.input_tags.allow_nan &= not (self.target_weight or self._needs_complete_rows)
+        gaps = getattr(self.estimator, "_calibrates_gaps", False)
+        tags.input_tags.allow_nan &= gaps and not (self.target_weight or self._needs_complete_rows)
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -220,7 +222,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             settled.step = "safe" if safe else "fixed"
         automatic = AS_PUBLISHED
         if settled.step == "safe":
-            weight = TARGET_WEIGHT if isinstance(self.estimator, ConjugateClassifier) else 0.0
+            weight = TARGET_WEIGHT if hasattr(self.estimator, "log_partition") else 0.0
             automatic = {"max_iter": SAFE_STEPS, "stopping": "none", "target_weight": weight}
         for name in "max_iter", "stopping", "target_weight":
             if getattr(self, name) == "auto":
@@ -319,18 +321,19 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             X, y = X[train], y[train]
             sample_weight = None if sample_weight is None else sample_weight[train]
         Y = one_hot(y, len(model.classes_))
+        model._learn_structure(X, Y if sample_weight is None else Y * sample_weight[:, None])
         X = model._encode(X)
         return Problem(model, X, Y, sample_weight, self._rule, self._objective_loss, validation=validation)
 
     def _set_target(self, problem: Problem, start: Statistics) -> None:
         """Target statistics s̄ = m̄ E[s(x, y)] under the target model; a target on the boundary is refused."""
         model = problem.model
-        if not hasattr(model, "natural_parameters"):
-            raise ValueError(f"target_weight > 0 needs natural parameters, which {type(model).__name__} does not give")
+        if not hasattr(model, "mean_parameters"):
+            raise ValueError(f"target_weight > 0 needs mean parameters, which {type(model).__name__} does not give")
         model._check_complete(problem.X)
         parameters, size = self._target_of(model, start)
         natural = model.natural_parameters(parameters).ravel()
-        if isinstance(self.target, str) and self.target != "generative":
+        if self.target in ("pooled", "grand"):
             natural = natural[~np.isneginf(natural)]  # a state of no row has no part in the model, nor in the penalty
         if not np.isfinite(natural).all():
             raise InvalidStatistics(
@@ -350,6 +353,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             return model.pooled_parameters(start)
         if self.target == "grand":
             return model.grand_parameters(start)
+        if self.target == "nested":
+            return model.nested_parameters(start)
         check_is_fitted(self.target)
         if not model.same_form(self.target):
             raise ValueError(
@@ -373,6 +378,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             return problem.step(start, self.target_weight * problem.target, 1.0)
         if self.step == "safe" and isinstance(model, ConjugateClassifier) and model.has_prior:
             problem.model = model.without_prior()
+            if not hasattr(model, "mean_parameters"):
+                return model.with_pseudo_rows(start)
             return sample_size(start) * model.mean_parameters(model.parameters(start))
         return start
 
@@ -443,7 +450,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         else:
             promise = f"{promise}, which rounding does not let it reach"
             remedy = "standardise the features, give the estimator a prior_strength"
-        return f"{promise}; {remedy}{'' if self.target_weight else ', set a target_weight > 0'} or raise tol"
+        targeted = self.target_weight or not hasattr(problem.model, "mean_parameters")
+        return f"{promise}; {remedy}{'' if targeted else ', set a target_weight > 0'} or raise tol"
 
     def _fixed_update(self, problem: Problem, current: Iterate, lr: float) -> Iterate:
         return problem.evaluate(

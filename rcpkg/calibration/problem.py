@@ -98,8 +98,8 @@ class Problem:
         return iterate.natural
 
     def distance(self, a: Iterate, b: Iterate) -> float:
-        """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no η."""
-        if not hasattr(self.model, "natural_parameters"):
+        """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no μ."""
+        if not hasattr(self.model, "mean_parameters"):
             return 0.0
         (mu_a, eta_a), (mu_b, eta_b) = ((self.model.mean_parameters(i.parameters), self.natural(i)) for i in (a, b))
         divergence = mu_a.dot(eta_a) - mu_a.dot(eta_b) - mu_b.dot(eta_a) + mu_b.dot(eta_b)

@@ -123,9 +123,9 @@ class DiscriminativeFrequencyEstimate(RiskCalibration):
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
-        one that is the same for every class, or a model of yours.
+        one that is the same for every class, the network with one parent less a feature, or a model of yours.
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional
@@ -235,9 +235,9 @@ class SoftErrorCalibration(RiskCalibration):
     on_invalid : {"halt", "freeze", "raise"}, default="halt"
         When a fixed step leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
         would turn invalid (rc2024), or raise `InvalidStatistics`.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with its covariances or counts pooled, the closed form itself,
-        one that is the same for every class, or a model of yours.
+        one that is the same for every class, the network with one parent less a feature, or a model of yours.
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 a prior of the estimator shapes the target, and nothing else.
     batch_size : int, optional

@@ -175,6 +175,7 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
             f"{len(model.classes_)} classes"
         )
     model._prepare(rows)
+    model._learn_structure(rows, one_hot(labels, len(model.classes_)) * weight[:, None])
     encoded = model._encode(rows)
     model._check_complete(encoded)
     return Null(model, encoded, labels, weight)

@@ -103,6 +103,8 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "rows-left-out"): "rows_left_out",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
+    (STUDY, "networks"): "calibrated_networks",
+    (STUDY, "networks-curves"): "calibrated_networks",
 }
 
 

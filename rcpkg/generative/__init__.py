@@ -12,11 +12,13 @@ from rcpkg.generative.counts import CategoricalNB, CategoricalParameters, Multin
 from rcpkg.generative.gaussian import GaussianParameters
 from rcpkg.generative.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
 from rcpkg.generative.gaussian_full import LDA, QDA
+from rcpkg.generative.networks import TAN, KDependenceBayes
 from rcpkg.generative.product import ProductModel, ProductParameters
 
 __all__ = [
     "LDA",
     "QDA",
+    "TAN",
     "BernoulliNB",
     "CategoricalNB",
     "CategoricalParameters",
@@ -24,6 +26,7 @@ __all__ = [
     "ConjugateClassifier",
     "GaussianNB",
     "GaussianParameters",
+    "KDependenceBayes",
     "MultinomialNB",
     "ProductModel",
     "ProductParameters",

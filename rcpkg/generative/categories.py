@@ -10,8 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
-from rcpkg.base import Array, column_label
+from rcpkg.base import Array, check_sequence, column_label
 from rcpkg.generative.closed_form import ConjugateClassifier
+
+LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
+BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
+
+
+def row_blocks(X: Array) -> list[slice]:
+    """Blocks of rows, of some `BLOCK_ENTRIES` entries each."""
+    size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
+    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
 
 
 def holds_numbers(X: Any) -> bool:
@@ -68,6 +77,119 @@ class NamedCategories(ConjugateClassifier):
             self._names = names
         columns = getattr(X, "columns", None)
         return codes if columns is None else pd.DataFrame(codes, columns=list(columns))
+
+
+class CodedCategories(NamedCategories):
+    """A model of features with states: the codes of the training rows, or 0 … r_j − 1 for declared numbers of states.
+
+    Codes that are none of them, and missing ones, have no place among the states.
+    """
+
+    n_states: int | ArrayLike | None
+    prior_strength: float | ArrayLike
+    unknown: str
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = self.unknown == "skip"
+        return tags
+
+    def _check_strengths(self, d: int) -> None:
+        if np.ndim(self.prior_strength) == 0:
+            super()._check_strengths(d)
+        elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
+            raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
+
+    def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
+        """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
+        learns = self.n_states is None and self.unknown == "skip"
+        largest = np.array([states.max(initial=-1) for states in known]) + 1
+        for rows in row_blocks(X):
+            codes = self._codes(X[rows])
+            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
+            largest = np.maximum(largest, upper - 1)
+            if learns:
+                starts = np.cumsum(upper) - upper
+                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
+                by_feature = np.split(seen, starts[1:])
+                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
+        if learns:
+            self._states = known
+        else:
+            sizes = largest if self.n_states is None else self._declared(largest)
+            self._states = [np.arange(k) for k in sizes]
+        self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
+        self.n_states_ = np.array([len(states) for states in self._states])
+        if not self.n_states_.all():
+            empty = self._feature_name(int(np.argmin(self.n_states_)))
+            raise ValueError(f"{empty} holds missing values only: leave it out, or declare its n_states")
+
+    def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
+        """``n_states``, one a feature, checked against the least numbers that the rows need."""
+        if self._names:
+            text = self._feature_name(min(self._names))
+            raise ValueError(f"n_states must be None for text, whose states are its names; {text} holds text")
+        declared = np.asarray(self.n_states)
+        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape) or declared.min() < 1:
+            raise ValueError(
+                f"n_states must be a positive integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
+            )
+        declared = np.broadcast_to(declared, largest.shape).astype(np.intp)
+        if np.any(declared < largest):
+            j = int(np.argmax(declared < largest))
+            raise ValueError(
+                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {declared[j]}; "
+                "states are coded 0, 1, … and n_states must exceed the largest"
+            )
+        return declared
+
+    def _codes(self, X: Array) -> NDArray[np.int32]:
+        """Integers, −1 where values are missing."""
+        skips, largest = self.unknown == "skip", X.max()
+        if skips and np.isnan(largest):
+            X = np.where(np.isnan(X), -1.0, X)
+            largest = X.max()
+        least = -1 if skips else 0
+        if X.min() < least or largest > LARGEST_CODE:
+            self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
+            self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
+        codes = X.astype(np.int32)
+        self._refuse_codes(codes != X, "Values that are not integers")
+        return codes
+
+    def _refuse_codes(self, bad: NDArray[np.bool_], fault: str) -> None:
+        """Complain of the first feature that has bad values, if there are any."""
+        if bad.any():
+            raise ValueError(
+                f"{fault}: {self._feature_name(int(np.argmax(bad.any(axis=0))))}; categories must be coded 0, 1, 2, …, "
+                "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
+            )
+
+    def _places(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Place of each code among the states of its feature; −1 where it is none of them."""
+        if all(len(states) == states[-1] + 1 for states in self._states):
+            beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()
+            return np.where(codes >= self.n_states_, -1, codes) if beyond else codes
+        places = np.full_like(codes, -1)
+        for j, states in enumerate(self._states):
+            place = np.searchsorted(states[:-1], codes[:, j])
+            places[:, j] = np.where(states[place] == codes[:, j], place, -1)
+        return places
+
+    def _known_places(self, X: Array) -> NDArray[np.int32]:
+        """Places of training rows; raises where a state was not declared."""
+        all_places = np.empty(X.shape, dtype=np.int32)
+        for rows in row_blocks(X):
+            codes = self._codes(X[rows])
+            all_places[rows] = places = self._places(codes)
+            if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
+                j = int(np.argmax(unknown.any(axis=0)))
+                raise ValueError(
+                    f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
+                    f"{self.n_states_[j]} states are known; declare n_states"
+                )
+        return all_places
 
 
 def _with_new(names: NDArray[np.object_], values: NDArray[np.object_], label: str) -> NDArray[np.object_]:

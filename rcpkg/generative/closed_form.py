@@ -90,6 +90,8 @@ class ClosedFormClassifier(GenerativeClassifier):
     parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
+    _calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
+
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
         raise NotImplementedError
@@ -109,6 +111,9 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _prepare(self, X: Array) -> None:
         """Learn from the training rows what the three functions need beside the parameters."""
+
+    def _learn_structure(self, X: Array, Y: Array) -> None:
+        """Learn what else the three functions need from the training rows and their labels, by weight (n, r)."""
 
     def _extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
@@ -182,6 +187,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
         if first:
             self._prepare(X)
+            self._learn_structure(X, Y)
         else:
             self.statistics_ = self._extended(X, self.statistics_)
         statistics = self._sums(X, Y)
@@ -217,6 +223,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         X, y = self._check_Xy(X, y)
         Y = self._weighted_labels(X, y, sample_weight)
         self._prepare(X)
+        self._learn_structure(X, Y)
         return X, Y
 
     def _weighted_labels(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Array:
@@ -295,6 +302,12 @@ class ConjugateClassifier(ClosedFormClassifier):
     def grand_parameters(self, statistics: Statistics) -> tuple[Any, float]:
         """Parameters that are the same for every class, and the pseudo-rows they count for."""
         raise NotImplementedError
+
+    def nested_parameters(self, statistics: Statistics) -> tuple[Any, float]:
+        """Parameters with fewer dependencies between the features, and the pseudo-rows they count for."""
+        raise ValueError(
+            f"target='nested' is for Bayesian networks (TAN, KDependenceBayes); {type(self).__name__} has none in it"
+        )
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""

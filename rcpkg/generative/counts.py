@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
-from rcpkg.base import Array, InvalidStatistics, check_sequence
-from rcpkg.generative.categories import NamedCategories
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.generative.categories import CodedCategories, row_blocks
 from rcpkg.generative.closed_form import (
     ConjugateClassifier,
     Statistics,
@@ -19,16 +19,8 @@ from rcpkg.generative.closed_form import (
     safe_counts,
 )
 
-LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
-BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
 UNKNOWN = ("skip", "impossible")
 ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
-
-
-def row_blocks(X: Array) -> list[slice]:
-    """Blocks of rows, of some `BLOCK_ENTRIES` entries each."""
-    size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
 
 
 class CategoricalParameters(NamedTuple):
@@ -36,6 +28,11 @@ class CategoricalParameters(NamedTuple):
 
     log_prior: Array
     log_prob: Array
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    """part / whole, and zero where the whole is zero, as in a distribution of which nothing was counted."""
+    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
 
 
 class CountModel(ConjugateClassifier):
@@ -72,6 +69,11 @@ class CountModel(ConjugateClassifier):
         with np.errstate(divide="ignore"):
             return np.log(cells / totals)
 
+    def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
+        """Statistics with those of the prior, whose maximum likelihood is the MAP of ``statistics``."""
+        of_class, of_cell = self._class_pseudo_rows(len(statistics.count)), self._pseudo_rows(statistics.cells.shape[1])
+        return Statistics(count=statistics.count + of_class, cells=statistics.cells + of_cell)
+
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """Each count that would turn negative keeps its value; the parameter map normalises what results."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
@@ -83,11 +85,11 @@ class CountModel(ConjugateClassifier):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts, those of the prior included, increase by addition and decrease by a factor."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        old = Statistics(count=old.count + of_class, cells=old.cells + of_cell)
+        old = self.with_pseudo_rows(old)
         count = safe_class_counts(old.count, change.count)
         totals = self._safe_totals(old, change, count)
         cells = safe_counts(old.cells, change.cells)
-        return Statistics(count=count - of_class, cells=cells * (totals / self._totals(cells)) - of_cell)
+        return Statistics(count=count - of_class, cells=cells * _ratio(totals, self._totals(cells)) - of_cell)
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
@@ -97,9 +99,9 @@ class CountModel(ConjugateClassifier):
         not shorten the step of all others.
         """
         cells = old.cells + self._pseudo_rows(old.cells.shape[1])
-        theta, total = cells / self._totals(cells), self._totals(change.cells)
+        theta, total = _ratio(cells, self._totals(cells)), self._totals(change.cells)
         scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
-        excess = self._totals(theta * change.cells / scale) / self._totals(theta * theta / scale)
+        excess = _ratio(self._totals(theta * change.cells / scale), self._totals(theta * theta / scale))
         return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
 
     def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
@@ -139,7 +141,7 @@ class CountModel(ConjugateClassifier):
         return (X if issparse(X) else self._encode(X)) @ natural.cells.T + natural.count
 
 
-class CategoricalNB(NamedCategories, CountModel):
+class CategoricalNB(CodedCategories, CountModel):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
     Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
@@ -226,18 +228,6 @@ class CategoricalNB(NamedCategories, CountModel):
         self.n_states = n_states
         self.unknown = unknown
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
-        tags.input_tags.allow_nan = self.unknown == "skip"
-        return tags
-
-    def _check_strengths(self, d: int) -> None:
-        if np.ndim(self.prior_strength) == 0:
-            super()._check_strengths(d)
-        elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
-            raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
-
     def _prepare(self, X: Array) -> None:
         super()._prepare(X)
         if self.unknown not in UNKNOWN:
@@ -252,82 +242,6 @@ class CategoricalNB(NamedCategories, CountModel):
         cells = np.zeros((len(statistics.count), int(self.n_states_.sum())))
         cells[:, np.concatenate(places)] = statistics.cells
         return Statistics(count=statistics.count, cells=cells)
-
-    def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
-        """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
-        learns = self.n_states is None and self.unknown == "skip"
-        largest = np.array([states.max(initial=-1) for states in known]) + 1
-        for rows in row_blocks(X):
-            codes = self._codes(X[rows])
-            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
-            largest = np.maximum(largest, upper - 1)
-            if learns:
-                starts = np.cumsum(upper) - upper
-                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
-                by_feature = np.split(seen, starts[1:])
-                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
-        if learns:
-            self._states = known
-        else:
-            sizes = largest if self.n_states is None else self._declared(largest)
-            self._states = [np.arange(k) for k in sizes]
-        self.categories_ = [self._names[j][s] if j in self._names else s for j, s in enumerate(self._states)]
-        self.n_states_ = np.array([len(states) for states in self._states])
-        if not self.n_states_.all():
-            empty = self._feature_name(int(np.argmin(self.n_states_)))
-            raise ValueError(f"{empty} holds missing values only: leave it out, or declare its n_states")
-
-    def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
-        """``n_states``, one a feature, checked against the least numbers that the rows need."""
-        if self._names:
-            text = self._feature_name(min(self._names))
-            raise ValueError(f"n_states must be None for text, whose states are its names; {text} holds text")
-        declared = np.asarray(self.n_states)
-        if declared.dtype.kind not in "iu" or declared.shape not in ((), largest.shape) or declared.min() < 1:
-            raise ValueError(
-                f"n_states must be a positive integer or {len(largest)} of them, one a feature; got {self.n_states!r}"
-            )
-        declared = np.broadcast_to(declared, largest.shape).astype(np.intp)
-        if np.any(declared < largest):
-            j = int(np.argmax(declared < largest))
-            raise ValueError(
-                f"{self._feature_name(j)} holds the state {largest[j] - 1}, but n_states declares {declared[j]}; "
-                "states are coded 0, 1, … and n_states must exceed the largest"
-            )
-        return declared
-
-    def _codes(self, X: Array) -> NDArray[np.int32]:
-        """Integers, −1 where values are missing."""
-        skips, largest = self.unknown == "skip", X.max()
-        if skips and np.isnan(largest):
-            X = np.where(np.isnan(X), -1.0, X)
-            largest = X.max()
-        least = -1 if skips else 0
-        if X.min() < least or largest > LARGEST_CODE:
-            self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
-            self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
-        codes = X.astype(np.int32)
-        self._refuse_codes(codes != X, "Values that are not integers")
-        return codes
-
-    def _refuse_codes(self, bad: NDArray[np.bool_], fault: str) -> None:
-        """Complain of the first feature that has bad values, if there are any."""
-        if bad.any():
-            raise ValueError(
-                f"{fault}: {self._feature_name(int(np.argmax(bad.any(axis=0))))}; categories must be coded 0, 1, 2, …, "
-                "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
-            )
-
-    def _places(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Place of each code among the states of its feature; −1 where it is none of them."""
-        if all(len(states) == states[-1] + 1 for states in self._states):
-            beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()
-            return np.where(codes >= self.n_states_, -1, codes) if beyond else codes
-        places = np.full_like(codes, -1)
-        for j, states in enumerate(self._states):
-            place = np.searchsorted(states[:-1], codes[:, j])
-            places[:, j] = np.where(states[place] == codes[:, j], place, -1)
-        return places
 
     @property
     def _starts(self) -> NDArray[np.intp]:
@@ -347,17 +261,7 @@ class CategoricalNB(NamedCategories, CountModel):
 
     def _encode(self, X: Array) -> csr_array:
         """One-hot rows, sparse, of training rows; raises where a state was not declared."""
-        all_places = np.empty(X.shape, dtype=np.int32)
-        for rows in row_blocks(X):
-            codes = self._codes(X[rows])
-            all_places[rows] = places = self._places(codes)
-            if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
-                j = int(np.argmax(unknown.any(axis=0)))
-                raise ValueError(
-                    f"{self._feature_name(j)} holds the state {codes[unknown[:, j], j].max()}, but only "
-                    f"{self.n_states_[j]} states are known; declare n_states"
-                )
-        return self._indicators(all_places)
+        return self._indicators(self._known_places(X))
 
     def _sums(self, X: Array, weights: Array) -> Statistics:
         """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""

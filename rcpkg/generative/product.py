@@ -153,9 +153,10 @@ class ProductModel(NamedCategories, _BaseComposition):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
         self.models_ = []
         for (name, model, _), columns in zip(self.blocks, self.columns_):
-            if not isinstance(model, ConjugateClassifier) or isinstance(model, ProductModel):
+            if not hasattr(model, "log_partition") or isinstance(model, ProductModel):
                 raise ValueError(
-                    f"block {name!r} must be one of the models of rcpkg.generative, not a product itself; got {model!r}"
+                    f"block {name!r} must be one of the models of rcpkg.generative, not a product itself, and of "
+                    f"networks a decomposable one; got {model!r}"
                 )
             model = clone(model)
             if hasattr(self, "classes_"):
@@ -230,6 +231,10 @@ class ProductModel(NamedCategories, _BaseComposition):
             self._give_names(name, model, columns)
             parts[name] = model._extended(X[:, columns], getattr(statistics, name))
         return Statistics(**parts)
+
+    def _learn_structure(self, X: Array, Y: Array) -> None:
+        for model, columns in zip(self.models_, self.columns_):
+            model._learn_structure(X[:, columns], Y)
 
     def _check_complete(self, X: tuple) -> None:
         for model, x in zip(self.models_, X):

@@ -1,0 +1,215 @@
+"""Tables of a Bayesian network: for each feature the cells of its family, the feature and its parents, side by side."""
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from rcpkg.base import Array
+
+LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
+LARGEST_BLOCK = 2**21  # entries that are summed over missing values at a time
+
+Parents = Sequence[Sequence[int]]
+
+
+def topological_order(parents: Parents) -> list[int]:
+    """Features, parents before children; raises ValueError where these run in a circle."""
+    try:
+        return list(TopologicalSorter({j: list(of) for j, of in enumerate(parents)}).static_order())
+    except CycleError as error:
+        raise ValueError(f"structure must have no directed circle; features {error.args[1]} form one") from None
+
+
+def is_decomposable(parents: Parents) -> bool:
+    """Whether any two parents of a feature are joined themselves, one being a parent of the other."""
+    return all(a in parents[b] or b in parents[a] for of in parents for i, a in enumerate(of) for b in of[:i])
+
+
+def onto(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
+    """A table over the features ``have``, its last axes, in a shape that broadcasts over those of ``want``."""
+    lead = array.ndim - len(have)
+    moved = array.transpose(*range(lead), *(lead + have.index(f) for f in want if f in have))
+    sizes = iter(moved.shape[lead:])
+    return moved.reshape(*array.shape[:lead], *(next(sizes) if f in have else 1 for f in want))
+
+
+def margin(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
+    """Sums of a table over the features ``have`` for each state of those of ``want``, in their order."""
+    lead = array.ndim - len(have)
+    left = [f for f in have if f in want]
+    summed = array.sum(axis=tuple(lead + i for i, f in enumerate(have) if f not in want))
+    return summed.transpose(*range(lead), *(lead + left.index(f) for f in want))
+
+
+class Families:
+    """Cells (x_pa(j), x_j) of all features j: those of one conditional distribution follow each other.
+
+    ``parents`` are tuples of feature numbers; ``order`` has parents before children; ``decomposable`` says whether
+    the parents of each feature are joined. The tables of arrays below have axes in front, such as that of the class.
+    """
+
+    def __init__(self, parents: Parents, n_states: NDArray[np.intp]) -> None:
+        self.parents = [tuple(int(p) for p in of) for of in parents]
+        self.n_states = n_states
+        self.order = topological_order(self.parents)
+        self.decomposable = is_decomposable(self.parents)
+        self.members = [(*of, j) for j, of in enumerate(self.parents)]
+        self.shapes = [tuple(int(n_states[f]) for f in of) for of in self.members]
+        self.sizes = np.array([int(np.prod(shape, dtype=object)) for shape in self.shapes], dtype=object)
+        self.width = int(self.sizes.sum())
+
+    def lay_out(self) -> None:
+        """Places of the cells; once they are known to be few enough."""
+        self.sizes = self.sizes.astype(np.intp)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.lengths = np.repeat(self.n_states, self.sizes // self.n_states)  # of the conditional distributions
+        self.firsts = np.cumsum(self.lengths) - self.lengths
+        rank = np.argsort(self.order)
+        self.last = [max(of, key=lambda f: rank[f], default=-1) for of in self.parents]  # which the others precede
+
+    def totals(self, cells: Array) -> Array:
+        """Sum of the conditional distribution that each column of (…, K) belongs to."""
+        return np.repeat(np.add.reduceat(cells, self.firsts, axis=-1), self.lengths, axis=-1)
+
+    def split(self, cells: Array) -> list[Array]:
+        """Tables of the families, whose last axes are the states of the parents and of the feature, from (…, K)."""
+        ends = self.starts + self.sizes
+        return [cells[..., a:b].reshape(*cells.shape[:-1], *s) for a, b, s in zip(self.starts, ends, self.shapes)]
+
+    def join(self, tables: list[Array], lead: int = 1) -> Array:
+        """The inverse of ``split``, for tables with ``lead`` axes in front."""
+        return np.concatenate([table.reshape(*table.shape[:lead], -1) for table in tables], axis=-1)
+
+    def indicators(self, places: NDArray[np.intp]) -> csr_array:
+        """Rows with a one in the cell of each family; a family with an unknown member (a place −1) has none."""
+        by_feature = np.ascontiguousarray(places.T, dtype=np.int32)
+        columns = np.empty_like(by_feature)
+        for j, (of, start) in enumerate(zip(self.parents, self.starts)):
+            column = np.zeros(len(places), dtype=np.int32)
+            for f in (*of, j):
+                column *= np.int32(self.n_states[f])
+                column += by_feature[f]
+            column += np.int32(start)
+            columns[j] = column
+        n, d = places.shape
+        index = np.int32 if n * d < 2**31 else np.int64
+        if by_feature.min(initial=0) >= 0:
+            columns, rows = columns.T.ravel(), np.arange(0, n * d + 1, d, dtype=index)
+        else:
+            there = self.complete(by_feature >= 0)
+            columns, rows = columns.T[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
+        return csr_array((np.ones(len(columns)), columns, rows), shape=(n, self.width))
+
+    def complete(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether all members of each family are known, (n, d), from what is known of the features, (d, n)."""
+        return np.array([known[list(of)].all(axis=0) for of in self.members]).T
+
+    def collect(self, log_tables: list[Array]) -> tuple[list[Array], Array]:
+        """Conditional log probabilities of ∏_j exp t_j(x_pa(j), x_j), and the log of its sum over all x.
+
+        From the last feature to the first, Σ over x_j of what has x_j as its last feature is a function of the
+        parents of j. In a decomposable network these belong to the family of one of them, whose table takes it up.
+        """
+        tables, total = list(log_tables), 0.0
+        for j in reversed(self.order):
+            of = self.parents[j]
+            message = logsumexp(tables[j], axis=-1)
+            none = np.isneginf(message)
+            tables[j] = tables[j] - np.where(none, 0.0, message)[..., None]
+            tables[j][none] = -np.log(self.n_states[j])
+            if of:
+                carrier = self.last[j]
+                tables[carrier] = tables[carrier] + onto(message, of, self.members[carrier])
+            else:
+                total = total + message
+        return tables, np.asarray(total)
+
+    def distribute(self, conditionals: list[Array]) -> list[Array]:
+        """Probabilities p(x_pa(j), x_j) of the families of a decomposable network from p(x_j | x_pa(j))."""
+        joint: list[Array] = [np.empty(0)] * len(conditionals)
+        for j in self.order:
+            of, joint[j] = self.parents[j], conditionals[j]
+            if of:
+                carrier = self.last[j]
+                joint[j] = margin(joint[carrier], self.members[carrier], of)[..., None] * joint[j]
+        return joint
+
+    def marginal(self, places: NDArray[np.intp], log_tables: list[Array]) -> Array:
+        """log Σ over the missing features of ∏_j p(x_j | x_pa(j)) over the families that have one, shape (n, r).
+
+        Rows with the same features missing go together. A missing feature without a descendant that is known sums
+        to one; the others are summed out one by one, children before parents.
+        """
+        missing = places < 0
+        needed = np.zeros_like(missing)
+        for j in reversed(self.order):
+            for f in self.parents[j]:
+                needed[:, f] |= missing[:, f] & (~missing[:, j] | needed[:, j])
+        out = np.zeros((len(places), log_tables[0].shape[0]))
+        rows = np.flatnonzero(needed.any(axis=1))
+        if len(rows):
+            patterns, of_row = np.unique(missing[rows], axis=0, return_inverse=True)
+            for number, pattern in enumerate(patterns):
+                those = rows[of_row.ravel() == number]
+                gone = pattern & ~needed[those[0]]
+                out[those] = self._summed_out(places[those], pattern, gone, log_tables)
+        return out
+
+    def _summed_out(
+        self, places: NDArray[np.intp], missing: NDArray[np.bool_], gone: NDArray[np.bool_], log_tables: list[Array]
+    ) -> Array:
+        """`marginal` of rows with the same features ``missing``, of which those ``gone`` sum to one."""
+        scopes = [tuple(f for f in of if missing[f]) if not gone[of[-1]] else () for of in self.members]
+        sizes = [int(np.prod(self.n_states[list(scope)], dtype=object)) for scope in self._cliques(scopes)]
+        if max(sizes) * log_tables[0].shape[0] > LARGEST_TABLES:
+            raise ValueError(
+                f"{len(self.n_states[missing])} values of a row are missing together, and to sum over them takes a "
+                f"table of {max(sizes)} cells a class: impute them, give missing values a state of their own, or use "
+                "a decomposable network or fewer parents"
+            )
+        step = max(1, LARGEST_BLOCK // (max(sizes) * log_tables[0].shape[0]))
+        blocks = [places[start : start + step] for start in range(0, len(places), step)]
+        return np.concatenate([self._eliminated(block, scopes, log_tables) for block in blocks])
+
+    def _cliques(self, scopes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Features that the tables have together, one table for each feature that is summed out."""
+        left, cliques = [set(scope) for scope in scopes if scope], [()]
+        for j in reversed(self.order):
+            joined = set().union(*(scope for scope in left if j in scope))
+            if joined:
+                left = [scope for scope in left if j not in scope] + [joined - {j}]
+                cliques.append(tuple(sorted(joined)))
+        return cliques
+
+    def _eliminated(self, places: NDArray[np.intp], scopes: list[tuple[int, ...]], log_tables: list[Array]) -> Array:
+        """The sum over the features of ``scopes``, those of each family that are missing and matter."""
+        factors = []
+        for of, scope, table in zip(self.members, scopes, log_tables):
+            if scope:
+                known = [f for f in of if f not in scope]
+                front = table.transpose(0, *(1 + of.index(f) for f in (*known, *scope)))
+                chosen = front[(slice(None), *places[:, known].T)] if known else front[:, None]
+                factors.append((scope, chosen))
+        total = np.zeros((log_tables[0].shape[0], len(places)))
+        for j in reversed(self.order):
+            touching = [factor for factor in factors if j in factor[0]]
+            if touching:
+                scope = (*sorted(set().union(*(of for of, _ in touching)) - {j}), j)
+                message = logsumexp(sum(onto(table, of, scope) for of, table in touching), axis=-1)
+                factors = [factor for factor in factors if j not in factor[0]]
+                if len(scope) > 1:
+                    factors.append((scope[:-1], message))
+                else:
+                    total = total + message
+        return total.T
+
+    def moved(self, cells: Array, others: "Families", places: list[NDArray[np.intp]]) -> Array:
+        """Cells in the layout of the same network with more states, where state v of feature j has ``places[j][v]``."""
+        new = np.zeros((*cells.shape[:-1], others.width))
+        for of, old, table in zip(self.members, self.split(cells), others.split(new)):
+            table[np.ix_(np.arange(len(table)), *(places[f] for f in of))] = old
+        return new

@@ -1,0 +1,139 @@
+"""Structure of Bayesian network classifiers by conditional mutual information: trees, Sahami's order, k-trees."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from rcpkg.base import Array
+
+LARGEST_COUNTS = 2**23  # pairs of states that are counted at a time: 64 MB
+LARGEST_BLOCK = 2**21  # entries of indicators that are made dense at a time
+DECIMALS = 12  # of a mutual information in nats; beyond them is rounding, which must not decide between equals
+
+
+def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp]) -> tuple[Array, Array]:
+    """I(x_j; y) and I(x_i; x_j | y) = Σ p(x_i, x_j, y) log p(x_i, x_j | y) / (p(x_i | y) p(x_j | y)), in nats.
+
+    Of each pair the rows count in which both features are known. The pairs of states are counted by products of
+    indicators, for as many features at a time as `LARGEST_COUNTS` allows; more passes are made only where there are
+    many. A feature whose pairs alone would be more, being nearly an identifier, has the information zero.
+
+    Parameters
+    ----------
+    places : array of int, shape (n, d)
+        States 0 … r_j − 1, −1 where they are not known.
+    Y : array of shape (n, r)
+        Labels, times the weights of the rows.
+    n_states : array of int, shape (d,)
+        Numbers of states r_j.
+
+    Returns
+    -------
+    array of shape (d,) and array of shape (d, d)
+        Symmetric, rounded to `DECIMALS`, with zeros on the diagonal.
+    """
+    d, K = len(n_states), int(n_states.sum())
+    columns = np.where(places < 0, K, places + np.cumsum(n_states) - n_states)  # the last one for what is not known
+    pairs, few = np.zeros((d, d)), n_states * K <= LARGEST_COUNTS
+    first = 0
+    while first < d:
+        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // K, side="right")
+        last = first + max(1, int(within))
+        if few[first]:
+            pairs[first:last] = _of_pairs(columns, Y, n_states, slice(first, last))
+        first = last
+    pairs = np.maximum((pairs + pairs.T) / 2, 0.0) * np.multiply.outer(few, few)
+    np.fill_diagonal(pairs, 0.0)
+    return np.maximum(_of_classes(columns, Y, n_states), 0.0).round(DECIMALS), pairs.round(DECIMALS)
+
+
+def _of_pairs(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
+    """I(x_i; x_j | y) of some features i with all j, from Σ c log c over cells c less that over their margins."""
+    starts = np.cumsum(n_states) - n_states
+    rows = starts[chosen] - starts[chosen.start]
+    nats, weight = np.zeros((2, len(rows), len(n_states)))
+    for y in range(Y.shape[1]):
+        counts = _pair_counts(columns, Y[:, y], n_states, chosen)
+        by_row, by_column = np.add.reduceat(counts, starts, axis=1), np.add.reduceat(counts, rows, axis=0)
+        total = np.add.reduceat(by_row, rows, axis=0)
+        xlogy(counts, counts, out=counts)
+        nats += np.add.reduceat(np.add.reduceat(counts, rows, axis=0), starts, axis=1) + xlogy(total, total)
+        nats -= np.add.reduceat(xlogy(by_row, by_row), rows, axis=0)
+        nats -= np.add.reduceat(xlogy(by_column, by_column), starts, axis=1)
+        weight += total
+    return np.divide(nats, weight, out=np.zeros_like(nats), where=weight > 0)
+
+
+def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
+    """Weights of the rows with a state u of a ``chosen`` feature and v of any, shape (K', K)."""
+    K, first = int(n_states.sum()), int(n_states[: chosen.start].sum())
+    own = slice(first, first + int(n_states[chosen].sum()))
+    counts, rows = np.zeros((own.stop - own.start, K)), np.flatnonzero(weights)
+    size = max(1, LARGEST_BLOCK // (K + 1))
+    for block in (rows[start : start + size] for start in range(0, len(rows), size)):
+        Z = np.zeros((len(block), K + 1))
+        Z[np.arange(len(block))[:, None], columns[block]] = 1.0
+        counts += (Z[:, own] * weights[block, None]).T @ Z[:, :K]
+    return counts
+
+
+def _of_classes(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp]) -> Array:
+    """I(x_j; y)."""
+    d, K, starts = len(n_states), int(n_states.sum()), np.cumsum(n_states) - n_states
+    counts = np.array([np.bincount(columns.ravel(), np.repeat(w, d), K + 1)[:K] for w in Y.T])
+    by_class, by_state = np.add.reduceat(counts, starts, axis=1), counts.sum(axis=0)
+    total = by_class.sum(axis=0)
+    nats = np.add.reduceat(xlogy(counts, counts).sum(axis=0) - xlogy(by_state, by_state), starts)
+    nats += xlogy(total, total) - xlogy(by_class, by_class).sum(axis=0)
+    return np.divide(nats, total, out=np.zeros_like(nats), where=total > 0)
+
+
+def tree(of_class: Array, pairs: Array) -> list[tuple[int, ...]]:
+    """Parents in the tree of greatest Σ I(x_j; x_pa(j) | y) (Chow and Liu, 1968; Friedman and others, 1997).
+
+    It grows from the feature that tells most of the class. Edges of information zero are left out, so that it may be a
+    forest; ties go to the first feature.
+    """
+    d = len(of_class)
+    parents: list[tuple[int, ...]] = [()] * d
+    best, source, left = np.zeros(d), np.full(d, -1), np.ones(d, dtype=bool)
+    for _ in range(d):
+        if np.where(left, best, 0.0).max() > 0:
+            j = int(np.argmax(np.where(left, best, -1.0)))
+            parents[j] = (int(source[j]),)
+        else:
+            j = int(np.argmax(np.where(left, of_class, -1.0)))
+        left[j] = False
+        closer = left & (pairs[j] > best)
+        best[closer], source[closer] = pairs[j][closer], j
+    return parents
+
+
+def k_dependence(
+    of_class: Array, pairs: Array, k: int, n_states: NDArray[np.intp], most: int, decomposable: bool
+) -> list[tuple[int, ...]]:
+    """Parents of each feature among those that tell more of the class, at most k (Sahami, 1996, algorithm KDB).
+
+    Those of greatest I(x_j; x_i | y), in this order; if ``decomposable``, chosen within the family of one feature, so
+    that they are joined themselves and the network is a part of a k-tree. A parent is passed over that tells nothing,
+    or with which a table would have more than ``most`` cells. Ties go to the first feature.
+    """
+    order = [int(j) for j in np.argsort(-of_class, kind="stable")]
+    parents: list[tuple[int, ...]] = [()] * len(order)
+
+    def strongest(j: int, candidates: list[int]) -> tuple[int, ...]:
+        chosen, cells = [], int(n_states[j])
+        for i in sorted(candidates, key=lambda i: (-pairs[j, i], i)):
+            if len(chosen) < k and pairs[j, i] > 0 and cells * int(n_states[i]) <= most:
+                chosen.append(i)
+                cells *= int(n_states[i])
+        return tuple(chosen)
+
+    for place, j in enumerate(order):
+        earlier = order[:place]
+        if not decomposable:
+            parents[j] = strongest(j, earlier)
+            continue
+        found = [strongest(j, [i, *parents[i]]) for i in earlier]
+        parents[j] = max(found, key=lambda of: round(float(pairs[j, list(of)].sum()), DECIMALS), default=())
+    return parents
