@@ -326,6 +326,7 @@ def test_named_priors_are_the_numbers_they_stand_for(name):
         ({"prior_mean": "mean"}, "prior_mean must be numbers or 'grand'; got 'mean'"),
         ({"prior_covariance": "pool"}, "prior_covariance must be numbers, 'pooled' or 'diagonal'; got 'pool'"),
         ({"singular_ridge": -1.0}, "singular_ridge must be a finite number >= 0"),
+        ({"rows_per_feature": -1.0}, "rows_per_feature must be a finite number >= 0"),
     ],
 )
 def test_bad_priors_are_named(parameters, message):
