@@ -41,8 +41,8 @@ test-full: test  ## run the slow suites as well
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m slow
 
 # not the tests of the book and of the stored results, whose environment is the pinned one
-PINNED := architecture checking errata experiments honest_comparison hostile_inputs installation package plotting published \
-  scorecard typing
+PINNED := architecture checking docstrings errata experiments honest_comparison hostile_inputs installation package plotting \
+  published scorecard typing
 OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py) $(wildcard tests/test_*_of_*.py tests/test_*_among_*.py \
   tests/test_distribution_or_*.py), $(wildcard tests/test_*.py))
 
