@@ -106,7 +106,8 @@ class CurvatureSteps:
                 curvature = self.part.curvature(V, self.full, blur, self.pseudo, NEGLIGIBLE)
                 if self.pseudo is None and self.full:  # exact, and old pairs are not
                     pairs.clear()
-            if self.conjugate or (not self.full and t >= PATIENCE):
+            finite = self.objective.l2 > 0 or not at.separated  # without an optimum no system is worth solving
+            if finite and (self.conjugate or (not self.full and t >= PATIENCE)):
                 step, products = conjugate(g, self.objective.hessian(V), curvature, V.shape)
             else:
                 step, products = quasi_newton(g, curvature, pairs), 0
