@@ -37,7 +37,8 @@ MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall t
 SAMPLE = 10  # a sample is this part of the rows
 LEAST_SAMPLE = 20  # rows of a sample for each coefficient
 GUESS_ROWS, SAMPLE_STEPS = 1000, 30
-LOOSE, MOST_PRODUCTS = 0.1, 50  # of conjugate gradients: what part of g may be left, squared, and their number
+PATIENCE = 50  # iterations of L-BFGS with a curvature for each class, before conjugate gradients take over
+LOOSE, MOST_PRODUCTS = 0.1, 200  # of conjugate gradients: what part of g may be left, squared, and their number
 STALLED = 10  # iterations without a gain, after which rounding is taken to have the say
 
 Record = Callable[[Array, Evaluation, float], bool]
@@ -98,14 +99,15 @@ class CurvatureSteps:
         """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
         pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
         blur, stalled, spent = MOST_BLUR, 0, self.stint
-        for _ in range(max_iter):
+        for t in range(max_iter):
             g = at.gradient.ravel()
             if spent >= self.stint:
                 spent = 0
                 curvature = self.part.curvature(V, self.full, blur, self.pseudo, NEGLIGIBLE)
                 if self.pseudo is None and self.full:  # exact, and old pairs are not
                     pairs.clear()
-            if self.conjugate:
+            finite = self.objective.l2 > 0 or not at.separated  # without an optimum no system is worth solving
+            if finite and (self.conjugate or (not self.full and t >= PATIENCE)):
                 step, products = conjugate(g, self.objective.hessian(V), curvature, V.shape)
             else:
                 step, products = quasi_newton(g, curvature, pairs), 0
