@@ -95,6 +95,7 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "figures-4.1-4.2"): "distribution_or_parameter_based",
     (STUDY, "bda7-2026"): "bda7_among_todays_classifiers",
     (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
+    (STUDY, "bda7-readings"): "readings_of_bda7",
     (STUDY, "local-seeds"): "seeds_of_local_bda",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",

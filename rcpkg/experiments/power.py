@@ -222,8 +222,8 @@ def table_tests(card: pd.DataFrame | None = None) -> pd.DataFrame:
     """Are the differences of a table, in their standard errors, jointly as they should be?
 
     z = (ours − middle of what prints so) / sqrt(σ̂²(1/n + 1/p) + u²/12), divided by the standard deviation of Student's
-    distribution with n − 1 degrees of freedom, has mean 0 and variance 1 about, if the print is right. The numbers of one
-    data set and setting share their draws and are one block.
+    distribution with n − 1 degrees of freedom, has mean 0 and variance 1 about, if the print is right. The numbers of
+    one data set and setting share their draws and are one block.
 
     Parameters
     ----------
