@@ -66,14 +66,16 @@ DRAWINGS = {
 
 @dataclass
 class Repaired:
-    """LDA (``pooled``) or QDA with Laplace's class prior and a remedy for singular covariances.
+    """LDA (``pooled``) or QDA, with ``class_prior`` pseudo-rows a class and a remedy for singular covariances.
 
     ``singular-pinv``: pseudo-inverse and product of the non-zero eigenvalues; ``singular-ridge``: a millionth of the
-    mean variance on the diagonal; ``singular-drop``: only features, from the first, that leave no class singular.
+    mean variance on the diagonal; ``singular-drop``: only features, from the first, that leave no class singular;
+    ``none``: inverse and determinant as rounding leaves them.
     """
 
     remedy: str
     pooled: bool
+    class_prior: float = 1.0
 
     def fit(self, X: Array, y: NDArray) -> "Repaired":
         self.classes, counts = np.unique(y, return_counts=True)
@@ -87,12 +89,17 @@ class Repaired:
             covariances = covariances + 1e-6 * mean_variance[:, None, None] * np.eye(X.shape[1])
         self.kept = _regular(covariances) if self.remedy == "singular-drop" else np.arange(X.shape[1])
         self.covariances = covariances[:, self.kept[:, None], self.kept]
-        self.log_prior = np.log((counts + 1) / (len(y) + len(counts)))
+        self.log_prior = np.log((counts + self.class_prior) / (len(y) + self.class_prior * len(counts)))
         return self
 
     def predict(self, X: Array) -> NDArray:
         scores = []
         for mean, covariance, log_prior in zip(self.means, self.covariances, self.log_prior, strict=True):
+            if self.remedy == "none":
+                centred = X - mean
+                distance = np.sum(centred.T * (np.linalg.inv(covariance) @ centred.T), axis=0)
+                scores.append(log_prior - 0.5 * distance - 0.5 * np.linalg.slogdet(covariance)[1])
+                continue
             values, vectors = np.linalg.eigh(covariance) if self.kept.size else (np.zeros(0), np.zeros((0, 0)))
             large = values > SINGULAR * values.max(initial=0.0)
             z = (X[:, self.kept] - mean[self.kept]) @ vectors[:, large] / np.sqrt(values[large])
