@@ -20,7 +20,7 @@ from rcpkg.experiments.scorecard import judged, results
 from rcpkg.experiments.studies import tables_of_bda7 as tables
 
 STUDY_NAME = "bda7-readings"
-RUNS = {"with-replacement": 100, "with-replacement-tuned": 25}  # 50 of the others
+RUNS = {"with-replacement": 100, "with-replacement-tuned": 25, "with-replacement-edda": 10}  # 50 of the others
 SINGULAR = 1e-10  # of the largest eigenvalue
 
 
@@ -56,6 +56,7 @@ def _ceil(n_rows: int, percent: float) -> int:
 DRAWINGS = {
     "with-replacement": with_replacement,
     "with-replacement-tuned": with_replacement,
+    "with-replacement-edda": with_replacement,
     "drawn-over-all": over_all,
     "rounded-down": rounded_down,
 }
