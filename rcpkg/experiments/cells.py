@@ -98,7 +98,7 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
     (STUDY, "bda7-readings"): "readings_of_bda7",
     (STUDY, "rc-readings"): "readings_of_rc2024",
-    (STUDY, "gmm-readings"): "readings_of_local_bda",
+    **{(STUDY, k): "readings_of_local_bda" for k in ("gmm-readings", "pinv-intercept")},
     (STUDY, "local-seeds"): "seeds_of_local_bda",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",

@@ -174,3 +174,23 @@ def judged_readings() -> pd.DataFrame:
     error = cells["std"] * np.sqrt(1 / cells.n_runs + 1 / 100)
     z = (cells.printed - cells.value) / error.where(error > 0)
     return cells.assign(z=z)
+
+
+def columns_explained(cells: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Per reading and printed column: how many numbers agree as stated and under the reading.
+
+    Parameters
+    ----------
+    cells : DataFrame, optional
+        Rows of `judged_readings`; all of them by default.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``reading, table, method``: ``cells``, ``stated``, ``under`` the reading, and ``accepted``: all
+        numbers agree under the reading and not all did as stated.
+    """
+    cells = judged_readings() if cells is None else cells
+    column = cells.groupby(["reading", "table", "method"], sort=False)
+    found = column.agg(cells=("agrees", "size"), stated=("agreed", "sum"), under=("agrees", "sum"))
+    return found.assign(accepted=(found.under == found.cells) & (found.stated < found.cells))

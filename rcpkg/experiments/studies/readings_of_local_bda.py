@@ -1,4 +1,4 @@
-"""Readings of the mixtures of thesis2007 Table 6.1, which err more in print than ours (chapter 15).
+"""Readings of the mixtures of thesis2007 Table 6.1 and of the linear rule of Table 6.2 (chapter 15).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """
@@ -17,6 +17,8 @@ from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import judged, results
 from rcpkg.experiments.studies import tables_of_local_bda as tables
+from rcpkg.experiments.studies.printed_sizes_of_local_bda import printed_sizes
+from rcpkg.local import LocalLinear
 
 STUDY_NAME = "gmm-readings"
 RUNS = 30
@@ -53,8 +55,27 @@ def least_error(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, "cv_error_percent", np.array(errors)[:, best])]
 
 
+def intercept(cell: Cell, seed: int) -> list[Record]:
+    """Test errors of the linear rule at the printed size with an intercept and without, models of all training rows."""
+    X, y, T, labels = tables.data(cell.arguments["row"])
+    records = []
+    for name, fit_intercept in (("with", True), ("without", False)):
+        model = LocalLinear(n_neighbors=cell.arguments["k"], fit_intercept=fit_intercept).fit(X, y)
+        records.append(Record(cell.method, name, 100 * float(np.mean(model.predict(T) != labels))))
+    return records
+
+
 def cells(study: str) -> Iterator[Cell]:
-    """The mixtures of Table 6.1 under each reading."""
+    """The mixtures of Table 6.1 under each reading; or the linear rule of Table 6.2 with and without an intercept."""
+    if study == "pinv-intercept":
+        for cell in tables.cells("6.2"):
+            if cell.method == "pinv":
+                row = cell.arguments["row"]
+                size = int(printed_sizes()[row, "pinv"])
+                arguments = {"row": row, "k": size, "reading": "pinv-no-intercept"}
+                protocol = name_of(intercept)
+                yield cell.in_study(study, protocol=protocol, arguments=arguments, quick=False)
+        return
     for cell in tables.cells("6.1"):
         for name in SETTINGS if cell.method == "GMM" else ():
             arguments = {"row": cell.arguments["row"], "repetitions": RUNS, "reading": name}
