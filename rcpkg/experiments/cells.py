@@ -97,6 +97,7 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "bda7-2026"): "bda7_among_todays_classifiers",
     (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
     (STUDY, "bda7-readings"): "readings_of_bda7",
+    (STUDY, "bda7-more-runs"): "more_runs_of_bda7",
     (STUDY, "rc-readings"): "readings_of_rc2024",
     **{(STUDY, k): "readings_of_local_bda" for k in ("gmm-readings", "pinv-intercept")},
     (STUDY, "local-seeds"): "seeds_of_local_bda",

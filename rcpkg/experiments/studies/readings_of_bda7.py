@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rcpkg import published
 from rcpkg._files import data_folder
 from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
@@ -187,10 +188,12 @@ def columns_explained(cells: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Indexed by ``reading, table, method``: ``cells``, ``stated``, ``under`` the reading, and ``accepted``: all
-        numbers agree under the reading and not all did as stated.
+        Indexed by ``reading, table, method``: ``cells``, ``stated``, ``under`` the reading, and ``accepted``: the whole
+        column has been run, all its numbers agree under the reading, and not all did as stated.
     """
     cells = judged_readings() if cells is None else cells
     column = cells.groupby(["reading", "table", "method"], sort=False)
     found = column.agg(cells=("agrees", "size"), stated=("agreed", "sum"), under=("agrees", "sum"))
-    return found.assign(accepted=(found.under == found.cells) & (found.stated < found.cells))
+    printed = published.tables().query("source == 'thesis2007'").groupby(["table", "method"]).size()
+    whole = found.cells.to_numpy() == printed.reindex(found.index.droplevel("reading")).to_numpy()
+    return found.assign(accepted=whole & (found.under == found.cells) & (found.stated < found.cells))
