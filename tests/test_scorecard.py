@@ -130,7 +130,10 @@ def test_constants_are_told_whether_they_print_alike_or_not(weighed):
 
 def test_diagnoses_and_joint_evidence_are_not_explanations(weighed):
     simulated = weighed[weighed.why.str.startswith("nearest means")]
-    assert len(simulated) and (simulated.weighed == "differs: diagnosed").all()
+    constant = simulated[simulated.weighed == "agrees: constant"]  # no mistake in any run, and 0.01 in print
+    assert (constant.value == 0).all() and len(simulated) > len(constant)
+    simulated = simulated.drop(index=constant.index)
+    assert (simulated.weighed == "differs: diagnosed").all()
     shares = weighed[weighed.why.str.startswith("at the printed size models of nine tenths")]
     assert len(shares) and (shares.weighed == "differs: explained jointly").all()
 

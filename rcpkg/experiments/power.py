@@ -136,7 +136,7 @@ def _undecided(cells: pd.DataFrame) -> pd.Series:
 def _weighed(cells: pd.DataFrame) -> pd.Series:
     """The verdict of the scorecard, with what the second rules add."""
     agrees = cells.verdict.isin(["reproduced", "statistically consistent"])
-    alike = (cells.value_se == 0) & (cells.n_runs > 1) & cells.constant.notna()
+    alike = (cells.value_se <= ROUNDING) & (cells.n_runs > 1) & cells.constant.notna()
     near = (cells.value - cells.printed).abs() <= cells.constant.astype(float) + ROUNDING
     outside = _distance(cells) > allowed_distances(cells)[1] + ROUNDING
 
@@ -240,8 +240,8 @@ def table_tests(card: pd.DataFrame | None = None) -> pd.DataFrame:
         (``fits_table_mean``, …), and ``fits``: all do.
     """
     cells = _prepared(scorecard() if card is None else card)
-    cells = cells[(cells.kind == "statistical") & (cells.n_runs > 3) & (cells.value_se > 0) & cells.printed.notna()]
-    cells = cells[cells.no_comparison.isna()]
+    cells = cells[(cells.kind == "statistical") & (cells.n_runs > 3)]
+    cells = cells[(cells.value_se > ROUNDING) & cells.printed.notna() & cells.no_comparison.isna()]
     middle = cells.printed + cells.half_unit.where(cells.read_as == "truncated", 0.0)
     variance = cells.value_se**2 * (1 + cells.n_runs / cells.published_runs) + cells.half_unit**2 / 3
     dof = cells.n_runs - 1

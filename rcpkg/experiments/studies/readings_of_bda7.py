@@ -173,7 +173,7 @@ def judged_readings() -> pd.DataFrame:
         parts.append(cells.assign(reading=name, agreed=agreed))
     cells = pd.concat(parts, ignore_index=True)
     error = cells["std"] * np.sqrt(1 / cells.n_runs + 1 / 100)
-    z = (cells.printed - cells.value) / error.where(error > 0)
+    z = (cells.printed - cells.value) / error.where(error > 1e-9)
     return cells.assign(z=z)
 
 
