@@ -119,7 +119,7 @@ class Power(SphinxDirective):
             numbers = [str(int(number)) if number else "–" for number in (row.decidable, *found)]
             rows.append([" ".join(key), str(int(row.compared)), *shares, *numbers, jointly])
         headings = ("table", "compared", "width", "others pass", "can be decided", *WEIGHED, "jointly")
-        return [nodes.paragraph(text=f"Rules {STATED}."), table(headings, rows, "scorecard-tables")]
+        return [nodes.paragraph(text=f"Rules {STATED}."), table(headings, rows, "scorecard-power")]
 
 
 class Reasons(SphinxDirective):
