@@ -1,7 +1,5 @@
 """The study of calibrated networks: what its protocol promises."""
 
-import os
-
 import numpy as np
 import pytest
 from model_cases import network_rows
@@ -11,8 +9,6 @@ from sklearn.model_selection import train_test_split
 from rcpkg import MDLDiscretizer
 from rcpkg.experiments.cells import STUDY, cells_of
 from rcpkg.experiments.studies import calibrated_networks as study
-
-needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
 
 def test_sets_run_from_the_smallest_and_those_set_aside_last():
@@ -47,7 +43,7 @@ def test_learners_are_tuned_within_their_grids(name):
         np.testing.assert_allclose(P.sum(axis=1), 1)
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_codes_are_learnt_from_training_rows():
     """Cuts of the training rows, and missing values as a state of their own."""
     data, rows = study.division("hepatitis", 5), study.rows_of("hepatitis", study.ALL_ROWS)

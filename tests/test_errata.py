@@ -1,12 +1,21 @@
-"""Evidence for entries of book/errata.md on rc2024 and rc2025 that a few lines of arithmetic settle."""
+"""Evidence for entries of book/errata.md that a few lines of arithmetic settle; and that no entry is without any."""
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.integrate import quad
+from scipy.linalg import toeplitz
+from scipy.special import log_softmax, softmax
+from scipy.stats import norm
 from sklearn.datasets import load_iris
 
-from rcpkg import QDA, InvalidStatistics, SharedVarianceGaussianNB, datasets, published
+from rcpkg import LDA, QDA, InvalidStatistics, SharedVarianceGaussianNB, datasets, published
+from rcpkg.calibration import quadratic_gradient
 from rcpkg.experiments.studies import tables_of_rc2025
+
+ROOT = Path(__file__).resolve().parent.parent
 
 X, y = load_iris(return_X_y=True)
 CLASSES = [X[y == h] for h in range(3)]
@@ -86,3 +95,105 @@ def test_qda_by_maximum_likelihood_does_not_exist(name, variant):
 def test_one_column_of_blood_transfusion_is_a_multiple_of_another():
     data = datasets.load("blood_transfusion", "rc2024").data
     np.testing.assert_array_equal(data[:, 2], 250 * data[:, 1])
+
+
+# Slips found later ----------------------------------------------------------------------------------
+
+
+def test_entropy_rate_is_half_of_the_printed_functional():
+    """thesis2007 §2.3, Example 3: of an autoregressive process, whose entropy rate is that of its innovations."""
+    coefficient, variance = 0.6, 2.0
+    angle = np.linspace(-np.pi, np.pi, 4096, endpoint=False)
+    spectrum = variance / np.abs(1 - coefficient * np.exp(1j * angle)) ** 2
+    phi = -np.mean(np.log(spectrum))
+    autocovariance = variance / (1 - coefficient**2) * coefficient ** np.arange(8)
+    log_det = [np.linalg.slogdet(toeplitz(autocovariance[:n]))[1] for n in (7, 8)]
+    entropy_rate = 0.5 * np.log(2 * np.pi * np.e) + 0.5 * (log_det[1] - log_det[0])
+    assert phi == pytest.approx(-2 * (entropy_rate - 0.5 * np.log(2 * np.pi * np.e)), abs=1e-9)
+    assert abs(phi + (entropy_rate - 0.5 * np.log(2 * np.pi * np.e))) > 0.3
+
+
+def test_a_large_eigenvalue_that_is_not_the_largest_can_be_underestimated():
+    """thesis2007 after (4.9): of (4, 3.5, 0.1) only the first is overestimated, though the second is large, too."""
+    true, n, rng = np.array([4.0, 3.5, 0.1]), 51, np.random.default_rng(0)
+    rows = rng.standard_normal((4000, n, 3)) * np.sqrt(true)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    eigenvalues = np.linalg.eigvalsh(np.einsum("kni,knj->kij", centred, centred) / (n - 1))[:, ::-1]
+    excess = (eigenvalues.mean(axis=0) - true) / (eigenvalues.std(axis=0) / np.sqrt(len(rows)))
+    assert excess[0] > 10 and excess[1] < -10 and true[1] > true.mean()
+
+
+def test_a_density_may_exceed_one_and_the_measure_is_infinite():
+    """thesis2007 §4.4.1, (4.16), (5.10) in one dimension: the measure is dμ dσ²/σ³."""
+    assert norm.pdf(0.0, scale=0.1) > 1
+    masses = [quad(lambda v: v**-1.5, low, 1.0)[0] for low in (1e-2, 1e-4, 1e-6)]
+    assert np.all(np.diff(masses) > 0) and masses[-1] == pytest.approx(2 * (1e3 - 1), rel=1e-6)
+
+
+def test_total_scatter_does_not_give_lda():
+    """thesis2007 Table 1.1 and (5.1): at λ = 1, γ = 0 the scatter within classes gives LDA, the printed S does not."""
+    within = sum((rows - rows.mean(axis=0)).T @ (rows - rows.mean(axis=0)) for rows in CLASSES)
+    total = (X - X.mean(axis=0)).T @ (X - X.mean(axis=0))
+    covariance = LDA().fit(X, y).parameters_.covariance
+    np.testing.assert_allclose(np.broadcast_to(within / len(y), covariance.shape), covariance, rtol=1e-8)
+    assert np.abs(total / len(y) - covariance).max() > 1
+
+
+@pytest.mark.needs_data
+def test_sonar_has_208_rows_in_all():
+    """thesis2007 §5.5.3: "208 training samples and 132 test samples"."""
+    assert len(datasets.load("sonar", "thesis2007").target) == 208
+
+
+def test_class_counts_sum_over_the_sample():
+    """rc2025 §3.1: a sum over the set of labels counts each class once."""
+    labels = np.unique(y)
+    assert [sum(label == other for label in labels) for other in labels] == [1, 1, 1]
+    np.testing.assert_array_equal(QDA().fit(X, y).statistics_.count, [50, 50, 50])
+
+
+def test_gradient_of_qda_has_a_part_for_the_class_weights():
+    """rc2025 appendix B: the derivative by η_0 is Σ (1(y = y') - p(y' | x)), and does not vanish."""
+    model = QDA().fit(X[::2], y[::2], sample_weight=1.0 + (y[::2] == 0))
+    residual = np.eye(3)[y] - model.predict_proba(X)
+    eta = model.natural_parameters(model.parameters_)
+
+    def log_likelihood(shift):
+        return np.sum(log_softmax(np.log(model.predict_proba(X)) + shift, axis=1)[np.arange(len(y)), y])
+
+    slopes = [(log_likelihood(1e-5 * e) - log_likelihood(-1e-5 * e)) / 2e-5 for e in np.eye(3)]
+    np.testing.assert_allclose(slopes, residual.sum(axis=0), atol=1e-5)
+    change = quadratic_gradient(model.statistics(X, residual), eta.first, eta.second)[0]
+    np.testing.assert_allclose(change, slopes, atol=1e-5)
+    assert np.abs(slopes).max() > 1e-3
+
+
+def test_flooring_singular_values_leaves_negative_eigenvalues():
+    """rc2025 appendix B: of an indefinite matrix the printed procedure keeps the negative eigenvalue."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    indefinite = axes @ np.diag([2.0, 1.0, 0.001, -0.5]) @ axes.T
+    U, values, V = np.linalg.svd(indefinite)
+    as_printed = U @ np.diag(np.maximum(values, 0.01)) @ V
+    np.testing.assert_allclose(np.linalg.eigvalsh(as_printed), [-0.5, 0.01, 1.0, 2.0], atol=1e-12)
+    eigenvalues, vectors = np.linalg.eigh(indefinite)
+    repaired = vectors @ np.diag(np.maximum(eigenvalues, 0.01)) @ vectors.T
+    assert np.linalg.eigvalsh(repaired).min() == pytest.approx(0.01)
+
+
+# Evidence of the entries ----------------------------------------------------------------------------
+
+
+def entries():
+    text = (ROOT / "book" / "errata.md").read_text(encoding="utf-8").split("(errata-book)=")[0]
+    return re.findall(r"(?ms)^\d+\. .*?(?=^\d+\. |^#|^\(|\Z)", text)
+
+
+def test_each_entry_has_a_link_or_a_test_that_is_there():
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("test_*.py")))
+    assert len(entries()) > 100
+    for entry in entries():
+        named = re.findall(r"test_\w+(?=`)", entry)
+        missing = [name for name in named if f"def {name}(" not in tests]
+        assert not missing, entry
+        assert named or re.search(r"\{(?:prf:ref|ref|numref|eq)\}", entry), entry

@@ -22,7 +22,7 @@ from joblib._parallel_backends import ThreadingBackend
 import rcpkg
 from rcpkg import published
 from rcpkg.__main__ import main
-from rcpkg.experiments import runner
+from rcpkg.experiments import power, runner
 from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, cells_of
 
 # the function of the same name hides the module
@@ -464,6 +464,45 @@ def test_tolerances_precede_the_results_they_judge():
     for tolerance, result in pairs:
         assert tolerance != result
         git("merge-base", "--is-ancestor", tolerance, result)
+
+
+def last_changes(path):
+    """Each line of a file and the commit of its last change."""
+    found, changed = [], ""
+    for line in git("blame", "--porcelain", "-w", path).splitlines():
+        if line.startswith("\t"):
+            found.append((line[1:], changed))
+        elif len(line.split()[0]) == 40:
+            changed = line.split()[0]
+    return found
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked archive has no history")
+def test_second_rules_precede_the_code_that_applies_them():
+    if git("rev-parse", "--is-shallow-repository").strip() == "true":
+        pytest.skip("the history is cut off, so that it cannot be read: git fetch --unshallow")
+    first = git("log", "--diff-filter=A", "--format=%H", "--", "rcpkg/experiments/power.py").split()[-1]
+    changes = last_changes("data/second_rules.csv")
+    assert len(changes) == 1 + len(power._rules())
+    for _, commit in changes:
+        assert commit != first
+        git("merge-base", "--is-ancestor", commit, first)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an unpacked archive has no history")
+def test_readings_precede_the_results_that_try_them():
+    """The commit that computed a result holds the reading as it stands; results come from commits without changes."""
+    if git("rev-parse", "--is-shallow-repository").strip() == "true":
+        pytest.skip("the history is cut off, so that it cannot be read: git fetch --unshallow")
+    stated = {line.split(",")[0]: commit for line, commit in last_changes("data/readings.csv")}
+    pairs = {
+        (stated[done.arguments.get("reading", "stop-first-rise")], done.provenance["commit"])
+        for file, done in STORED
+        if table_of(file)[1] in ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
+    }
+    assert pairs
+    for reading, result in pairs:
+        git("merge-base", "--is-ancestor", reading, result)
 
 
 # descents that are stopped early magnify rounding, and times differ: test_tables_of_wanbia2014.py has those studies

@@ -1,10 +1,14 @@
 """What is counted in the scorecard: columns and rows that come out."""
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from rcpkg import experiments, published
-from rcpkg.experiments.scorecard import VERDICTS
+from rcpkg.experiments import power
+from rcpkg.experiments.comparisons import holm
+from rcpkg.experiments.scorecard import VERDICTS, judged
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +64,118 @@ def test_summaries_say_over_how_many_sets_they_go_and_how_many_are_missing(card)
     assert pair in reason(source="rc2025", table="4", row="Test", method="RC vs ML", metric="count_equal")
     ranks = missing("rc2025", "3", ["RC", "ML", "GD"], "train_error_percent")
     assert ranks in reason(source="rc2025", table="3", method="GD", metric="train_avg_rank")
+
+
+# What a verdict is worth ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def weighed(card):
+    return power.power(card)
+
+
+def test_power_is_there_for_compared_numbers_and_leaves_the_verdicts_alone(card, weighed):
+    pd.testing.assert_frame_equal(weighed[card.columns], card)
+    compared = card.n_runs.notna()
+    assert (weighed.weighed[compared].isin(power.WEIGHED)).all() and (weighed.weighed[~compared] == "").all()
+    assert not weighed.decidable[~compared].any() and (weighed.decidable == (weighed.undecided == ""))[compared].all()
+    counts = power.power_by_table(weighed)
+    assert counts.compared.sum() == compared.sum() and counts.decidable.sum() == weighed.decidable.sum()
+
+
+def test_what_can_be_decided_does_not_depend_on_the_verdict(card, weighed):
+    """Ours moved by ten per cent, with the same spread: other verdicts, the same power."""
+    part = card[(card.source == "thesis2007") & (card.table == "5.7")]
+    moved = part.assign(value=1.1 * part.value, verdict="differs: unexplained")
+    columns = ["half_width", "others", "others_pass", "range", "decidable", "undecided"]
+    pd.testing.assert_frame_equal(power.power(moved)[columns], weighed.loc[part.index, columns], check_dtype=False)
+
+
+def test_half_width_is_where_the_verdict_turns(weighed):
+    """At a half-width from the middle of the print a number still passes the tolerance, beyond it no more."""
+    cells = weighed[(weighed.table == "5.13") & (weighed.method == "NM")]
+    ours = cells.assign(std=cells.value_se * np.sqrt(cells.n_runs))
+    middle = pd.to_numeric(cells.value_printed)
+    for shift, passes in ((0.999, True), (1.001, False)):
+        for sign in (-1, 1):
+            value = middle + sign * shift * cells.half_width
+            keys = ["row", "method", "metric", "setting_value"]
+            found = judged("thesis2007", "5.13", ours.assign(value=value)[[*keys, "value", "std", "n_runs"]], by=keys)
+            assert (found.agrees == passes).all()
+
+
+def test_others_that_would_pass_counted_by_hand(weighed):
+    row = weighed[(weighed.table == "5.9") & (weighed.setting_value == "5")].set_index("method")
+    printed = pd.to_numeric(row.value_printed)
+    for method in row.index:
+        others = printed.drop(method)
+        near = (others - printed[method]).abs() <= row.half_width[method] + 1e-9
+        assert row.others[method] == 6 and row.others_pass[method] == pytest.approx(near.mean())
+        width, spread = 2 * row.half_width[method], np.ptp(printed)
+        assert row.decidable[method] == (width <= spread / 2 and width <= printed[method])
+
+
+def test_numbers_that_compare_nothing_are_never_decided(weighed):
+    cover = weighed[(weighed.source == "thesis2007") & (weighed.table == "5.11")]
+    assert len(cover) and not cover.decidable.any() and (cover.undecided == "nothing to compare").all()
+
+
+def test_constants_are_told_whether_they_print_alike_or_not(weighed):
+    """thesis2007 Table 5.6: a singular LDA errs in 66.67 % of rows, printed as 66.65."""
+    cell = weighed[(weighed.table == "5.6") & (weighed.method == "LDA") & (weighed.setting_value == "3")]
+    assert cell.verdict.item() == "differs: unexplained" and cell.weighed.item() == "agrees: constant"
+    alike = weighed[(weighed.table == "5.1") & (weighed.method == "QDA") & (weighed.verdict == "reproduced")]
+    assert len(alike) and (alike.weighed == "agrees: constant").all()
+
+
+def test_diagnoses_and_joint_evidence_are_not_explanations(weighed):
+    simulated = weighed[weighed.why.str.startswith("nearest means")]
+    constant = simulated[simulated.weighed == "agrees: constant"]  # no mistake in any run, and 0.01 in print
+    assert (constant.value == 0).all() and len(simulated) > len(constant)
+    simulated = simulated.drop(index=constant.index)
+    assert (simulated.weighed == "differs: diagnosed").all()
+    shares = weighed[weighed.why.str.startswith("at the printed size models of nine tenths")]
+    assert len(shares) and (shares.weighed == "differs: explained jointly").all()
+
+
+def test_allowed_distances():
+    """z σ̂ sqrt(1/n + 1/p) + a; and Welch's test with the printed spread at its upper end, a 2 that may be 2.99…."""
+    cells = pd.DataFrame(
+        {
+            "kind": ["statistical", "deterministic"],
+            "z": 3.0,
+            "slack": 0.5,
+            "published_runs": 5.0,
+            "n_runs": [20.0, 1.0],
+            "value_se": [4 / np.sqrt(20), np.nan],
+            "printed_std": 2.0,
+            "half_unit": 0.5,
+            "level": 0.01,
+        }
+    )
+    own, welch = power.allowed_distances(cells)
+    np.testing.assert_allclose(own, [3 * 4 * np.sqrt(1 / 20 + 1 / 5) + 0.5, 0.0])
+    a, b = 16 / 20, 9 / 5
+    dof = (a + b) ** 2 / (a**2 / 19 + b**2 / 4)
+    np.testing.assert_allclose(welch, [stats.t.isf(0.005, dof) * np.sqrt(a + b), np.inf])
+
+
+def test_tests_of_tables_on_a_right_and_a_wrong_table(card):
+    """Prints drawn as the rule supposes pass; a shift of a standard error in each, or one number far off, does not."""
+    part = card[(card.source == "thesis2007") & (card.table == "5.13")].copy()
+    printed = published.table("thesis2007", "5.13").value.to_numpy()
+    rng = np.random.default_rng(3)
+    part["value_se"], part["n_runs"] = 0.5, 100.0
+    right = part.assign(value=printed + 0.5 * np.sqrt(2) * rng.standard_normal(len(part)))
+    assert power.table_tests(right).fits.all()
+    shifted = power.table_tests(right.assign(value=right.value + 0.5 * np.sqrt(2)))
+    assert not shifted.fits_table_mean.any()
+    far = right.value.copy()
+    far.iloc[0] = printed[0] + 6 * 0.5 * np.sqrt(2)
+    found = power.table_tests(right.assign(value=far))
+    assert not found.fits_table_largest.any() and found.fits_table_mean.all()
+
+
+def test_holm():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm([0.9, 0.5]), [1.0, 1.0])

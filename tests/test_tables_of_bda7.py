@@ -1,12 +1,23 @@
 """Tables 5.1 to 5.22 of thesis2007: designs as stated, every printed cell listed."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
-from rcpkg import published
+from rcpkg import LDA, QDA, published
+from rcpkg._files import data_folder
+from rcpkg.experiments import runner
+from rcpkg.experiments.cells import cells_of
+from rcpkg.experiments.studies import more_runs_of_bda7 as more_runs
+from rcpkg.experiments.studies import readings_of_bda7 as readings
 from rcpkg.experiments.studies import tables_of_bda7 as tables
+
+# the function of the same name hides the module
+scorecard = importlib.import_module("rcpkg.experiments.scorecard")
 
 
 @pytest.mark.parametrize("table", [f"5.{k}" for k in range(1, 23)])
@@ -63,3 +74,73 @@ def test_singular_qda_errs_by_the_prior_alone():
     printed = published.table("thesis2007", "5.5")
     value = printed.value[(printed.method == "QDA") & (printed.setting_value == "5")].item()
     assert abs(record.value - value) < 0.5
+
+
+# Readings -------------------------------------------------------------------------------------------
+
+
+def test_drawings_of_the_readings():
+    """thesis2007 §5.5: with replacement as many rows a class as stated, some twice; over all classes; rounded down."""
+    y, rng = np.repeat([0, 1, 2], [50, 71, 3]), np.random.RandomState(0)
+    rows = readings.with_replacement(y, 40, rng)
+    assert np.bincount(y[rows]).tolist() == [20, 29, 2] and len(set(rows)) < len(rows)
+    share = np.mean([len(set(readings.with_replacement(y[:50], 100, rng))) / 50 for _ in range(2000)])
+    assert share == pytest.approx(1 - (1 - 1 / 50) ** 50, abs=0.005)
+    rows = readings.over_all(y, 40, rng)
+    assert len(set(rows)) == len(rows) == 50
+    assert np.bincount(y[readings.rounded_down(y, 5, rng)]).tolist() == [2, 3, 1]
+
+
+@pytest.mark.parametrize("remedy", ["singular-pinv", "singular-ridge", "singular-drop", "none"])
+@pytest.mark.parametrize("pooled", [True, False])
+def test_remedies_change_nothing_where_covariances_are_regular(remedy, pooled):
+    X, y = load_iris(return_X_y=True)
+    plain = (LDA if pooled else QDA)(class_prior_strength=3).fit(X, y)
+    ours = readings.Repaired(remedy, pooled).fit(X, y).predict(X)
+    assert np.mean(ours != plain.predict(X)) <= 1 / 150  # the ridge of a millionth may move a row at the boundary
+
+
+def test_remedies_of_a_copied_feature():
+    """A copy of a feature changes neither the pseudo-inverse, up to its scale, nor what is left after dropping it."""
+    X, y = load_iris(return_X_y=True)
+    copied = np.column_stack([X, X[:, 1]])
+    plain = QDA(class_prior_strength=3).fit(X, y).predict(X)
+    assert np.array_equal(readings.Repaired("singular-drop", False).fit(copied, y).predict(copied), plain)
+    assert np.mean(readings.Repaired("singular-pinv", False).fit(copied, y).predict(copied) != plain) <= 1 / 150
+
+
+def test_each_reading_has_its_cells_and_new_seeds():
+    found = cells_of("study", readings.STUDY_NAME)
+    named = {cell.arguments["reading"] for cell in found}
+    stated = readings.stated()
+    assert named == set(stated.index[(stated.source == "thesis2007") & stated.tables.str.startswith("5.")])
+    assert len({cell.key for cell in found}) == len(found)
+    table = {(c.method, c.setting_value): runner.cell_seed(c) for c in tables.cells("5.6")}
+    ours = {(c.method, c.setting_value.split("|")[1]): runner.cell_seed(c) for c in found if "5.6|" in c.setting_value}
+    assert all(seed != table[key] for key, seed in ours.items())
+
+
+def test_columns_explained_need_every_number_and_as_many_runs():
+    whole = published.table("thesis2007", "5.6").query("method == 'QDA'")
+    cells = whole.assign(reading="with-replacement", table="5.6", agrees=True, agreed=False, n_runs=100)
+    assert readings.columns_explained(cells).accepted.item()
+    assert not readings.columns_explained(cells[1:]).accepted.item()
+    assert not readings.columns_explained(cells.assign(n_runs=50)).accepted.item()
+    assert not readings.columns_explained(cells.assign(agrees=cells.setting_value != "9")).accepted.item()
+    assert not readings.columns_explained(cells.assign(agreed=True)).accepted.item()
+
+
+def test_explanations_by_replacement_are_the_accepted_columns():
+    columns = readings.columns_explained()
+    accepted = columns[columns.accepted].reset_index()
+    rules = scorecard._rules("explanations.csv")
+    rules = rules[rules.section == "sec-replacement"]
+    assert set(zip(rules.table, rules.method)) == set(zip(accepted.table, accepted.method)) and len(rules)
+
+
+def test_more_runs_are_those_of_leads_within_a_half_width():
+    listed = pd.read_csv(data_folder() / "more_runs.csv", dtype={"table": str, "setting_value": str})
+    pd.testing.assert_frame_equal(more_runs.leads_within_reach(), listed, check_dtype=False)
+    found = cells_of("study", more_runs.STUDY_NAME)
+    assert len(found) == len(listed)
+    assert {cell.arguments["repetitions"] for cell in found} <= {75, 90}

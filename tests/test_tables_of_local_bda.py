@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from rcpkg import published
-from rcpkg.experiments.cells import Cell
+from rcpkg.experiments.cells import Cell, cells_of
+from rcpkg.experiments.studies import readings_of_local_bda
 from rcpkg.experiments.studies import tables_of_local_bda as local_tables
 
 
@@ -69,3 +70,18 @@ def test_equal_counts_of_errors_go_to_the_smallest_size():
 def test_the_grid_stops_at_the_smallest_class(iris):
     assert local_tables.cross_validated("Iris", "k-NN", 1, 0)[0] == [*range(1, 21), 30, 40]
     assert local_tables.cross_validated("Iris", "GMM", 1, 0)[0] == list(range(1, 11))
+
+
+def test_readings_of_the_mixtures_have_their_cells():
+    found = cells_of("study", readings_of_local_bda.STUDY_NAME)
+    assert {cell.arguments["reading"] for cell in found} == set(readings_of_local_bda.SETTINGS)
+    assert len(found) == 7 * 3 and len(cells_of("study", "pinv-intercept")) == 7
+
+
+def test_intercept_as_the_table_has_it(iris):
+    """With an intercept the linear rule is that of Table 6.2."""
+    cell = Cell("study", "pinv-intercept", "Iris", "pinv", "", {"row": "Iris", "k": 5})
+    found = {record.metric: record.value for record in readings_of_local_bda.intercept(cell, 0)}
+    X, y, T, t = local_tables.data("Iris")
+    labels = local_tables.path("pinv", X, y, T, [5], 0)[:, 0]
+    assert found["with"] == pytest.approx(100 * np.mean(labels != t)) and found.keys() == {"with", "without"}

@@ -1,6 +1,7 @@
 """The tables of rc2024 and rc2025, the studies around them, and the loops from given statistics or parameters."""
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,10 @@ from rcpkg import (
 )
 from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import cells_of
+from rcpkg.experiments.studies import readings_of_rc2024, training_histories_of_rc
 from rcpkg.experiments.studies import readings_of_rc2025 as readings
 from rcpkg.experiments.studies import tables_of_rc2024 as rc2024
 from rcpkg.experiments.studies import tables_of_rc2025 as rc2025
-from rcpkg.experiments.studies import training_histories_of_rc
 from rcpkg.experiments.studies.data_and_models_of_rc import calibrated, descended, first_reach, five_bins, rc_data
 from rcpkg.generative import one_hot
 
@@ -155,3 +156,46 @@ def test_explained_cells_are_consistent_with_the_reading_of_their_table():
     for rule in rules.itertuples():
         cell = agrees.loc[rule.table, rule.row, rule.method, rule.metric]
         assert cell["all" if rule.table in ("5", "9") else "train"] and not cell["75/25"]
+
+
+# Readings -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs_data
+def test_rules_of_naive_bayes_contain_the_stated_ones():
+    """rc2024 Table III: frozen with the prior in the map is what the table runs, ended is what rc2025 runs."""
+    X, y = rc_data("glass", "rc2024-nb", "NB")
+    for halt, on_invalid in ((False, "freeze"), (True, "halt")):
+        rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
+        states = X.max(axis=0).astype(int) + 1
+        model = CategoricalNB(n_states=states, unknown="impossible", prior_strength=1.0, class_prior_strength=5.0)
+        settings = AS_PUBLISHED | {"max_iter": 63, "stopping": "none", "on_invalid": on_invalid}
+        theirs = RiskCalibration(model, **settings).fit(X, y).history_.error.to_numpy()
+        ours = readings_of_rc2024.smoothed_errors(X, y, rule)
+        assert ours[: len(theirs)] == pytest.approx(theirs[: len(ours)])
+
+
+@pytest.mark.needs_data
+def test_grid_of_map_covariances_contains_the_stated_form():
+    """rc2025 appendix C on standardised features, prior mean 0 and covariance I, ten rows."""
+    X, y = rc_data("diabetes", "rc2024", "QDA")
+    form = ("raw", "zero", "identity", "sample mean", "weights", 10.0)  # X is standardised already
+    ours = readings_of_rc2024._map_error(X, y, *form[1:])
+    model = QDA(prior_strength=10.0, class_prior_strength=2.0, singular_ridge=0.0).fit(X, y)
+    assert form in readings_of_rc2024.GRID and len(readings_of_rc2024.GRID) == 256
+    assert ours == pytest.approx(np.mean(model.predict(X) != y))
+
+
+def test_each_reading_of_rc_has_its_cells():
+    found = cells_of("study", readings_of_rc2024.STUDY_NAME)
+    assert {cell.arguments["reading"] for cell in found} == set(readings_of_rc2024.PROTOCOLS)
+    assert len({cell.key for cell in found}) == len(found)
+
+
+@pytest.mark.needs_data
+def test_first_rise_is_no_later_than_the_least_soft_error():
+    cells = [c for c in cells_of("study", "rc2025-first-rise") if c.stream == "iris" and c.method == "RC"]
+    for cell in cells[:4]:
+        least = replace(cell, arguments={k: v for k, v in cell.arguments.items() if k != "stopping"})
+        first = [readings._updates_on_all_rows(cell, seed)[2] for seed in range(3)]
+        assert all(a <= readings._updates_on_all_rows(least, seed)[2] for seed, a in enumerate(first))

@@ -1,7 +1,8 @@
 """The scorecard in the book, made from the results at each build.
 
-``{{ reproduced }}`` and the like, in any page, are the numbers of verdicts. ``{scorecard-tables}`` counts the
-verdicts of each table, ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}``
+``{{ reproduced }}`` and the like, in any page, are the numbers of verdicts, ``{{ decidable }}`` and the like of those
+that can be decided. ``{scorecard-tables}`` counts the verdicts of each table, ``{scorecard-power}`` says what they are
+worth, ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}``
 what the texts say of their tables; ``{scorecard-cells}`` is the list of all numbers with its filters. That list is
 filled by ``_static/scorecard.js`` from a script of data written here, since pages opened from a folder may not fetch
 files.
@@ -19,7 +20,8 @@ from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
 
 from rcpkg import published
-from rcpkg.experiments import check_claims, scorecard
+from rcpkg.experiments import check_claims
+from rcpkg.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
 from rcpkg.experiments.scorecard import VERDICTS
 
 # in the order of VERDICTS
@@ -33,18 +35,27 @@ NAMES = {
 }
 # what a row of the list holds, in this order; texts are numbered, since most occur often
 COLUMNS = ("source", "table", "row", "dataset", "method", "setting", "metric", "printed", "ours", "verdict", "why")
+COLUMNS += ("worth", "width")
+WORTH = ("can be decided", "cannot be decided")
+SAID_MORE = (
+    "agrees: constant",
+    "agrees: not with the printed spread",
+    "differs: diagnosed",
+    "differs: explained jointly",
+)
 LIST = """
 <form class="scorecard-filter" hidden>
   <label>Source <select name="source"></select></label>
   <label>Table <select name="table"></select></label>
   <label>Verdict <select name="verdict"></select></label>
+  <label>Worth <select name="worth"></select></label>
   <label>Words <input name="words" type="text" autocomplete="off" placeholder="sonar iterations"></label>
 </form>
 <p class="scorecard-status" role="status"></p>
 <div class="scorecard-rows" role="region" aria-label="Printed numbers" tabindex="0" hidden>
 <table class="table"><thead><tr><th scope="col">table</th><th scope="col">row</th><th scope="col">method</th>
 <th scope="col">quantity</th><th scope="col">printed</th><th scope="col">ours</th><th scope="col">verdict, and why</th>
-</tr></thead><tbody></tbody></table></div>
+<th scope="col">what it is worth</th></tr></thead><tbody></tbody></table></div>
 <p class="scorecard-pages" hidden><button type="button" name="earlier">Earlier rows</button>
 <button type="button" name="later">Later rows</button></p>
 <p><a href="{root}_static/scorecard.csv" download>All rows as a file of comma-separated values</a></p>
@@ -56,7 +67,7 @@ LIST = """
 
 @lru_cache(maxsize=1)
 def card() -> pd.DataFrame:
-    return scorecard()
+    return power()
 
 
 def counts() -> dict[str, str]:
@@ -65,6 +76,10 @@ def counts() -> dict[str, str]:
     numbers = {name: verdicts.get(verdict, 0) for verdict, name in NAMES.items()}
     numbers |= {"printed": len(card()), "tables": len(published.index())}
     numbers["compared"] = numbers["printed"] - numbers["not_attempted"] - numbers["impossible"]
+    decidable = card()[card().decidable]
+    numbers["decidable"] = len(decidable)
+    numbers["decidable_agree"] = int(decidable.weighed.str.startswith("agrees").sum())
+    numbers["decidable_unexplained"] = int((decidable.weighed == "differs: unexplained").sum())
     return {name: f"{number:,}" if number else "none" for name, number in numbers.items()}
 
 
@@ -85,6 +100,26 @@ class TableCounts(SphinxDirective):
             rows.append([f"{entry.source} {entry.table}", entry.caption, *numbers])
         headings = [name.replace("_", " ") for name in NAMES.values()]
         return [table(("table", "what it holds", *headings), rows, "scorecard-tables")]
+
+
+class Power(SphinxDirective):
+    """``{scorecard-power}``: for each table how many of its verdicts decide anything, and what these say."""
+
+    def run(self) -> list[nodes.Node]:
+        cells = card()
+        compared = cells[cells.weighed != ""]
+        decided = compared[compared.decidable]
+        counts = pd.crosstab([decided.source, decided.table], decided.weighed).reindex(columns=WEIGHED, fill_value=0)
+        fits = table_tests(cells).fits.groupby(level=["source", "table"]).all()
+        rows = []
+        for key, row in power_by_table(cells).iterrows():
+            found = counts.loc[key] if key in counts.index else pd.Series(0, index=WEIGHED)
+            shares = [f"{number:.2f}" if number == number else "–" for number in (row.width, row.others_pass)]
+            jointly = {True: "fits", False: "does not fit"}[fits[key]] if key in fits.index else "–"
+            numbers = [str(int(number)) if number else "–" for number in (row.decidable, *found)]
+            rows.append([" ".join(key), str(int(row.compared)), *shares, *numbers, jointly])
+        headings = ("table", "compared", "width", "others pass", "can be decided", *WEIGHED, "jointly")
+        return [nodes.paragraph(text=f"Rules {STATED}."), table(headings, rows, "scorecard-power")]
 
 
 class Reasons(SphinxDirective):
@@ -141,9 +176,24 @@ def shown_rows() -> pd.DataFrame:
             "ours": (ours + error).where(~dash, "-"),
             "verdict": frame.verdict,
             "why": frame.why,
+            "worth": frame.weighed.where(frame.weighed == "", frame.decidable.map({True: WORTH[0], False: WORTH[1]})),
+            "width": _width(frame),
         },
         columns=COLUMNS,
     )
+
+
+def _width(frame: pd.DataFrame) -> pd.Series:
+    """Why a number cannot be decided; the half-width of acceptance; how many of the other methods would pass."""
+    passing = (frame.others_pass * frame.others).round().fillna(0).astype(int).astype(str)
+    others = passing + " of " + frame.others.fillna(0).astype(int).astype(str) + " other methods would pass"
+    parts = [
+        (frame.undecided + "; ").where(frame.undecided != "", ""),
+        "accepted within " + frame.half_width.map("{:.2g}".format),
+        ("; " + others).where(frame.others > 0, ""),
+        ("; " + frame.weighed).where(frame.weighed.isin(SAID_MORE), ""),
+    ]
+    return sum(parts[1:], parts[0]).where(frame.weighed != "", "")
 
 
 def write_data(app: Sphinx, exception: Exception | None) -> None:
@@ -177,6 +227,7 @@ def address(app: Sphinx, label: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("scorecard-tables", TableCounts)
+    app.add_directive("scorecard-power", Power)
     app.add_directive("scorecard-reasons", Reasons)
     app.add_directive("scorecard-claims", Claims)
     app.add_directive("scorecard-cells", CellList)

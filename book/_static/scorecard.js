@@ -1,4 +1,4 @@
-// The list of printed numbers: filled from scorecard_data.js, filtered by source, table, verdict and words.
+// The list of printed numbers: filled from scorecard_data.js, filtered by source, table, verdict, worth and words.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   const text = (row, name) => texts[row[at[name]]];
 
   const form = document.querySelector(".scorecard-filter");
-  const { source, table, verdict, words } = form.elements;
+  const { source, table, verdict, worth, words } = form.elements;
   const status = document.querySelector(".scorecard-status");
   const region = document.querySelector(".scorecard-rows");
   const pages = document.querySelector(".scorecard-pages");
@@ -54,6 +54,7 @@
       element("td", text(row, "printed")),
       element("td", text(row, "ours")),
       element("td", judgement(row)),
+      element("td", [text(row, "worth"), text(row, "width")].filter(Boolean).join(": ")),
     ]);
   }
 
@@ -69,7 +70,7 @@
 
   function filter() {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const chosen = [["source", source], ["table", table], ["verdict", verdict]].filter(([, select]) => select.value !== ALL);
+    const chosen = [["source", source], ["table", table], ["verdict", verdict], ["worth", worth]].filter(([, select]) => select.value !== ALL);
     found = rows.filter(
       (row) =>
         chosen.every(([name, select]) => text(row, name) === select.value) &&
@@ -87,6 +88,7 @@
 
   offer(source, distinct("source"));
   offer(verdict, distinct("verdict"));
+  offer(worth, distinct("worth").filter(Boolean));
   offerTables();
   source.addEventListener("input", offerTables);
   form.addEventListener("input", filter);

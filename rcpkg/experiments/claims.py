@@ -1,4 +1,4 @@
-"""What the texts of rc2024, rc2025 and wanbia2014 say of their results, worked out from the printed cells alone.
+"""What the texts of four sources say of their results, worked out from the printed cells alone.
 
 Where only figures show a result, as often in wanbia2014, it is worked out from a study of ours in their place.
 ``data/published_claims.csv`` lists the claims: where each stands, in which words, the quantity that it states or
@@ -53,7 +53,7 @@ def _of_study(study: str, rows: list[str]) -> pd.DataFrame:
 def columns(tables: str) -> pd.DataFrame:
     """The printed numbers of ``"rc2024:II rc2024:III:20"``, one row for each row named (by default each data set).
 
-    ``"study:name"`` are our numbers of a study.
+    Of thesis2007 a row is a setting and a column a method. ``"study:name"`` are our numbers of a study.
     """
     frames = {}
     for part in tables.split():
@@ -62,6 +62,10 @@ def columns(tables: str) -> pd.DataFrame:
             frames[number] = _of_study(number, rows)
             continue
         cells = published.table(source, number)
+        if source == "thesis2007":
+            wide = cells.pivot(index="setting_value", columns="method", values="value")
+            frames[number] = wide.loc[rows[0].split(",") if rows else cells.setting_value.unique()]
+            continue
         cells["row"] = cells.row.where(cells.dataset != "top_size_12", "largest " + cells.row)
         names = rows[0].split(",") if rows else cells.row[cells.row != "avg."].unique()
         cells = cells.assign(name=[_name(*pair) for pair in zip(cells.method, cells.metric, strict=True)])
@@ -95,6 +99,8 @@ def _found(tables: str, quantity: str, how: str) -> str:
             return f"0 to {int(value.sum())}"
         case "rows":
             return ", ".join(value.index[value])
+        case "column":
+            return ", ".join(f"{number:g}" for number in value)
         case "largest":
             return value.idxmax()
         case "range":
@@ -116,7 +122,7 @@ def _outcome(stated: str, found: str) -> str:
 
 
 def check_claims() -> pd.DataFrame:
-    """Each claim of the texts of three sources about their tables, beside what the tables say.
+    """Each claim of the texts of four sources about their tables, beside what the tables say.
 
     Returns
     -------

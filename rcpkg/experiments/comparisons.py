@@ -52,10 +52,16 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
             }
         )
     table = pd.DataFrame(rows)
-    order = table.p.argsort().to_numpy()
-    adjusted = np.maximum.accumulate(table.p.to_numpy()[order] * np.arange(len(table), 0, -1))
-    table.loc[order, "p_holm"] = np.minimum(adjusted, 1.0)
-    return table
+    return table.assign(p_holm=holm(table.p))
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """P values adjusted by Holm's method, in their order."""
+    p = np.asarray(p_values, dtype=float)
+    order = p.argsort()
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
 
 
 def corrected_standard_error(values: ArrayLike, n_train: int, n_test: int) -> Array:

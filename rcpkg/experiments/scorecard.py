@@ -1,6 +1,6 @@
 """Every printed number beside ours, with a verdict by a tolerance fixed beforehand."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from pathlib import Path
@@ -120,16 +120,17 @@ def results(source: str, table: str) -> pd.DataFrame:
     return cells.assign(**cells[numbers].apply(pd.to_numeric))
 
 
-def judged(source: str, table: str, ours: pd.DataFrame) -> pd.DataFrame:
+def judged(
+    source: str, table: str, ours: pd.DataFrame, by: Sequence[str] = ("row", "method", "metric")
+) -> pd.DataFrame:
     """Printed numbers of a table beside ``ours``, with ``agrees``: whether they pass the tolerance of the scorecard.
 
-    ``ours`` has the columns row, method, metric, value, std and n_runs; further columns are kept.
+    ``ours`` has the columns ``by``, which tell its numbers apart, value, std and n_runs; further columns are kept.
     """
     printed = published.table(source, table)
     printed = printed.assign(half_unit=published.half_unit(printed.value_printed), printed=printed.value)
-    keys = ["row", "method", "metric"]
-    printed = printed[["table", *keys, "dataset", "value_printed", "printed", "half_unit"]]
-    cells = printed.merge(ours.drop(columns=["table", "dataset"], errors="ignore"), on=keys)
+    printed = printed[["table", *by, "dataset", "value_printed", "printed", "half_unit"]]
+    cells = printed.merge(ours.drop(columns=["table", "dataset"], errors="ignore"), on=list(by))
     fits = [verdict(cell, tolerance(source, table, cell["metric"])) != "differs" for cell in cells.to_dict("records")]
     return cells.assign(agrees=fits)
 

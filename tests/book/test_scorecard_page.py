@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from rcpkg.experiments import check_claims, scorecard
+from rcpkg.experiments import check_claims
+from rcpkg.experiments.power import power, power_by_table
 
 CHAPTER = "chapters/16_scorecard.html"
 
 
 @pytest.fixture(scope="module")
 def card():
-    return scorecard()
+    return power()
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,17 @@ def test_each_reason_and_each_failing_claim_has_its_row_and_link(html, card):
     assert len(page.select("table.scorecard-claims a.reference")) == (check_claims().erratum != "").sum()
 
 
+def test_each_table_that_is_compared_says_what_it_decides(html, card):
+    page = soup(html / CHAPTER)
+    (table,) = page.select("table.scorecard-power")
+    rows = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in table.select("tbody tr")]
+    expected = power_by_table(card)
+    compared = expected.compared.astype(str)
+    assert [row[:2] for row in rows] == [[" ".join(key), number] for key, number in compared.items()]
+    assert [int(row[4].replace("–", "0")) for row in rows] == expected.decidable.tolist()
+    assert "stated after the results were known" in page.get_text(" ")
+
+
 def test_file_to_download_has_every_number(html, card):
     with open(html / "_static" / "scorecard.csv", encoding="utf-8", newline="") as file:
         assert sum(1 for _ in csv.DictReader(file)) == len(card)
@@ -63,8 +75,12 @@ def test_list_is_filtered_by_source_table_verdict_and_words(list_of_numbers, car
     page.fill("input[name=words]", "Sonar iterations")
     part = part[(part.dataset == "sonar") & (part.metric == "iterations")]
     assert total(page) == len(part) == page.locator(".scorecard-rows tbody tr").count()
-    # another source forgets the table
     page.fill("input[name=words]", "")
+    page.select_option("select[name=worth]", "can be decided")
+    part = card[(card.source == "rc2024") & (card.table == "II") & (card.verdict == "reproduced") & card.decidable]
+    assert 0 < total(page) == len(part)
+    # another source forgets the table
+    page.select_option("select[name=worth]", "all")
     page.select_option("select[name=verdict]", "all")
     page.select_option("select[name=source]", "rc2025")
     assert total(page) == (card.source == "rc2025").sum()

@@ -104,21 +104,31 @@ def _error_percent(model: GenerativeClassifier, X: Array, y: NDArray, X_test: Ar
         return 100 * float(np.mean(model.fit(X, y).predict(X_test) != y_test))
 
 
-def benchmark(cell: Cell, seed: int) -> list[Record]:
-    """Mean test error with a percentage of each class for training and the test part, or the rest, for testing."""
+def run_errors(
+    cell: Cell,
+    seed: int,
+    drawing: Callable[..., NDArray] = draw,
+    make: Callable[..., GenerativeClassifier] = classifier,
+) -> list[float]:
+    """Test errors in per cent of the runs of a cell: rows from ``drawing``, a classifier from ``make``."""
     name, percent = cell.arguments["data"], cell.arguments["percent"]
     X, y, X_test, y_test = _data(name)
     errors = []
     for run in range(cell.arguments["repetitions"]):
         rng = np.random.RandomState(np.random.SeedSequence([seed, run]).generate_state(4))
-        train = draw(y, percent, rng)
-        model = classifier(cell.method, len(np.unique(y)), run, name in LARGE)
+        train = drawing(y, percent, rng)
+        model = make(cell.method, len(np.unique(y)), run, name in LARGE)
         if X_test is None:
             rest = np.setdiff1d(np.arange(len(y)), train)
             errors.append(_error_percent(model, X[train], y[train], X[rest], y[rest]))
         else:
             errors.append(_error_percent(model, X[train], y[train], X_test, y_test))
-    return [mean_record(cell.method, "test_error_percent", errors)]
+    return errors
+
+
+def benchmark(cell: Cell, seed: int) -> list[Record]:
+    """Mean test error with a percentage of each class for training and the test part, or the rest, for testing."""
+    return [mean_record(cell.method, "test_error_percent", run_errors(cell, seed))]
 
 
 def simulation(cell: Cell, seed: int) -> list[Record]:

@@ -1,0 +1,99 @@
+"""Readings of the mixtures of thesis2007 Table 6.1 and of the linear rule of Table 6.2 (chapter 15).
+
+``data/readings.csv`` states each with what had been seen of its columns before it was run.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+from rcpkg.base import Array
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.studies import tables_of_local_bda as tables
+from rcpkg.experiments.studies.printed_sizes_of_local_bda import printed_sizes
+from rcpkg.local import LocalLinear
+
+STUDY_NAME = "gmm-readings"
+RUNS = 30
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gmm-diagonal": {"covariance_type": "diag"},
+    "gmm-random-start": {"init_params": "random"},
+    "gmm-few-steps": {"max_iter": 10},
+}
+
+
+def _predicted(X: Array, y: NDArray, T: Array, components: int, seed: int, **settings: Any) -> NDArray:
+    classes, counts = np.unique(y, return_counts=True)
+    joint = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for label, n in zip(classes, counts, strict=True):
+            mixture = GaussianMixture(min(components, n), reg_covar=1e-6, random_state=seed, **settings)
+            joint.append(mixture.fit(X[y == label]).score_samples(T) + np.log(n / len(y)))
+    return classes[np.argmax(joint, axis=0)]
+
+
+def least_error(cell: Cell, seed: int) -> list[Record]:
+    """The least mean error of random nine tenths over the numbers of components, as in Table 6.1."""
+    X, y, _, _ = tables.data(cell.arguments["row"])
+    sizes = range(1, max(1, np.unique(y, return_counts=True)[1].min() // X.shape[1]) + 1)
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(cell.arguments["repetitions"]):
+        test, train = np.split(rng.permutation(len(y)), [len(y) // 10])
+        settings = SETTINGS[cell.arguments["reading"]]
+        wrong = [_predicted(X[train], y[train], X[test], k, seed, **settings) != y[test] for k in sizes]
+        errors.append(100 * np.mean(wrong, axis=1))
+    best = tables.least(np.array(errors))
+    return [mean_record(cell.method, "cv_error_percent", np.array(errors)[:, best])]
+
+
+def intercept(cell: Cell, seed: int) -> list[Record]:
+    """Test errors of the linear rule at the printed size with an intercept and without, models of all training rows."""
+    X, y, T, labels = tables.data(cell.arguments["row"])
+    records = []
+    for name, fit_intercept in (("with", True), ("without", False)):
+        model = LocalLinear(n_neighbors=cell.arguments["k"], fit_intercept=fit_intercept).fit(X, y)
+        records.append(Record(cell.method, name, 100 * float(np.mean(model.predict(T) != labels))))
+    return records
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """The mixtures of Table 6.1 under each reading; or the linear rule of Table 6.2 with and without an intercept."""
+    if study == "pinv-intercept":
+        for cell in tables.cells("6.2"):
+            if cell.method == "pinv":
+                row = cell.arguments["row"]
+                size = int(printed_sizes()[row, "pinv"])
+                arguments = {"row": row, "k": size, "reading": "pinv-no-intercept"}
+                protocol = name_of(intercept)
+                yield cell.in_study(study, protocol=protocol, arguments=arguments, quick=False)
+        return
+    for cell in tables.cells("6.1"):
+        for name in SETTINGS if cell.method == "GMM" else ():
+            arguments = {"row": cell.arguments["row"], "repetitions": RUNS, "reading": name}
+            protocol = name_of(least_error)
+            yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=f"6.1|{name}", quick=False)
+
+
+def judged_readings() -> pd.DataFrame:
+    """Each printed error of the mixtures in Table 6.1 under each reading, by the scorecard's tolerance.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, row, printed, value, agrees`` and ``agreed``, whether the stated protocol agrees.
+    """
+    ours = results(STUDY, STUDY_NAME)
+    ours["reading"] = ours.setting_value.str.partition("|")[2]
+    as_stated = judged("thesis2007", "6.1", results("thesis2007", "6.1")).set_index(["row", "method"]).agrees
+    cells = judged("thesis2007", "6.1", ours.drop(columns=["source", "table"]))
+    agreed = as_stated.reindex(pd.MultiIndex.from_frame(cells[["row", "method"]])).to_numpy()
+    return cells.assign(agreed=agreed)

@@ -1,0 +1,307 @@
+"""Readings of the tables of rc2024, where ours leaves numbers unexplained (chapter 13).
+
+``data/readings.csv`` states each with what had been seen of its columns before it was run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
+
+from rcpkg import datasets, published
+from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration import calibration_weights
+from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
+from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
+from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
+from rcpkg.generative import CategoricalNB, Statistics, one_hot
+
+STUDY_NAME = "rc-readings"
+LARGEST = 7_000  # rows of a data set on which readings are tried
+ROUNDING = 1e-9
+FOUND_ON = ("iris", "haberman", "liver_disorder", "glass", "heart", "ecoli", "diabetes", "blood_transfusion")
+FOUND_ON += ("climate_model", "sonar")  # the form of the grid is chosen on these
+BINS = {
+    "nb-uniform-bins": {"strategy": "uniform"},
+    "nb-quantile-bins": {"strategy": "quantile", "quantile_method": "averaged_inverted_cdf"},
+}
+REMEDIES = {"ml-pinv": "singular-pinv", "ml-ridge": "singular-ridge", "ml-drop": "singular-drop", "ml-rounding": "none"}
+
+
+# Naive Bayes: where the prior enters, and what becomes of negative counts ------------------------------
+
+
+class Rule(NamedTuple):
+    """Where the pseudo-counts are: in the start, in the map to parameters, added at an update; and when a run ends."""
+
+    strength: float | str = 1.0
+    start: float = 0.0  # times the pseudo-counts
+    mapped: bool = False  # the map to the parameters adds them
+    reported: bool = False  # the map of the reported models adds them
+    added: float = 0.0  # times the pseudo-counts, at each update
+    expected: bool = False  # the start is what the MAP model expects
+    floor: bool = True  # negative: with the pseudo-counts that the map adds; otherwise without them
+    halt: bool = False  # a negative count ends the run; otherwise it keeps its value
+
+
+RULES = {
+    "nb-halt": Rule(mapped=True, halt=True),
+    "nb-halt-bare": Rule(mapped=True, floor=False, halt=True),
+    "nb-freeze-bare": Rule(mapped=True, floor=False),
+    "nb-halt-text": Rule("classes", mapped=True, halt=True),
+    "nb-per-update": Rule(start=1.0, added=1.0),
+    "nb-expected": Rule(start=1.0, added=-LEARNING_RATE),
+    "nb-smooth-last": Rule(reported=True),
+    "nb-smooth-first": Rule(expected=True),
+    "nb-smooth-first-halt": Rule(expected=True, halt=True),
+}
+
+
+def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
+    """Training errors of the iterates of RC for naive Bayes, the prior entering as the rule says."""
+    states, n_classes = X.max(axis=0).astype(int) + 1, len(np.unique(y))
+    strength = float(n_classes) if rule.strength == "classes" else float(rule.strength)
+    plain = CategoricalNB(n_states=states, unknown="impossible").fit(X, y)
+    smooth = CategoricalNB(
+        n_states=states, unknown="impossible", prior_strength=strength, class_prior_strength=float(n_classes)
+    ).fit(X, y)
+    pseudo = Statistics(count=np.ones(n_classes), cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)))
+    codes = np.searchsorted(plain.classes_, y)
+    encoded, Y = plain._encode(X), one_hot(codes, n_classes)
+    s = plain.statistics_ + rule.start * pseudo
+    if rule.expected:
+        s = len(y) * smooth.mean_parameters(smooth.parameters_)
+    floor = (-1.0 if rule.mapped and rule.floor else 0.0) * pseudo
+    model, reporter = smooth if rule.mapped else plain, smooth if rule.reported or rule.mapped else plain
+    errors = []
+    for _ in range(ITERATIONS):
+        try:
+            parameters, shown = model.parameters(s), reporter.parameters(s)
+        except InvalidStatistics:
+            break
+        errors.append(np.mean(reporter.log_joint(encoded, shown).argmax(axis=1) != codes))
+        log_P = log_posterior(model.log_joint(encoded, parameters), model.log_class_probabilities(parameters))
+        new = s + LEARNING_RATE * model.statistics(encoded, calibration_weights(np.exp(log_P), Y)) + rule.added * pseudo
+        low = new.count < floor.count - ROUNDING, new.cells < floor.cells - ROUNDING
+        if rule.halt and (low[0].any() or low[1].any()):
+            break
+        s = Statistics(count=np.where(low[0], s.count, new.count), cells=np.where(low[1], s.cells, new.cells))
+    return np.array(errors)
+
+
+def naive_bayes(cell: Cell, seed: int) -> list[Record]:
+    """RC's column of Table III under a rule."""
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "NB")
+    errors = smoothed_errors(X, y, RULES[cell.arguments["reading"]])
+    return [
+        Record("RC", "empirical_error_fraction", float(errors.min())),
+        Record("RC", "iterations", int(errors.argmin()) + 1),
+    ]
+
+
+def bins(cell: Cell, seed: int) -> list[Record]:
+    """The closed form of naive Bayes with other bins, or with the first class where no class is possible."""
+    name = cell.arguments["reading"]
+    bunch = datasets.load(cell.arguments["name"], cell.arguments["variant"])
+    X = bunch.data
+    if name == "nb-first-class":
+        X, _ = rc_data(cell.arguments["name"], cell.arguments["variant"], "NB")
+    elif name == "nb-random-bins":
+        X = np.column_stack([_random_bins(column) for column in X.T])
+    else:
+        X = np.column_stack([_codes(column, KBinsDiscretizer(5, encode="ordinal", **BINS[name])) for column in X.T])
+    model = CategoricalNB(unknown="impossible").fit(X, bunch.target)
+    codes = np.searchsorted(model.classes_, bunch.target)
+    joint = model.log_joint(model._encode(X), model.parameters_)
+    if name != "nb-first-class":
+        joint = log_posterior(joint, model.log_class_probabilities(model.parameters_))
+    return [Record("ML", "empirical_error_fraction", float(np.mean(joint.argmax(axis=1) != codes)))]
+
+
+def _codes(column: Array, binning: KBinsDiscretizer) -> Array:
+    values, codes = np.unique(column, return_inverse=True)
+    if len(values) < 5:
+        return codes
+    return np.unique(binning.fit_transform(column[:, None])[:, 0], return_inverse=True)[1]
+
+
+def _random_bins(column: Array) -> Array:
+    """Five k-means bins from k-means++ with seed 0."""
+    values, codes = np.unique(column, return_inverse=True)
+    if len(values) < 5:
+        return codes
+    centres = KMeans(5, n_init=1, random_state=0).fit(column[:, None]).cluster_centers_[:, 0]
+    centres = np.unique(centres)
+    return np.searchsorted((centres[1:] + centres[:-1]) / 2, column, side="right")
+
+
+def last_best(cell: Cell, seed: int) -> list[Record]:
+    """The last iterate of least error in place of the first."""
+    errors = tables_of_rc2024.all_rows_history(cell, cell.method).error.to_numpy()
+    return [Record(cell.method, "iterations", int(np.flatnonzero(errors == errors.min())[-1]) + 1)]
+
+
+# QDA ------------------------------------------------------------------------------------------------
+
+GRID = list(product(
+    ("raw", "standardised"),
+    ("zero", "mean"),
+    ("identity", "all rows", "diagonal", "within"),
+    ("sample mean", "shrunk mean", "raw moments", "with the neglected term"),
+    ("weights", "joint mode"),
+    (10.0, 1.0),
+))  # fmt: skip
+
+
+def map_errors(X: Array, y: NDArray) -> Array:
+    """Training errors of QDA under each form of the grid; NaN where a covariance is singular."""
+    return np.array([_map_error(StandardScaler().fit_transform(X) if f[0] != "raw" else X, y, *f[1:]) for f in GRID])
+
+
+def _map_error(X: Array, y: NDArray, centre: str, target: str, about: str, divisor: str, m0: float) -> float:
+    classes, counts = np.unique(y, return_counts=True)
+    d, mu0 = X.shape[1], np.zeros(X.shape[1]) if centre == "zero" else X.mean(axis=0)
+    scatters = [np.cov(X[y == label].T, bias=True) * n for label, n in zip(classes, counts, strict=True)]
+    whole = np.cov(X.T, bias=True)
+    prior = {
+        "identity": np.eye(d),
+        "all rows": whole,
+        "diagonal": np.diag(np.diag(whole)),
+        "within": sum(scatters) / len(y),
+    }[target]
+    scores = []
+    for label, n, scatter in zip(classes, counts, scatters, strict=True):
+        mean = X[y == label].mean(axis=0)
+        shrunk = (m0 * mu0 + n * mean) / (m0 + n)
+        S = m0 * prior + scatter
+        if about == "shrunk mean":
+            S = S + n * np.outer(mean - shrunk, mean - shrunk)
+        elif about == "raw moments":
+            S = S + n * np.outer(mean, mean) - (m0 + n) * np.outer(shrunk, shrunk)
+        elif about == "with the neglected term":
+            S = S + m0 * n / (m0 + n) * np.outer(mean - mu0, mean - mu0)
+        covariance = S / (m0 + n + (d + 2 if divisor == "joint mode" else 0))
+        sign, log_det = np.linalg.slogdet(covariance)
+        if sign <= 0:
+            return np.nan
+        z = np.linalg.solve(covariance, (X - shrunk).T)
+        distance = np.sum((X - shrunk).T * z, axis=0)
+        scores.append(np.log((n + 1) / (len(y) + len(counts))) - 0.5 * (log_det + distance))
+    return float(np.mean(classes[np.argmax(scores, axis=0)] != y))
+
+
+def map_grid(cell: Cell, seed: int) -> list[Record]:
+    """The closed form of QDA with a prior, under each form of the grid: the method is the number of the form."""
+    bunch = datasets.load(cell.arguments["name"], cell.arguments["variant"])
+    errors = map_errors(bunch.data, bunch.target)
+    return [
+        Record(f"MAP|{k}", "empirical_error_fraction", None if np.isnan(e) else float(e)) for k, e in enumerate(errors)
+    ]
+
+
+def singular(cell: Cell, seed: int) -> list[Record]:
+    """QDA by maximum likelihood where it does not exist, under a remedy."""
+    name, remedy = cell.arguments["name"], REMEDIES[cell.arguments["reading"]]
+    bunch = datasets.load(name, cell.arguments["variant"])
+    X, y = StandardScaler().fit_transform(bunch.data), bunch.target
+
+    def error(train: NDArray, test: NDArray) -> float:
+        model = Repaired(remedy, pooled=False, class_prior=0.0).fit(X[train], y[train])
+        return float(np.mean(model.predict(X[test]) != y[test]))
+
+    everything = np.arange(len(y))
+    if cell.arguments["source"] == "rc2024":
+        return [Record("ML", "empirical_error_fraction", error(everything, everything))]
+    runs = []
+    for split in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
+        order = np.random.default_rng(int(split)).permutation(len(y))
+        test, train = np.split(order, [int(np.ceil(0.25 * len(y)))])
+        runs.append([100 * error(train, train), 100 * error(train, test)])
+    train_errors, test_errors = zip(*runs, strict=True)
+    return [
+        mean_record("ML", "train_error_percent", train_errors),
+        mean_record("ML", "test_error_percent", test_errors),
+    ]
+
+
+# The study ------------------------------------------------------------------------------------------
+
+PROTOCOLS = {
+    **dict.fromkeys(RULES, naive_bayes),
+    **dict.fromkeys([*BINS, "nb-random-bins", "nb-first-class"], bins),
+    **dict.fromkeys(REMEDIES, singular),
+    "last-best": last_best,
+    "qda-map-grid": map_grid,
+}
+NO_ESTIMATE = {"IV": ("blood_transfusion", "redwine"), "5": ("qsar", "redwine", "optdigits")}
+
+
+def _concerned(name: str, table: str, methods: list[str]) -> Iterator[Cell]:
+    """The cells of the columns of a reading, of data sets that are not large."""
+    source = "rc2025" if table == "5" else "rc2024"
+    listed = tables_of_rc2025.cells(table) if source == "rc2025" else tables_of_rc2024.cells(table)
+    sizes = data_rows(source, table).drop_duplicates("row").set_index("row").n_instances
+    for cell in listed:
+        if cell.reason or cell.method not in methods or sizes[cell.row] > LARGEST:
+            continue
+        if name not in REMEDIES:
+            yield cell
+        elif cell.stream in NO_ESTIMATE[table]:
+            yield replace(cell, arguments=cell.arguments | {"variant": source})
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """The printed numbers of the columns that each reading names."""
+    for name, row in stated().iterrows():
+        if name in PROTOCOLS:
+            for table in row.tables.split():
+                for cell in _concerned(str(name), table, row["columns"].split()):
+                    arguments = cell.arguments | {"reading": name, "source": cell.source}
+                    protocol, setting = name_of(PROTOCOLS[str(name)]), f"{table}|{name}"
+                    yield cell.in_study(
+                        study, protocol=protocol, arguments=arguments, setting_value=setting, quick=False
+                    )
+
+
+def judged_readings() -> pd.DataFrame:
+    """Each printed number of the columns concerned under each reading, by the scorecard's tolerance.
+
+    Of the grid of QDA only the form that has most errors to the last digit on the sets it may be chosen on.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, table, row, dataset, method, metric``, ``printed``, ``value`` under the reading, ``agrees``, and
+        ``agreed``: whether the stated protocol agrees, False where it gives no number.
+    """
+    ours = results(STUDY, STUDY_NAME)
+    ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
+    parts = []
+    keys = ["row", "method", "metric"]
+    for (name, table), part in ours.groupby(["reading", "table"], sort=False):
+        source = "rc2025" if table == "5" else "rc2024"
+        part = part.drop(columns=["source", "table"])
+        if name == "qda-map-grid":
+            part = _best_of_grid(part)
+        as_stated = judged(source, str(table), results(source, str(table))).set_index(keys).agrees
+        found = judged(source, str(table), part)
+        agreed = as_stated.reindex(pd.MultiIndex.from_frame(found[keys])).eq(True).to_numpy()
+        parts.append(found.assign(reading=name, agreed=agreed))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _best_of_grid(part: pd.DataFrame) -> pd.DataFrame:
+    """Errors of the form of the grid with most of them to the last digit on `FOUND_ON`, named by its number."""
+    printed = published.wide("rc2024", "V", "empirical_error_fraction").MAP
+    exact = (part.value - part.row.map(printed)).abs() <= 0.0005 + ROUNDING
+    hits = exact[part.dataset.isin(FOUND_ON)].groupby(part.method).sum()
+    best = hits.idxmax()
+    return part[part.method == best].assign(method="MAP", form=best)
