@@ -25,8 +25,9 @@ from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statisti
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
 MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, folds take the place of leave-one-out
-MOST_PRODUCTS = 1e11
+MOST_PRODUCTS = 1e12
 FOLDS = 5
+FOLD_TOL = 1e-7  # ends the optimisation on folds, whose held-out rows only compare weights
 NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
 
 
@@ -58,7 +59,7 @@ class NewtonPath:
         self.problem, self.start, self.beta = problem, start, None
         self.optima: dict[float, Optimum] = {}
         form = self.form = MinimalForm(problem.model, problem.X, start)
-        products = len(y) * form.r * form.size**2 * n_weights
+        products = len(y) * form.size**2 * n_weights
         if form.size > MOST_PARAMETERS or products > MOST_PRODUCTS:
             raise NotConverged(f"{form.size} parameters and {len(y)} rows are more than its Hessians are made for")
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
@@ -78,7 +79,7 @@ class NewtonPath:
             parameters, size = learner._target_of(model, statistics)
             return size * self.form.sums(model.mean_parameters(parameters)), size
 
-        return target_change(self.form, target_of, start)
+        return target_change(self.form, target_of, start, by_total=learner.target != "generative")
 
     def follow(self, b: float) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the weight b, and the log evidence of b."""
@@ -114,7 +115,7 @@ class RiskCalibrationCV(RiskCalibration):
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
-        the parameters. With more than 1,000 parameters, or some 1e11 products, five folds take its place, with a
+        the parameters. With more than 1,000 parameters, or some 1e12 products, five folds take its place, with a
         warning; so they do for documents of unequal lengths.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
@@ -262,9 +263,18 @@ class RiskCalibrationCV(RiskCalibration):
         self.target_weight_ = float(weights[best])
         self._optimum = optima.get(self.target_weight_)
         self.at_end_ = len(weights) > 1 and best in (0, len(weights) - 1)
+        if self.at_end_:
+            end, more = ("greatest", "greater") if best else ("least", "smaller")
+            warnings.warn(
+                f"target_weight_={self.target_weight_:g} is the {end} of target_weights: the best may lie beyond; add "
+                f"{more} ones",
+                UserWarning,
+                stacklevel=3,
+            )
 
-    def _learner(self, weight: float) -> RiskCalibration:
-        settings = {"step": "safe", "stopping": "none", "max_iter": self.max_iter, "tol": self.tol}
+    def _learner(self, weight: float, least_tol: float = 0.0) -> RiskCalibration:
+        tol = max(self.tol, least_tol)
+        settings = {"step": "safe", "stopping": "none", "max_iter": self.max_iter, "tol": tol}
         return RiskCalibration(self.estimator, target=self.target, target_weight=weight, **settings)
 
     def _leave_one_out(
@@ -321,12 +331,14 @@ class RiskCalibrationCV(RiskCalibration):
         model = copy(model)
         model._prepare(X[train])
         problem = self._learner(1.0)._problem(model, X[train], y[train], sample_weight, rng)
-        warm = None
+        last, warm = None, None
         for k in range(len(weights) - 1, -1, -1):
             of_weight = replace(problem, warm_start=warm)
-            run = self._learner(weights[k])._run(of_weight, rng)
-            warm, parameters = run.chosen.statistics, run.chosen.parameters
+            run = self._learner(weights[k], FOLD_TOL)._run(of_weight, rng)
+            optimum, parameters = run.chosen.statistics, run.chosen.parameters
             fitted = of_weight.model
+            warm = optimum if last is None else fitted.safe_update(optimum, optimum - last)  # on along the path
+            last = optimum
             yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))
 
 

@@ -415,13 +415,12 @@ class CategoricalNB(NamedCategories, CountModel):
         return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
 
     def _log_totals(self, log_cells: Array) -> Array:
-        by_feature = np.split(log_cells, self._starts[1:], axis=1)
-        return np.hstack([np.tile(logsumexp(b, axis=1, keepdims=True), (1, b.shape[1])) for b in by_feature])
+        totals = np.logaddexp.reduceat(log_cells, self._starts, axis=1)
+        return np.repeat(totals, np.diff(self._starts, append=log_cells.shape[1]), axis=1)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
-        by_feature = np.split(natural.cells, self._starts[1:], axis=1)
-        return natural.count + sum(logsumexp(block, axis=1) for block in by_feature)
+        return natural.count + np.logaddexp.reduceat(natural.cells, self._starts, axis=1).sum(axis=1)
 
     def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         u = rng.uniform(size=(len(y), len(self.n_states_)))
