@@ -99,6 +99,8 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "law-of-the-iterates"): "laws_of_calibration",
     (STUDY, "size-of-the-test"): "laws_of_calibration",
     (STUDY, "power-of-the-test"): "laws_of_calibration",
+    (STUDY, "gain-of-calibration"): "gain_of_calibration",
+    (STUDY, "many-rows"): "gain_of_calibration",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
 }
