@@ -12,7 +12,6 @@ from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, Multinomial
 from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
 from rcpkg.calibration.penalised import target_change
 
-pytestmark = pytest.mark.filterwarnings("ignore:target_weight_=")  # but where a test waits for it
 each_model = pytest.mark.parametrize("name", ML)
 
 

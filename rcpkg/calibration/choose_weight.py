@@ -162,6 +162,11 @@ class RiskCalibrationCV(RiskCalibration):
     InvalidStatistics
         In ``fit``, where the closed form does not exist, or its target lies on the boundary of the model.
 
+    See Also
+    --------
+    RiskCalibration : The same with a given weight.
+    calibration_test : Whether calibration has anything to gain.
+
     References
     ----------
     This book's. Approximate leave-one-out: Rad and Maleki (2020).
