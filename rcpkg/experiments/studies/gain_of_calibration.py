@@ -29,6 +29,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -42,6 +43,7 @@ from rcpkg import datasets
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration import AS_PUBLISHED, RiskCalibration, RiskCalibrationCV, calibration_test
 from rcpkg.experiments.cells import STUDY, Cell, Record, name_of
+from rcpkg.experiments.scorecard import results
 from rcpkg.experiments.studies import honest_comparison as honest
 from rcpkg.generative import QDA, CategoricalNB
 
@@ -233,3 +235,33 @@ def cells(study: str) -> Iterable[Cell]:
                         stream=f"{name}/{number}",
                         quick=name == "haberman",
                     )
+
+
+# What the stored studies say ------------------------------------------------------------------------
+
+
+def divisions() -> pd.DataFrame:
+    """A row a division, with set, family, rows asked for, number and group; columns (method, metric)."""
+    found = results(STUDY, GAIN)
+    keys = found.setting_value.str.split("/", expand=True).set_axis(["family", "size", "division"], axis=1)
+    found = found.assign(**keys.astype({"size": int, "division": int}), set=found.row)
+    index = ["set", "family", "size", "division"]
+    wide = found.fillna({"method": ""}).pivot(index=index, columns=["method", "metric"], values="value")
+    group = np.where(wide.index.get_level_values("set").isin(list(SET_ASIDE)), "set aside", "development")
+    return wide.set_index(pd.Index(group, name="group"), append=True)
+
+
+def gains(wide: pd.DataFrame) -> pd.Series:
+    """Test log-loss of the closed form less that of `RiskCalibrationCV`, a division each."""
+    return wide[CLOSED, "log_loss"] - wide[CHOSEN, "log_loss"]
+
+
+def means(wide: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Mean over divisions and numbers of rows: a row each family and set, a column a method."""
+    return wide.xs(metric, axis=1, level="metric").groupby(["family", "set"], sort=False).mean()
+
+
+def many_rows() -> pd.DataFrame:
+    """The study of many rows: a row each set and method, a column a metric."""
+    found = results(STUDY, MANY)
+    return found.pivot(index=["row", "method"], columns="metric", values="value").rename_axis(index=["set", "method"])
