@@ -27,7 +27,7 @@ SCORING = ("log_loss", "error")
 MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, folds take the place of leave-one-out
 MOST_PRODUCTS = 1e12
 FOLDS = 5
-FOLD_TOL = 1e-7  # ends the optimisation on folds, whose held-out rows only compare weights
+FOLD_TOL = 1e-5  # on folds, times the share of the target in all rows: with it half of this bounds what F lacks a row
 NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
 
 
@@ -336,12 +336,13 @@ class RiskCalibrationCV(RiskCalibration):
         model = copy(model)
         model._prepare(X[train])
         problem = self._learner(1.0)._problem(model, X[train], y[train], sample_weight, rng)
-        last, warm = None, None
+        last, warm, size = None, None, 0.0
         for k in range(len(weights) - 1, -1, -1):
             of_weight = replace(problem, warm_start=warm)
-            run = self._learner(weights[k], FOLD_TOL)._run(of_weight, rng)
+            share = weights[k] * size / (problem.total_weight + weights[k] * size)
+            run = self._learner(weights[k], FOLD_TOL * share)._run(of_weight, rng)
             optimum, parameters = run.chosen.statistics, run.chosen.parameters
-            fitted = of_weight.model
+            fitted, size = of_weight.model, of_weight.target_size
             warm = optimum if last is None else fitted.safe_update(optimum, optimum - last)  # on along the path
             last = optimum
             yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))

@@ -19,6 +19,7 @@ from rcpkg.generative import Statistics
 NEWTON_STEPS = 200
 SLOW = 0.05  # of the gain that the last step promised; if more is left, the curvature of an earlier point is too old
 HALVINGS = 40
+JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 ARMIJO = 1e-4  # of the gain that a step promises to first order, the least share that it must bring
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
@@ -181,11 +182,14 @@ class Factor(NamedTuple):
 def factored(H: Array, u: Array) -> Factor:
     """The factor of H + c uuᵀ, Hu being zero; c makes this direction count as others do."""
     c = H.diagonal() @ u / (u @ u) ** 2
-    try:
-        L, _ = cho_factor(H + c * np.outer(u, u), lower=True, check_finite=False)
-    except np.linalg.LinAlgError as error:
-        raise NotConverged("the curvature is not positive definite beyond rounding") from error
-    return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
+    H = H + c * np.outer(u, u)
+    for share in JITTER:
+        try:
+            L, _ = cho_factor(H + share * np.diag(H.diagonal()), lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
+    raise NotConverged("the curvature is not positive definite beyond rounding")
 
 
 def target_change(
