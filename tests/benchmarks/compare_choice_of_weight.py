@@ -5,9 +5,10 @@ of other sizes, had been timed:
 
 - Cases: naive Bayes on bins (`CategoricalNB` with one pseudo-row), `GaussianNB`, `QDA` and `LDA` in turn on the 33 data
   sets of the honest comparison, with its features, on its first division: at most 300 of its training rows, stratified,
-  and at most 1,000 of its test rows; and beyond the size of a Hessian the four of `BEYOND`. Classes of fewer than ten
+  and at most 1,000 of its test rows; and beyond the size of a Hessian the three of `BEYOND`. Classes of fewer than ten
   training rows are left out, with their test rows. A case whose closed form does not exist on all rows or on those of a
-  fold has no row in the table.
+  fold has no row in the table. QDA on segment and on digits was left out for the time; cases beyond the size were timed
+  again when the folds had been made faster.
 - Against it: `GridSearchCV` over the same nine weights, with five folds of `RiskCalibration` and its default settings,
   scored by log-loss, refitted.
 - Time is that of the processor for ``fit``, on one thread; the least of three runs where the first takes less than half
@@ -45,8 +46,8 @@ from rcpkg.experiments.studies import honest_comparison as honest
 
 SETS = honest.DEVELOPMENT | honest.SET_ASIDE | honest.LARGE
 MODELS = {"NB": CategoricalNB(prior_strength=1.0), "GaussianNB": GaussianNB(), "QDA": QDA(), "LDA": LDA()}
-CASES = list(zip(SETS, cycle(MODELS)))
-BEYOND = [("digits", "GaussianNB"), ("optdigits", "NB"), ("satellite", "QDA"), ("digits", "QDA")]
+CASES = [(name, kind) for name, kind in zip(SETS, cycle(MODELS)) if name != "segment"]
+BEYOND = [("digits", "GaussianNB"), ("optdigits", "NB"), ("satellite", "QDA")]
 TRAINING_ROWS, TEST_ROWS, LEAST_OF_A_CLASS = 300, 1000, 10
 SHORT = 0.5  # seconds
 KEY = ["dataset", "model"]

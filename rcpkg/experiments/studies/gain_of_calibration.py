@@ -22,7 +22,7 @@ Hypotheses; the gain is the test log-loss of the closed form less that of `RiskC
 Of ``many-rows`` there is one division, for the time. Logistic regression has `MANY_ITERATIONS` of L-BFGS; C is not
 tuned, as at this size it hardly matters. Covertype has 70,000 of its 581,012 rows.
 
-Changed while it ran, for the time, before a score of the set-aside sets was computed: they have one division in place
+Changed while it ran, for the time, before a score of the set-aside sets was looked at: they have one division in place
 of two; and `RiskCalibrationCV`, which takes minutes on shuttle and covertype, is not run on these.
 """
 
