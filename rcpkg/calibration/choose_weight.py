@@ -115,8 +115,8 @@ class RiskCalibrationCV(RiskCalibration):
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
-        the parameters. With more than 1,000 parameters, or some 1e12 products, five folds take its place, with a
-        warning; so they do for documents of unequal lengths.
+        the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
+        place, with a warning; so they do for documents of unequal lengths.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
     max_iter : int, default=1000
