@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from rcpkg.base import Array, check_numbers, log_posterior
+from rcpkg.base import Array, InvalidStatistics, check_numbers, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
@@ -27,7 +27,9 @@ SCORING = ("log_loss", "error")
 MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, folds take the place of leave-one-out
 MOST_PRODUCTS = 1e12
 FOLDS = 5
-FOLD_TOL = 1e-4  # on folds, times the share of the target in all rows: half of that bounds what F lacks a row
+# ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
+# bounds what F lacks a row
+FOLD_TOL = 1e-4
 NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
 
 
@@ -259,7 +261,7 @@ class RiskCalibrationCV(RiskCalibration):
                     UserWarning,
                     stacklevel=3,
                 )
-                found = self._by_folds(weights, model, X, y, sample_weight, FOLDS)
+                found = self._by_folds(weights, model, X, y, sample_weight, FOLDS, FOLD_TOL)
         else:
             found = self._by_folds(weights, model, X, y, sample_weight, self.cv)
         self._cv_results = {"target_weight": weights, **found}
@@ -302,6 +304,7 @@ class RiskCalibrationCV(RiskCalibration):
         y: NDArray[np.intp],
         sample_weight: Array | None,
         cv: Any,
+        fold_tol: float = 0.0,
     ) -> dict[str, Array]:
         rng = check_random_state(self.random_state)
         losses = np.full((len(weights), 2, len(y)), np.nan)
@@ -309,7 +312,7 @@ class RiskCalibrationCV(RiskCalibration):
         for train, held in _folds(cv, y):
             n_folds += 1
             weight = None if sample_weight is None else sample_weight[train]
-            for k, log_P in self._path(weights, model, X, y, train, held, weight, rng):
+            for k, log_P in self._path(weights, model, X, y, train, held, weight, rng, fold_tol):
                 losses[k][:, held] = row_losses(log_P, y[held])[1:]
         self.validation_ = f"{n_folds} folds"
         tested = ~np.isnan(losses[0, 0])
@@ -325,6 +328,7 @@ class RiskCalibrationCV(RiskCalibration):
         held: NDArray[np.intp],
         sample_weight: Array | None,
         rng: np.random.RandomState,
+        fold_tol: float,
     ) -> Iterator[tuple[int, Array]]:
         """Number of each weight, and log posteriors of held-out rows at the optimum of the others, from the last on."""
         absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
@@ -340,12 +344,21 @@ class RiskCalibrationCV(RiskCalibration):
         for k in range(len(weights) - 1, -1, -1):
             of_weight = replace(problem, warm_start=warm)
             share = weights[k] * size / (problem.total_weight + weights[k] * size)
-            run = self._learner(weights[k], FOLD_TOL * share)._run(of_weight, rng)
+            run = self._learner(weights[k], fold_tol * share)._run(of_weight, rng)
             optimum, parameters = run.chosen.statistics, run.chosen.parameters
             fitted, size = of_weight.model, of_weight.target_size
-            warm = optimum if last is None else fitted.safe_update(optimum, optimum - last)  # on along the path
-            last = optimum
+            warm, last = optimum if last is None else _onwards(fitted, optimum, last), optimum
             yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))
+
+
+def _onwards(model: ConjugateClassifier, optimum: Statistics, last: Statistics) -> Statistics:
+    """As far beyond an optimum as it lies from the last, or the optimum where rounding makes that invalid."""
+    beyond = model.safe_update(optimum, optimum - last)
+    try:
+        model.parameters(beyond)
+    except InvalidStatistics:
+        return optimum
+    return beyond
 
 
 def _folds(cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
