@@ -17,7 +17,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-__all__ = ["STYLE", "decision_regions", "digest", "markers", "palette", "show", "use_style"]
+__all__ = ["STYLE", "decision_regions", "digest", "markers", "palette", "show", "use_style", "validation_curve"]
 
 PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
 DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
@@ -139,6 +139,34 @@ def decision_regions(
         look = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
         for label, colour, marker in zip(classes, palette, markers):
             ax.scatter(*X[y == label].T, color=colour, marker=marker, label=str(label), **look)
+
+
+def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of left-out rows") -> None:
+    """Draw what each weight of the target achieved, in a band of one standard error, and mark the best.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    cv_results : DataFrame
+        ``cv_results_`` of a fitted `RiskCalibrationCV`: columns target_weight, log_loss and std_error.
+    label : str
+        Of the curve, for a legend.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    needed = ["target_weight", "log_loss", "std_error"]
+    missing = [name for name in needed if name not in cv_results]
+    if missing:
+        raise ValueError(f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {', '.join(missing)}")
+    weight, loss, error = (np.asarray(cv_results[name], dtype=float) for name in needed)
+    (line,) = ax.plot(weight, loss, marker=".", label=label)
+    ax.fill_between(weight, loss - error, loss + error, color=line.get_color(), alpha=0.2, linewidth=0)
+    best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses
+    ax.plot(weight[best], loss[best], "o", markersize=9, markerfacecolor="none", color=line.get_color())
+    ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
 
 
 def digest(figure: Figure, digits: int = 4) -> str:

@@ -6,11 +6,12 @@ from model_cases import MINIMAL as ML
 from model_cases import fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
+from rcpkg.calibration.penalised import target_change
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -92,7 +93,7 @@ def test_leave_one_out_is_near_refits(name):
 
 
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
-    X, y = load_iris(return_X_y=True)
+    X, y = load_wine(return_X_y=True)
     model = RiskCalibrationCV(QDA()).fit(X, y)
     found = model.cv_results_
     assert list(found) == ["target_weight", "log_loss", "error", "std_error", "log_evidence"]
@@ -100,9 +101,49 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
     assert model.validation_ == "approximate leave-one-out" and model.converged_
     assert model.n_iter_ == len(model.history_) - 1 >= 1
-    assert model.at_end_ == (model.target_weight_ in (0.01, 100.0))
+    assert not model.at_end_ and model.target_weight_ not in (0.01, 100.0)
     fixed = RiskCalibration(QDA(), target_weight=model.target_weight_, tol=1e-12, max_iter=4000).fit(X, y)
     assert_allclose(model.predict_proba(X), fixed.predict_proba(X), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "named"), [([10.0, 30.0], "10 is the least"), ([0.01, 0.03], "0.03 is the greatest")]
+)
+def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
+        model = RiskCalibrationCV(QDA(), target_weights=weights).fit(X, y)
+    assert model.at_end_
+
+
+def test_a_single_weight_is_no_choice():
+    X, y = load_wine(return_X_y=True)
+    model = RiskCalibrationCV(QDA(), target_weights=[3.0]).fit(X, y)
+    assert model.target_weight_ == 3.0 and not model.at_end_ and len(model.cv_results_) == 1
+
+
+@each_model
+def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
+    """The optimum at a weight, reached along a path or at once, and the rows left out of it."""
+    path, _, _ = newton(name, "pooled")
+    for b in (30.0, 10.0, 3.0):
+        path.follow(b)
+    along, alone = path.follow(1.0)[0], newton(name, "pooled")[0].follow(1.0)[0]
+    assert_allclose(np.exp(along), np.exp(alone), atol=1e-3)
+
+
+@each_model
+@pytest.mark.parametrize("target", ["pooled", "grand"])
+def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
+    path, _, _ = newton(name, target)
+    form, learner_ = path.form, learner(ML[name], target=target)
+
+    def target_of(statistics):
+        parameters, size = learner_._target_of(path.problem.model, statistics)
+        return size * form.sums(path.problem.model.mean_parameters(parameters)), size
+
+    for total, each in zip(*(target_change(form, target_of, path.start, by_total) for by_total in (True, False))):
+        assert_allclose(total, each, atol=1e-5 * np.abs(each).max())
 
 
 def test_folds_give_what_a_grid_search_gives():

@@ -5,10 +5,12 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from rcpkg import plotting
+from rcpkg import QDA, RiskCalibrationCV, plotting
 
 
 @pytest.fixture
@@ -129,3 +131,30 @@ def test_style_is_applied_and_the_colours_are_distinct():
         plotting.use_style()
         assert plt.rcParams["figure.dpi"] == plotting.STYLE["figure.dpi"]
     assert len(set(plotting.palette)) == len(set(plotting.markers)) == 8
+
+
+CURVE = pd.DataFrame({"target_weight": [0.1, 1.0, 10.0], "log_loss": [0.5, 0.3, 0.3], "std_error": [0.1, 0.02, 0.03]})
+
+
+def test_validation_curve_shows_losses_errors_and_the_greatest_of_the_best(ax):
+    plotting.validation_curve(ax, CURVE, label="QDA")
+    curve, best = ax.lines
+    assert curve.get_label() == "QDA" and ax.get_xscale() == "log"
+    np.testing.assert_array_equal(curve.get_xydata(), CURVE[["target_weight", "log_loss"]])
+    np.testing.assert_array_equal(best.get_xydata(), [[10.0, 0.3]])
+    (band,) = ax.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose([heights.min(), heights.max()], [0.27, 0.6])
+
+
+def test_validation_curve_is_of_a_fit(ax):
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="greatest of target_weights"):
+        fit = RiskCalibrationCV(QDA(), target_weights=[0.1, 1.0]).fit(X, y)
+    plotting.validation_curve(ax, fit.cv_results_)
+    assert ax.lines[1].get_xdata() == [fit.target_weight_]
+
+
+def test_validation_curve_names_what_it_lacks(ax):
+    with pytest.raises(ValueError, match="it has no log_loss, std_error"):
+        plotting.validation_curve(ax, CURVE[["target_weight"]])

@@ -26,6 +26,13 @@ from rcpkg.generative import one_hot
 each_model = pytest.mark.parametrize("name", ML)
 
 
+def test_a_table_with_named_columns_is_tested_without_a_word():
+    """Samples drawn for the bootstrap have no names."""
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    named, plain = (calibration_test(LDA(), rows[50:], y[50:], n_bootstrap=9, random_state=0) for rows in (X, X.values))
+    assert named == plain
+
+
 @each_model
 def test_covariance_of_the_first_update_is_that_of_the_theory(name):
     """On 4,000 rows drawn from the model Σ u uᵀ / n is C − C I⁻¹ C, within the error of a sample; T by brute force."""

@@ -34,7 +34,7 @@ def calibrated() -> list[rcpkg.RiskCalibration]:
     """The learners that calibrate them."""
     return [
         rcpkg.RiskCalibration(rcpkg.QDA()),
-        rcpkg.RiskCalibrationCV(rcpkg.LDA(), target_weights=[0.3, 3.0]),
+        rcpkg.RiskCalibrationCV(rcpkg.LDA(), target_weights=[3.0]),
         rcpkg.TM(rcpkg.LDA(), max_iter=3),
         rcpkg.DiscriminativeFrequencyEstimate(rcpkg.QDA(), learning_rate=0.05, max_iter=3),
         rcpkg.SoftErrorCalibration(rcpkg.QDA(), max_iter=3),

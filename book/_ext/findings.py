@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from rcpkg import published
 from rcpkg.experiments import results
 from rcpkg.experiments.comparisons import contest
+from rcpkg.experiments.studies import gain_of_calibration
 from rcpkg.experiments.studies.honest_comparison import ROPE, means
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +20,7 @@ FAMILIES = {"nb": ("NB", "NB MAP", "NB MAP"), "qda": ("QDA", "QDA ML", "QDA MAP"
 @cache
 def numbers() -> dict[str, str]:
     """All numbers, as words for the text."""
-    found = {**histories(), **honest(), **sonar(), **few_rows(), **preconditioning(), **errata()}
+    found = {**histories(), **honest(), **sonar(), **few_rows(), **preconditioning(), **chosen(), **errata()}
     return {name: f"{number:,}" if isinstance(number, int) else number for name, number in found.items()}
 
 
@@ -43,6 +44,17 @@ def honest() -> dict[str, int]:
         table = contest(scores, pairs, ROPE["log_loss"])
         for rival, row in zip(("published", "logistic"), table.itertuples(), strict=True):
             found |= {f"{key}_{rival}_{name}": getattr(row, name) for name in ("sets", "better", "level", "worse")}
+    return found
+
+
+def chosen() -> dict[str, int]:
+    """`RiskCalibrationCV` against the closed form and against logistic regression, over pairs of a model and a set."""
+    losses = gain_of_calibration.means(gain_of_calibration.divisions(), "log_loss")
+    ours, found = gain_of_calibration.CHOSEN, {"chosen_pairs": len(losses)}
+    for rival in gain_of_calibration.CLOSED, gain_of_calibration.LOGISTIC:
+        row = contest(losses, [(ours, rival)], ROPE["log_loss"]).iloc[0]
+        key = "closed" if rival == gain_of_calibration.CLOSED else "logistic"
+        found |= {f"chosen_{key}_{name}": int(row[name]) for name in ("better", "level", "worse")}
     return found
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from rcpkg.base import Array, check_numbers, log_posterior
+from rcpkg.base import Array, InvalidStatistics, check_numbers, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
@@ -25,8 +25,11 @@ from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statisti
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
 MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, folds take the place of leave-one-out
-MOST_PRODUCTS = 1e11
+MOST_PRODUCTS = 1e12
 FOLDS = 5
+# ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
+# bounds what F lacks a row
+FOLD_TOL = 1e-4
 NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
 
 
@@ -58,7 +61,7 @@ class NewtonPath:
         self.problem, self.start, self.beta = problem, start, None
         self.optima: dict[float, Optimum] = {}
         form = self.form = MinimalForm(problem.model, problem.X, start)
-        products = len(y) * form.r * form.size**2 * n_weights
+        products = len(y) * form.size**2 * n_weights
         if form.size > MOST_PARAMETERS or products > MOST_PRODUCTS:
             raise NotConverged(f"{form.size} parameters and {len(y)} rows are more than its Hessians are made for")
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
@@ -78,7 +81,7 @@ class NewtonPath:
             parameters, size = learner._target_of(model, statistics)
             return size * self.form.sums(model.mean_parameters(parameters)), size
 
-        return target_change(self.form, target_of, start)
+        return target_change(self.form, target_of, start, by_total=learner.target != "generative")
 
     def follow(self, b: float) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the weight b, and the log evidence of b."""
@@ -114,8 +117,8 @@ class RiskCalibrationCV(RiskCalibration):
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
-        the parameters. With more than 1,000 parameters, or some 1e11 products, five folds take its place, with a
-        warning; so they do for documents of unequal lengths.
+        the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
+        place, with a warning; so they do for documents of unequal lengths.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
     max_iter : int, default=1000
@@ -160,6 +163,11 @@ class RiskCalibrationCV(RiskCalibration):
     ------
     InvalidStatistics
         In ``fit``, where the closed form does not exist, or its target lies on the boundary of the model.
+
+    See Also
+    --------
+    RiskCalibration : The same with a given weight.
+    calibration_test : Whether calibration has anything to gain.
 
     References
     ----------
@@ -253,7 +261,7 @@ class RiskCalibrationCV(RiskCalibration):
                     UserWarning,
                     stacklevel=3,
                 )
-                found = self._by_folds(weights, model, X, y, sample_weight, FOLDS)
+                found = self._by_folds(weights, model, X, y, sample_weight, FOLDS, FOLD_TOL)
         else:
             found = self._by_folds(weights, model, X, y, sample_weight, self.cv)
         self._cv_results = {"target_weight": weights, **found}
@@ -262,9 +270,18 @@ class RiskCalibrationCV(RiskCalibration):
         self.target_weight_ = float(weights[best])
         self._optimum = optima.get(self.target_weight_)
         self.at_end_ = len(weights) > 1 and best in (0, len(weights) - 1)
+        if self.at_end_:
+            end, more = ("greatest", "greater") if best else ("least", "smaller")
+            warnings.warn(
+                f"target_weight_={self.target_weight_:g} is the {end} of target_weights: the best may lie beyond; add "
+                f"{more} ones",
+                UserWarning,
+                stacklevel=3,
+            )
 
-    def _learner(self, weight: float) -> RiskCalibration:
-        settings = {"step": "safe", "stopping": "none", "max_iter": self.max_iter, "tol": self.tol}
+    def _learner(self, weight: float, least_tol: float = 0.0) -> RiskCalibration:
+        tol = max(self.tol, least_tol)
+        settings = {"step": "safe", "stopping": "none", "max_iter": self.max_iter, "tol": tol}
         return RiskCalibration(self.estimator, target=self.target, target_weight=weight, **settings)
 
     def _leave_one_out(
@@ -287,6 +304,7 @@ class RiskCalibrationCV(RiskCalibration):
         y: NDArray[np.intp],
         sample_weight: Array | None,
         cv: Any,
+        fold_tol: float = 0.0,
     ) -> dict[str, Array]:
         rng = check_random_state(self.random_state)
         losses = np.full((len(weights), 2, len(y)), np.nan)
@@ -294,7 +312,7 @@ class RiskCalibrationCV(RiskCalibration):
         for train, held in _folds(cv, y):
             n_folds += 1
             weight = None if sample_weight is None else sample_weight[train]
-            for k, log_P in self._path(weights, model, X, y, train, held, weight, rng):
+            for k, log_P in self._path(weights, model, X, y, train, held, weight, rng, fold_tol):
                 losses[k][:, held] = row_losses(log_P, y[held])[1:]
         self.validation_ = f"{n_folds} folds"
         tested = ~np.isnan(losses[0, 0])
@@ -310,6 +328,7 @@ class RiskCalibrationCV(RiskCalibration):
         held: NDArray[np.intp],
         sample_weight: Array | None,
         rng: np.random.RandomState,
+        fold_tol: float,
     ) -> Iterator[tuple[int, Array]]:
         """Number of each weight, and log posteriors of held-out rows at the optimum of the others, from the last on."""
         absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
@@ -321,13 +340,25 @@ class RiskCalibrationCV(RiskCalibration):
         model = copy(model)
         model._prepare(X[train])
         problem = self._learner(1.0)._problem(model, X[train], y[train], sample_weight, rng)
-        warm = None
+        last, warm, size = None, None, 0.0
         for k in range(len(weights) - 1, -1, -1):
             of_weight = replace(problem, warm_start=warm)
-            run = self._learner(weights[k])._run(of_weight, rng)
-            warm, parameters = run.chosen.statistics, run.chosen.parameters
-            fitted = of_weight.model
+            share = weights[k] * size / (problem.total_weight + weights[k] * size)
+            run = self._learner(weights[k], fold_tol * share)._run(of_weight, rng)
+            optimum, parameters = run.chosen.statistics, run.chosen.parameters
+            fitted, size = of_weight.model, of_weight.target_size
+            warm, last = optimum if last is None else _onwards(fitted, optimum, last), optimum
             yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))
+
+
+def _onwards(model: ConjugateClassifier, optimum: Statistics, last: Statistics) -> Statistics:
+    """As far beyond an optimum as it lies from the last, or the optimum where rounding makes that invalid."""
+    beyond = model.safe_update(optimum, optimum - last)
+    try:
+        model.parameters(beyond)
+    except InvalidStatistics:
+        return optimum
+    return beyond
 
 
 def _folds(cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -10,6 +10,7 @@ are the information of the joint model and, up to its sign, the Hessian of the c
 """
 
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,12 +23,15 @@ from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, Mu
 from rcpkg.generative.gaussian import GaussianClassifier
 from rcpkg.generative.gaussian_full import FullGaussian
 
+BLOCK_ENTRIES = 2**18  # of the features that are weighted at a time, which then stay in the cache
+
 
 class Part(Protocol):
     """Coordinates of a model that is no product: k own features and l shared ones."""
 
     own: int
     shared: int
+    totalled: Array  # of the own features: whether a pooled or grand target depends on their sums over all classes only
 
     def rows(self, X: Any) -> tuple[Array, Array]:
         """Own features, shape (n, k), and shared ones, shape (n, l)."""
@@ -63,6 +67,7 @@ class Quadratic:
         self.i, self.j = np.triu_indices(d) if self.full else (np.arange(d), np.arange(d))
         self.own = d if self.common else d + len(self.i)
         self.shared = len(self.i) if self.common else 0
+        self.totalled = np.arange(self.own) >= d
         self.units = self.scale[self.i] * self.scale[self.j]
         self.twice = np.where(self.i == self.j, 1.0, 2.0) if self.full else np.ones(d)
 
@@ -163,6 +168,7 @@ class Frequencies:
         self.unused = total <= 0
         self.kept = np.setdiff1d(np.flatnonzero(~self.unused), self.reference)
         self.own = len(self.kept)
+        self.totalled = np.ones(self.own, dtype=bool)
 
     def rows(self, X: Any) -> tuple[Array, Array]:
         X = X[:, self.kept]
@@ -207,6 +213,7 @@ class Ones(Frequencies):
         self.kept = np.flatnonzero(both) * 2 + 1
         self.reference = 2 * np.arange(len(both)) + self.unused[::2]  # a feature that is always one has the state one
         self.own = len(self.kept)
+        self.totalled = np.ones(self.own, dtype=bool)
 
     def rows(self, X: tuple[csr_array, csr_array]) -> tuple[Array, Array]:
         return X[0][:, self.kept // 2].toarray(), np.empty((X[0].shape[0], 0))
@@ -328,14 +335,21 @@ class MinimalForm:
         return np.concatenate([*own, *shared])
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
-        """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P, shape (p, p); zero for the shared features."""
-        C, K, Phi = np.zeros((self.size, self.size)), self.width, self.features
-        for a in range(self.r):
-            for b in range(a + 1):
-                v = weight * (P[:, a] * ((a == b) - P[:, b]))
-                block = (Phi * v[:, None]).T @ Phi
-                C[a * K : (a + 1) * K, b * K : (b + 1) * K] = block
-                C[b * K : (b + 1) * K, a * K : (a + 1) * K] = block
+        """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P, shape (p, p); zero for the shared features.
+
+        Its rows add up to zero over the classes, so that the blocks of two different classes give the others.
+        """
+        C, K = np.zeros((self.size, self.size)), self.width
+        size = max(1, BLOCK_ENTRIES // K)
+        of_class = [slice(y * K, (y + 1) * K) for y in range(self.r)]
+        for rows in (slice(start, start + size) for start in range(0, len(P), size)):
+            Phi, weighted = self.features[rows], P[rows] * weight[rows, None]
+            for a, b in combinations(range(self.r), 2):
+                block = (Phi * (weighted[:, a] * P[rows, b])[:, None]).T @ Phi
+                C[of_class[a], of_class[a]] += block
+                C[of_class[b], of_class[b]] += block
+                C[of_class[a], of_class[b]] -= block
+                C[of_class[b], of_class[a]] -= block
         return C
 
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:
@@ -350,6 +364,11 @@ class MinimalForm:
     def weighted_sums(self, W: Array) -> Array:
         """s(X, W) for weights that add up to zero in each row, as a vector: nothing is left of the shared features."""
         return np.concatenate([(W.T @ self.features).ravel(), np.zeros(self.size - self.r * self.width)])
+
+    @property
+    def totalled(self) -> NDArray[np.intp]:
+        """Places of the sums of the first class that a pooled or grand target adds up over the classes."""
+        return 1 + np.flatnonzero(np.concatenate([part.totalled for part in self.parts]))
 
     @property
     def class_weights(self) -> Array:

@@ -124,11 +124,15 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     InvalidStatistics
         In ``fit``, where the closed form itself does not exist, and with ``on_invalid="raise"``.
 
+    See Also
+    --------
+    RiskCalibrationCV : Chooses the weight of the target; for data of one's own.
+
     Notes
     -----
-    The defaults are for data of one's own: safe steps to convergence and the pooled target. The weight can be chosen
-    by log-loss, from 0.3, 3 and 30 say. ``RiskCalibration(model, **AS_PUBLISHED)`` is the sources' algorithm with the
-    settings of their tables: fixed steps of 0.1, 63 updates at most, a stop when the soft error rises, no target.
+    The defaults are safe steps to convergence and the pooled target, with one weight for all data.
+    ``RiskCalibration(model, **AS_PUBLISHED)`` is the sources' algorithm with the settings of their tables: fixed steps
+    of 0.1, 63 updates at most, a stop when the soft error rises, no target.
 
     References
     ----------

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.rules import history_row, mean_losses, row_losses
 from rcpkg.generative import Statistics
 
-NEWTON_STEPS = 100
+NEWTON_STEPS = 200
+SLOW = 0.05  # of the gain that the last step promised; if more is left, the curvature of an earlier point is too old
 HALVINGS = 40
+JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 ARMIJO = 1e-4  # of the gain that a step promises to first order, the least share that it must bring
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
@@ -47,6 +49,8 @@ class PenalisedLikelihood:
         self.target, self.target_size = target, target_size
         self.Y = np.equal.outer(y, np.arange(form.r)).astype(float)
         self.history: list[dict[str, float]] = []  # of the last run of Newton's method
+        self.curvature: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed
+        self.spread: float | None = None  # log|m̄ I| of the target
 
     def evaluate(self, beta: Array, b: float) -> Point | None:
         """F_b and its gradient; None where ψ is infinite."""
@@ -64,36 +68,56 @@ class PenalisedLikelihood:
         gradient += b * (self.target - self.target_size * mean)
         return Point(value, gradient, log_P, parameters, mean) if np.isfinite(value) else None
 
-    def curvature(self, point: Point, b: float) -> "Factor":
-        """H = C + b m̄ I, factored."""
-        H = self.form.conditional_curvature(np.exp(point.log_P), self.weight)
-        return factored(H + b * self.target_size * self.form.information(point.parameters), self.form.class_weights)
+    def _curve(self, point: Point, b: float) -> "Factor":
+        """H = C + b m̄ I at a point, factored."""
+        C = self.form.conditional_curvature(np.exp(point.log_P), self.weight)
+        self.curvature = C, self.target_size * self.form.information(point.parameters)
+        return self._factor(b)
+
+    def _factor(self, b: float) -> "Factor":
+        C, I = self.curvature
+        return factored(C + b * I, self.form.class_weights)
 
     def maximise(self, beta: Array, b: float, tol: float) -> tuple[Array, Point, "Factor"]:
-        """The maximum from β on, to a promised gain of ``tol`` per unit of weight; the point and its curvature."""
+        """The maximum from β on, to a promised gain of ``tol`` per unit of weight; the point and its curvature.
+
+        C and I are kept from point to point, and from weight to weight, as long as steps with them bring the promised
+        gain down fast; at the maximum they are those of the point.
+        """
         point = self.evaluate(beta, b)
         if point is None:
             raise NotConverged("the start lies outside the domain")
         self.history = []
         self._record(point, 0.0)
-        unit = self.weight.sum() + b * self.target_size
+        bound = tol * (self.weight.sum() + b * self.target_size)
+        fresh, before = self.curvature is None, np.inf
+        H = self._curve(point, b) if fresh else self._factor(b)
         for _ in range(NEWTON_STEPS):
-            H = self.curvature(point, b)
-            step = cho_solve((H.lower, True), point.gradient, check_finite=False)
+            step = H.solve(point.gradient)
             promised = float(point.gradient @ step)
-            if promised <= tol * unit:
+            if fresh and promised <= bound:
                 return beta, point, H
-            length, moved = 1.0, None
-            for _ in range(HALVINGS):
-                moved = self.evaluate(beta + length * step, b)
-                if moved is not None and moved.value >= point.value + ARMIJO * length * promised:
-                    break
-                length /= 2
-            else:
+            moved = None
+            if fresh or bound < promised <= SLOW * before:
+                moved = self._climb(beta, point, step, promised, b)
+            if moved is not None:
+                (beta, point), fresh, before = moved, False, promised
+            elif fresh:
                 raise NotConverged("no step along Newton's direction climbs")
-            beta, point = beta + length * step, moved
-            self._record(point, length)
+            else:
+                H, fresh, before = self._curve(point, b), True, np.inf
         raise NotConverged(f"{NEWTON_STEPS} steps of Newton's method do not suffice")
+
+    def _climb(self, beta: Array, point: Point, step: Array, promised: float, b: float) -> tuple[Array, Point] | None:
+        """The longest of the step, its half, its quarter, … that climbs enough."""
+        length = 1.0
+        for _ in range(HALVINGS):
+            moved = self.evaluate(beta + length * step, b)
+            if moved is not None and moved.value >= point.value + ARMIJO * length * promised:
+                self._record(moved, length)
+                return beta + length * step, moved
+            length /= 2
+        return None
 
     def _record(self, point: Point, length: float) -> None:
         losses = mean_losses(row_losses(point.log_P, self.y), self.weight)
@@ -109,22 +133,25 @@ class PenalisedLikelihood:
         """
         form, P = self.form, np.exp(point.log_P)
         K, r, p = form.width, form.r, form.size
-        pulls = None if change is None else b * H.solve_lower(change)
+        # one solve for the unit vectors serves all rows, of which each meets r × r numbers fᵀ (H⁻¹)_ab f
+        inverse = H.solve(np.eye(p))
+        pulls = None if change is None else b * (inverse[: r * K] @ change)
         scores = form.features @ form.by_class(beta).T
-        size = max(1, BLOCK_ENTRIES // (p * r))
+        size = max(1, BLOCK_ENTRIES // p)
         for rows in (slice(start, start + size) for start in range(0, len(scores), size)):
-            n = len(scores[rows])
-            S = np.zeros((p, n, r))
+            features, weight = form.features[rows], self.weight[rows, None, None]
+            n = len(features)
+            A = np.empty((n, r, r))
             for y in range(r):
-                S[y * K : (y + 1) * K, :, y] = form.features[rows].T
-            Z = H.solve_lower(S.reshape(p, -1)).reshape(p, n, r).transpose(1, 0, 2)
-            q = (Z @ (self.Y[rows] - P[rows])[:, :, None])[:, :, 0]
+                products = features @ inverse[y * K : (y + 1) * K, : (y + 1) * K]
+                A[:, y, : y + 1] = np.einsum("nrk,nk->nr", products.reshape(n, y + 1, K), features)
+                A[:, :y, y] = A[:, y, :y]
+            lost = A @ (self.Y[rows] - P[rows])[:, :, None]
             if pulls is not None:
-                q += form.times_statistics(pulls, self.y, rows).T
-            weight = self.weight[rows, None, None]
+                pulled = form.times_statistics(pulls, self.y, rows).reshape(r, K, n)
+                lost += np.einsum("rkn,nk->nr", pulled, features)[:, :, None]
             V = P[rows, :, None] * (np.eye(r) - P[rows, None, :]) * weight
-            lost = Z.swapaxes(1, 2) @ q[:, :, None] * weight
-            scores[rows] -= np.linalg.solve(np.eye(r) - Z.swapaxes(1, 2) @ Z @ V, lost)[:, :, 0]
+            scores[rows] -= np.linalg.solve(np.eye(r) - A @ V, lost * weight)[:, :, 0]
         return log_posterior(scores, np.full(r, -np.log(r)))
 
     def log_evidence(self, point: Point, H: "Factor", b: float, mode: Array) -> float:
@@ -134,9 +161,11 @@ class PenalisedLikelihood:
         """
         natural = self.form.natural(mode)
         prior = b * (self.target @ mode - self.target_size * self.form.model.log_partition(natural))
-        information = self.form.information(self.form.model.from_natural(natural))
-        spread = factored(b * self.target_size * information, self.form.class_weights)
-        return point.value - prior + 0.5 * (spread.log_det - H.log_det)
+        if self.spread is None:
+            information = self.form.information(self.form.model.from_natural(natural))
+            self.spread = factored(self.target_size * information, self.form.class_weights).log_det
+        of_prior = self.spread + (self.form.size - 1) * np.log(b)
+        return point.value - prior + 0.5 * (of_prior - H.log_det)
 
 
 class Factor(NamedTuple):
@@ -145,28 +174,36 @@ class Factor(NamedTuple):
     lower: Array
     log_det: float
 
-    def solve_lower(self, M: Array) -> Array:
-        """L⁻¹M."""
-        return solve_triangular(self.lower, M, lower=True, check_finite=False)
+    def solve(self, M: Array) -> Array:
+        """H⁻¹M."""
+        return cho_solve((self.lower, True), M, check_finite=False)
 
 
 def factored(H: Array, u: Array) -> Factor:
     """The factor of H + c uuᵀ, Hu being zero; c makes this direction count as others do."""
     c = H.diagonal() @ u / (u @ u) ** 2
-    try:
-        L, _ = cho_factor(H + c * np.outer(u, u), lower=True, check_finite=False)
-    except np.linalg.LinAlgError as error:
-        raise NotConverged("the curvature is not positive definite beyond rounding") from error
-    return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
+    H = H + c * np.outer(u, u)
+    for share in JITTER:
+        try:
+            L, _ = cho_factor(H + share * np.diag(H.diagonal()), lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
+    raise NotConverged("the curvature is not positive definite beyond rounding")
 
 
 def target_change(
-    form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics
+    form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics, by_total: bool
 ) -> tuple[Array, Array]:
-    """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target."""
+    """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target.
+
+    ``by_total``: the target depends on the sums that the form calls totalled only added up over the classes.
+    """
     at = form.sums(start)
     (before, weight), target, size = target_of(start), np.empty((form.size, form.size)), np.empty(form.size)
-    for k in range(form.size):
+    alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
+    later = (alike + form.width * np.arange(1, form.r)[:, None]).ravel()
+    for k in np.setdiff1d(np.arange(form.size), later):
         step = np.zeros(form.size)
         step[k] = DIFFERENCE
         try:
@@ -174,4 +211,5 @@ def target_change(
         except InvalidStatistics as error:
             raise NotConverged("the target lies too near the boundary of the model") from error
         target[:, k], size[k] = (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
+    target[:, later], size[later] = np.tile(target[:, alike], form.r - 1), np.tile(size[alike], form.r - 1)
     return target, size

@@ -106,6 +106,8 @@ TABLES: dict[tuple[str, str], str] = {
     (STUDY, "size-of-the-test-again"): "laws_of_calibration",
     (STUDY, "power-of-the-test"): "laws_of_calibration",
     (STUDY, "rows-left-out"): "rows_left_out",
+    (STUDY, "gain-of-calibration"): "gain_of_calibration",
+    (STUDY, "many-rows"): "gain_of_calibration",
     (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
     (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
     (STUDY, "networks"): "calibrated_networks",

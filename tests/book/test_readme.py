@@ -13,7 +13,7 @@ def test_example_runs_on_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
-    closed_form, published, calibrated, tuned = map(float, capsys.readouterr().out.split())
+    closed_form, published, calibrated = map(float, capsys.readouterr().out.split())
     without_features = -math.log(len(wine.target_names))
     assert all(without_features < score < 0 for score in (closed_form, published))
-    assert closed_form < calibrated < 0 and closed_form < tuned < 0
+    assert max(closed_form, published) < calibrated < 0
