@@ -110,9 +110,10 @@ class RiskCalibrationCV(RiskCalibration):
     ----------
     estimator : ConjugateClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    target : {"pooled", "generative", "grand"} or fitted ClosedFormClassifier, default="pooled"
+    target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, or a model of yours.
+        distributions of counts), the closed form itself, one that is the same for every class, the network with one
+        parent less a feature, or a model of yours.
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
