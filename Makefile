@@ -33,12 +33,12 @@ book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every 
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 test: $(READY) lint  ## run all tests, then every chapter against its stored outputs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
 test-full: test  ## run the slow suites as well
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m slow
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m slow
 
 # not the tests of the book and of the stored results, whose environment is the pinned one
 PINNED := architecture checking docstrings errata experiments honest_comparison hostile_inputs installation package plotting \

@@ -634,7 +634,7 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 def test_models_without_a_safe_update_say_so():
     with pytest.raises(NotImplementedError, match="no update that is valid"):
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
-    with pytest.raises(ValueError, match="natural parameters, which TwoMeans does not give"):
+    with pytest.raises(ValueError, match="mean parameters, which TwoMeans does not give"):
         RiskCalibration(TwoMeans(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(TOY_X, TOY_Y)
     with pytest.raises(NotImplementedError, match="which of its statistics to freeze"):
         TwoMeans().frozen(Statistics(), Statistics())

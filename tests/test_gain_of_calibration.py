@@ -1,7 +1,5 @@
 """When calibration pays: what the protocol promises, and what is stored of it and of the choice of the weight."""
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +12,6 @@ from rcpkg.experiments import runner
 from rcpkg.experiments.cells import STUDY, cells_of
 from rcpkg.experiments.studies import gain_of_calibration as study
 from rcpkg.experiments.studies import honest_comparison as honest
-
-needs_data = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="needs the data sets: set RCPKG_DATA")
 
 
 def test_set_aside_sets_are_none_of_the_honest_comparison():
@@ -60,7 +56,8 @@ def test_what_is_tested_is_the_model_without_a_prior():
     assert (found["statistic"], found["p_value"]) == (expected.statistic, expected.p_value)
 
 
-@needs_data
+@pytest.mark.needs_data
+@pytest.mark.slow
 def test_covertype_gives_its_numeric_features():
     X, y = study.rows_of("covtype", "wanbia2014", 2000)
     assert X.shape[1] == 10 and len(np.unique(X)) > 100 and np.bincount(y).min() >= study.LEAST_OF_A_CLASS
@@ -103,7 +100,7 @@ def test_the_weight_is_chosen_ten_times_faster_and_as_well():
     assert abs(found["mean difference"]) <= 0.01 and found["upper end"] < 0.01
 
 
-@needs_data
+@pytest.mark.needs_data
 def test_a_case_of_the_benchmark_is_recomputed():
     stored = pd.read_csv(TABLE).set_index(KEY).loc[("haberman", "QDA")]
     again = compare("haberman", "QDA")

@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).with_name("typed_script.py")
 PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if inspect.isclass(getattr(rcpkg, name))}
 
 
+@pytest.mark.slow
 def test_a_strictly_typed_script_passes(tmp_path):
     pytest.importorskip("mypy")
     # what is checked is the script; scikit-learn, on which the classes rest, has no types of its own

@@ -114,8 +114,8 @@ class Null:
             )
         self.model._set(statistics)
         self.observed = self._statistic(X, y, weight)
-        if hasattr(model, "feature_names_in_"):
-            del model.feature_names_in_  # rows drawn from the model have none
+        if hasattr(self.model, "feature_names_in_"):
+            del self.model.feature_names_in_  # rows drawn from the model have none
 
     def asymptotic_p_value(self) -> float:
         """That of the χ² distribution."""

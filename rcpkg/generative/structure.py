@@ -93,6 +93,13 @@ def tree(of_class: Array, pairs: Array) -> list[tuple[int, ...]]:
 
     It grows from the feature that tells most of the class. Edges of information zero are left out, so that it may be a
     forest; ties go to the first feature.
+
+    Parameters
+    ----------
+    of_class : array of shape (d,)
+        I(x_j; y).
+    pairs : array of shape (d, d)
+        I(x_i; x_j | y).
     """
     d = len(of_class)
     parents: list[tuple[int, ...]] = [()] * d
@@ -117,6 +124,13 @@ def k_dependence(
     Those of greatest I(x_j; x_i | y), in this order; if ``decomposable``, chosen within the family of one feature, so
     that they are joined themselves and the network is a part of a k-tree. A parent is passed over that tells nothing,
     or with which a table would have more than ``most`` cells. Ties go to the first feature.
+
+    Parameters
+    ----------
+    of_class, pairs
+        As for `tree`.
+    n_states : array of shape (d,)
+        Numbers of states.
     """
     order = [int(j) for j in np.argsort(-of_class, kind="stable")]
     parents: list[tuple[int, ...]] = [()] * len(order)
