@@ -111,8 +111,7 @@ PRODUCT = {"ProductModel": mixed_model()}
 PRODUCT_MAP = {"ProductModel MAP": mixed_model(2.0)}
 NETWORKS = {"TAN": TAN(prior_strength=0.0), "KDependenceBayes": KDependenceBayes(k=2, prior_strength=0.0)}
 NETWORKS_MAP = {f"{name} MAP": clone(model).set_params(prior_strength=2.0) for name, model in NETWORKS.items()}
-MINIMAL = {**GAUSSIAN, **COUNTS, **PRODUCT}  # the models whose minimal coordinates are known
-ML = {**MINIMAL, **NETWORKS}
+ML = {**GAUSSIAN, **COUNTS, **PRODUCT, **NETWORKS}
 MAP = {**GAUSSIAN_MAP, **COUNTS_MAP, **PRODUCT_MAP, **NETWORKS_MAP}
 MODELS = {**ML, **MAP}
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import MINIMAL as ML
-from model_cases import fitted, rows_for
+from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -14,6 +13,10 @@ from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
 from rcpkg.calibration.penalised import target_change
 
 each_model = pytest.mark.parametrize("name", ML)
+
+
+TARGETS = [(name, target) for name in ML for target in ("pooled", "generative", "grand")]
+each_target = pytest.mark.parametrize(("name", "target"), [*TARGETS, *((name, "nested") for name in NETWORKS)])
 
 
 def learner(model, weight=1.0, target="pooled", **settings):
@@ -28,8 +31,7 @@ def newton(name, target, seed=0):
     return NewtonPath(learner(ML[name], target=target), model, X, y, None, 1), X, y
 
 
-@each_model
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+@each_target
 def test_newton_arrives_where_safe_steps_do(name, target):
     path, X, y = newton(name, target)
     path.follow(0.3)
@@ -58,8 +60,7 @@ def test_gradient_and_curvature_are_derivatives_of_the_objective(name):
     assert_allclose((above.gradient - below.gradient) / 2, -H @ step, rtol=1e-4, atol=1e-6)
 
 
-@each_model
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+@each_target
 def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
     """One Newton step errs by the square of the weight, a hundredth of what it computes where this is 0.01."""
     X, y = rows_for(name)

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import MINIMAL as ML
-from model_cases import fitted, random_direction, row_statistics, rows_for
+from model_cases import ML, fitted, random_direction, row_statistics, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 

@@ -407,13 +407,26 @@ def test_nested_targets_are_for_networks():
         RiskCalibration(KDependenceBayes(prior_strength=0.0), target="nested").fit(X[:12], y[:12])
 
 
-def test_the_weight_of_a_nested_target_is_chosen_by_folds():
+def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
     X, y = network_rows()
-    with pytest.warns(UserWarning, match="minimal coordinates of TAN are not known; 5 folds take its place"):
-        found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 30.0]).fit(X, y)
-    assert found.validation_ == "5 folds" and found.converged_
-    with pytest.raises(NotImplementedError, match="minimal coordinates of TAN are not known"):
-        calibration_test(TAN(prior_strength=0.0), X, y, n_bootstrap=0)
+    found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 3.0, 30.0]).fit(X, y)
+    assert found.validation_ == "approximate leave-one-out"
+    exact = [
+        -RiskCalibration(TAN(), target="nested", target_weight=found.target_weight_, tol=1e-9, max_iter=2000)
+        .fit(np.delete(X, i, axis=0), np.delete(y, i))
+        .predict_log_proba(X[[i]])[0, y[i]]
+        for i in range(0, len(y), 10)
+    ]
+    approximate = found.cv_results_.set_index("target_weight").log_loss[found.target_weight_]
+    assert approximate == pytest.approx(np.mean(exact), abs=3 * np.std(exact) / np.sqrt(len(exact)))
+
+
+def test_what_is_tested_is_a_full_family():
+    X, y = network_rows()
+    assert calibration_test(TAN(prior_strength=0.0), X, y, n_bootstrap=0).dof > 0
+    curved = KDependenceBayes(structure=[[], [], [0, 1], []], prior_strength=0.0)
+    with pytest.raises(NotImplementedError, match="minimal coordinates of KDependenceBayes are not known"):
+        calibration_test(curved, X, y, n_bootstrap=0)
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import MINIMAL as ML
-from model_cases import fitted, gaussian_rows, rows_for
+from model_cases import ML, fitted, gaussian_rows, rows_for
 from numpy.testing import assert_allclose
 from scipy.stats import chi2
 from sklearn.base import clone

@@ -81,7 +81,7 @@ class NewtonPath:
             parameters, size = learner._target_of(model, statistics)
             return size * self.form.sums(model.mean_parameters(parameters)), size
 
-        return target_change(self.form, target_of, start, by_total=learner.target != "generative")
+        return target_change(self.form, target_of, start, by_total=learner.target in ("pooled", "grand"))
 
     def follow(self, b: float) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the weight b, and the log evidence of b."""

@@ -20,8 +20,10 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.generative.families import margin, onto
 from rcpkg.generative.gaussian import GaussianClassifier
 from rcpkg.generative.gaussian_full import FullGaussian
+from rcpkg.generative.networks import NetworkModel
 
 BLOCK_ENTRIES = 2**18  # of the features that are weighted at a time, which then stay in the cache
 
@@ -190,7 +192,7 @@ class Frequencies:
         return natural.count + self.length * reference.sum(axis=1), own, np.empty(0)
 
     def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.group))))
+        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.unused))))
         cells[:, self.kept] = own
         return Statistics(count=constant, cells=cells)
 
@@ -202,6 +204,68 @@ class Frequencies:
 
     def is_inside(self, natural: Statistics) -> bool:
         return True
+
+
+class Cells(Frequencies):
+    """The tables of a decomposable network, but for one state of each conditional distribution, the most frequent.
+
+    Those left out follow from the others, family by family: the table of j, summed over the states of j, is a margin of
+    the table of its last parent, or the count of the class.
+    """
+
+    def __init__(self, model: NetworkModel, statistics: Statistics) -> None:
+        self.families = model.families_
+        total = statistics.cells.sum(axis=0)
+        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in self.families.split(total)]
+        self.left_out = self.families.join(best, lead=0)
+        self.unused = total <= 0
+        self.kept = np.flatnonzero(~self.unused & ~self.left_out)
+        self.own = len(self.kept)
+        self.totalled = np.ones(self.own, dtype=bool)
+
+    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+        families, cells = self.families, np.zeros((len(count), len(self.unused)))
+        cells[:, self.kept] = own
+        tables, left_out = families.split(cells), families.split(self.left_out)
+        for j in families.order:
+            of, carrier, whole = families.parents[j], families.last[j], count
+            if of:
+                whole = margin(tables[carrier], families.members[carrier], of)
+            rest = whole[..., None] - tables[j].sum(axis=-1, keepdims=True)
+            tables[j] = np.where(left_out[j], rest, tables[j])
+        return Statistics(count=count, cells=families.join(tables))
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
+        families, constant = self.families, natural.count
+        tables, left_out = families.split(np.where(self.unused, 0.0, natural.cells)), families.split(self.left_out)
+        for j in reversed(families.order):
+            of, base = families.parents[j], np.where(left_out[j], tables[j], 0.0).sum(axis=-1)
+            tables[j] = tables[j] - base[..., None]
+            if of:
+                carrier = families.last[j]
+                tables[carrier] = tables[carrier] + onto(base, of, families.members[carrier])
+            else:
+                constant = constant + base
+        return constant, families.join(tables)[:, self.kept], np.empty(0)
+
+    def moments(self, parameters: Any) -> tuple[Array, Array]:
+        """The mean products of two cells are the probability of one, and of the other under the condition of the first:
+        that of the network whose table has no other cell."""
+        families, r = self.families, len(parameters.log_prob)
+        mean = np.empty((r, self.own))
+        second = np.empty((r, self.own, self.own))
+        family = np.searchsorted(families.starts, self.kept, side="right") - 1
+        for place, (cell, j) in enumerate(zip(self.kept, family)):
+            tables = families.split(parameters.log_prob)
+            only = np.full((r, families.sizes[j]), -np.inf)
+            within = cell - families.starts[j]
+            only[:, within] = tables[j].reshape(r, -1)[:, within]
+            tables[j] = only.reshape(tables[j].shape)
+            conditionals, log_mass = families.collect(tables)
+            given = families.join(families.distribute([np.exp(table) for table in conditionals]))
+            mean[:, place] = np.exp(log_mass)
+            second[:, place] = mean[:, [place]] * given[:, self.kept]
+        return mean, second - mean[:, :, None] * mean[:, None]
 
 
 class Ones(Frequencies):
@@ -227,6 +291,8 @@ def part_of(model: ConjugateClassifier, X: Any, statistics: Statistics) -> Part:
         return Ones(model, statistics)
     if isinstance(model, CategoricalNB):
         return Frequencies(model, statistics)
+    if isinstance(model, NetworkModel) and model.families_.decomposable:
+        return Cells(model, statistics)
     if isinstance(model, MultinomialNB):
         lengths = np.asarray(X.sum(axis=1)).ravel()
         if lengths.min() < lengths.max():
