@@ -73,7 +73,7 @@ CHECKED = [
     RiskCalibrationCV(QDA()),
     RiskCalibrationCV(LDA(prior_strength=1.0), target_weights=[0.3, 3.0]),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
-    ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
+    pytest.param(ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0), marks=pytest.mark.slow),
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     WANBIAC(),

@@ -187,7 +187,7 @@ def serious_findings(page: Page, **context) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
 def test_page_is_accessible(visit, dark):
     """But for formulas, whose thousands of glyphs take minutes and are tried in the slow suite."""
     assert serious_findings(visit.show(dark=dark), context={"exclude": [["mjx-container"]]}) == set()
