@@ -83,9 +83,9 @@ CHECKED = [
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 # These feed reals and pass over the tag of categorical input
 REALS_FOR_CATEGORIES = WEIGHTS, "check_decision_proba_consistency"
-# before scikit-learn 1.7.2: it shifts the codes by a fraction to make some negative
-FRACTIONS_FOR_CATEGORIES = "check_positive_only_tag_during_fit"
-SHIFTS_CODES = parse_version(sklearn.__version__) < parse_version("1.7.2")
+# before scikit-learn 1.7.2: it takes the mean from integers in place
+IN_INTEGERS = "check_positive_only_tag_during_fit"
+SUBTRACTS = parse_version(sklearn.__version__) < parse_version("1.7.2")
 
 
 @pytest.mark.parametrize("estimator", CHECKED, ids=repr)
@@ -99,8 +99,8 @@ def test_sklearn_checks(estimator):
         expected = {REALS_FOR_CATEGORIES[1]: "feeds negative numbers to a model of counts"}
     if getattr(estimator, "target_weight", 0) and estimator.estimator.__sklearn_tags__().input_tags.allow_nan:
         expected |= {"check_estimators_nan_inf": "targets refuse missing values in training, not in prediction"}
-    if tags.categorical and SHIFTS_CODES:
-        expected[FRACTIONS_FOR_CATEGORIES] = "feeds fractions to a model of categories"
+    if tags.categorical and not tags.allow_nan and SUBTRACTS:
+        expected[IN_INTEGERS] = "subtracts reals from integers"
     if isinstance(estimator, ConditionalLikelihood):
         expected = {WEIGHTS: "asks for agreement to 1e-7; L-BFGS ends where the gradient is small"}
     results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None)
