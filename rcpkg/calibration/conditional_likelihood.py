@@ -295,18 +295,20 @@ class _QuasiNewtonSearch(_Search):
         self.latest: dict[bytes, tuple[float, Array, Losses, bool]] = {}
 
     def minimise(self, max_iter: int, memory: int) -> Array:
-        z = self.z
-        options = {"maxiter": max_iter, "maxcor": memory, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf}
+        """Where rounding ends a line search the next search begins, with an empty memory, as long as it gets on."""
+        z, before = self.z, -1
         with suppress(StopIteration):
             self._record(OptimizeResult(x=z))
-            if max_iter:
+            while before < len(self.history) - 1 < max_iter and self.history[-1]["step"] > self.tol:
+                before = len(self.history) - 1
+                options = {"maxiter": max_iter - before, "maxcor": memory, "gtol": self.tol, "ftol": 0.0}
                 z = minimize(
                     lambda z: self._evaluate(z)[:2],
                     z,
                     jac=True,
                     method="L-BFGS-B",
                     callback=self._record,
-                    options=options,
+                    options=options | {"maxfun": np.inf},
                 ).x
         return z
 
