@@ -21,7 +21,7 @@ from sklearn import datasets as bundled
 
 from rcpkg import datasets, published
 from rcpkg.__main__ import main
-from rcpkg.datasets import CorruptDataFile, DataFile, DataNotAvailable
+from rcpkg.datasets import CorruptDataFile, DataFile, DataNotAvailable, files
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIANTS = datasets.table()
@@ -175,7 +175,7 @@ def put(folder, content, name="toy/toy.data"):
 def empty_home(tmp_path, monkeypatch):
     """No data folder and an empty cache."""
     monkeypatch.delenv("RCPKG_DATA", raising=False)
-    monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache"
 
 
@@ -191,14 +191,14 @@ def test_folder_named_by_the_environment_comes_first(tmp_path, empty_home, monke
         put(tmp_path / "raw", gzip.compress(CONTENT), "toy/toy.data.gz")
     else:
         put(tmp_path / "raw", CONTENT)
-    assert datasets._content(item_for()) == CONTENT
+    assert files.content_of(item_for()) == CONTENT
 
 
 def test_a_file_without_an_address_must_be_provided(empty_home, monkeypatch):
     provided = item_for(url="")
     with pytest.raises(DataNotAvailable, match="no single download gives its bytes"):
-        datasets._content(provided)
-    monkeypatch.setattr(datasets, "registry", lambda: (provided,))
+        files.content_of(provided)
+    monkeypatch.setattr(files, "registry", lambda: (provided,))
     with pytest.raises(DataNotAvailable, match="RCPKG_DATA"):
         datasets.fetch(["toy"])
     with pytest.warns(UserWarning, match="no single download"):
@@ -210,7 +210,7 @@ def test_wrong_file_is_refused_with_file_both_hashes_and_remedy(tmp_path, empty_
     monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
     path = put(tmp_path / "raw", content)
     with pytest.raises(CorruptDataFile) as caught:
-        datasets._content(item_for())
+        files.content_of(item_for())
     message = str(caught.value)
     assert str(path) in message and "replace it" in message
     assert item_for().sha256 in message and hashlib.sha256(content).hexdigest() in message
@@ -220,13 +220,13 @@ def test_truncated_gzip_is_refused(tmp_path, empty_home, monkeypatch):
     monkeypatch.setenv("RCPKG_DATA", str(tmp_path / "raw"))
     put(tmp_path / "raw", gzip.compress(CONTENT)[:-10], "toy/toy.data.gz")
     with pytest.raises(CorruptDataFile, match="not a complete gzip file"):
-        datasets._content(item_for())
+        files.content_of(item_for())
 
 
 def test_corrupt_cache_names_its_remedy(empty_home):
     put(empty_home, CONTENT[:100])
     with pytest.raises(CorruptDataFile, match="delete it to have it downloaded again"):
-        datasets._content(item_for())
+        files.content_of(item_for())
 
 
 # Downloading --------------------------------------------------------------------------------------
@@ -283,8 +283,8 @@ def server():
 @pytest.mark.parametrize("kind", ["good", "slow"])
 def test_download_once_then_from_the_cache(server, empty_home, kind):
     item = item_for(f"{server.url}/{kind}")
-    assert datasets._content(item) == CONTENT
-    assert datasets._content(item) == CONTENT
+    assert files.content_of(item) == CONTENT
+    assert files.content_of(item) == CONTENT
     assert server.requests == [kind]
     assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
 
@@ -293,7 +293,7 @@ def test_registered_transformation(server, empty_home):
     served = b"names\n" + CONTENT
     item = item_for(f"{server.url}/header", served, transform="drop_first_line")
     item = replace(item, sha256_used=hashlib.sha256(CONTENT).hexdigest())
-    assert datasets._content(item) == CONTENT
+    assert files.content_of(item) == CONTENT
     assert (empty_home / "toy/toy.data").read_bytes() == CONTENT
 
 
@@ -316,7 +316,7 @@ def test_failed_download_raises_and_leaves_nothing(server, empty_home, kind, err
 
 def test_neither_network_nor_data_is_one_clear_sentence(empty_home):
     with pytest.raises(DataNotAvailable) as caught:
-        datasets._content(item_for())
+        files.content_of(item_for())
     message = str(caught.value)
     assert "\n" not in message
     for part in ("toy", "not on this machine", "python -m rcpkg fetch toy", "RCPKG_DATA"):
@@ -349,7 +349,7 @@ def test_stopped_download_leaves_nothing_to_be_mistaken_for_the_file(server, emp
         assert list(empty_home.iterdir()) == []
     for folder in empty_home.iterdir():
         os.utime(folder, (0, 0))
-    assert datasets._content(item_for(f"{server.url}/good")) == CONTENT
+    assert files.content_of(item_for(f"{server.url}/good")) == CONTENT
     assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
     assert [path.name for path in empty_home.iterdir()] == ["toy"]
 
@@ -358,24 +358,24 @@ def test_concurrent_loads_in_threads_and_processes(server, empty_home):
     item = item_for(f"{server.url}/slow")
     processes = [start_download(item, empty_home) for _ in range(2)]
     with ThreadPoolExecutor(8) as pool:
-        loads = [pool.submit(datasets._content, item) for _ in range(16)]
+        loads = [pool.submit(files.content_of, item) for _ in range(16)]
     assert [process.wait(300) for process in processes] == [0, 0]
     assert [load.result() for load in loads] == [CONTENT] * 16
     assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
 
 
 def test_fetch_from_the_command_line(server, empty_home, monkeypatch, capsys):
-    monkeypatch.setattr(datasets, "registry", lambda: (item_for(f"{server.url}/good"),))
+    monkeypatch.setattr(files, "registry", lambda: (item_for(f"{server.url}/good"),))
     assert main(["fetch", "toy"]) == 0
     captured = capsys.readouterr()
     assert "toy" in captured.out and "100%" in captured.err
-    assert datasets._content(item_for()) == CONTENT
+    assert files.content_of(item_for()) == CONTENT
     assert main(["fetch", "other"]) == 2
     assert "must be one of toy" in capsys.readouterr().err
 
 
 def test_fetch_without_network_ends_with_one_sentence(empty_home, monkeypatch, capsys):
-    monkeypatch.setattr(datasets, "registry", lambda: (item_for(),))
+    monkeypatch.setattr(files, "registry", lambda: (item_for(),))
     assert main(["fetch"]) == 1
     error = [line for line in capsys.readouterr().err.splitlines() if "could not be downloaded" in line]
     assert len(error) == 1 and "Traceback" not in error[0]
