@@ -17,6 +17,7 @@ FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 MOST_CODE = 320  # lines in view: a chapter has about 300 at most
 MOST_WORDS = 7_300  # in view: about 7,000 at most, 45 minutes
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
+UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
@@ -55,11 +56,12 @@ def without_literals(text: str) -> str:
 
 
 def execution(notebook: NotebookNode) -> list[str]:
-    """Run from top to bottom in one go, without an error and with nothing on stderr."""
+    """Run from top to bottom in one go, without an error and with nothing on stderr, and no cell is left out."""
     problems = []
     for number, cell in enumerate(code_cells(notebook), start=1):
         if cell.execution_count != number:
             problems.append(f"{cell.id}: execution count {cell.execution_count}, not {number}: make notebooks")
+        problems += [f"{cell.id}: the tag {tag} switches a check off" for tag in sorted(UNCHECKED & set(tags(cell)))]
         for output in cell.outputs:
             if output.output_type == "error":
                 problems.append(f"{cell.id}: raises {output.ename}")
@@ -99,6 +101,8 @@ def figures(notebook: NotebookNode) -> list[str]:
         follower = cells[position + 1] if position + 1 < len(cells) else None
         if follower is None or not is_digest(follower):
             problems.append(f"{cell.id}: the next code cell must print its digest and be tagged remove-cell")
+        elif re.findall(r"\bshow\((\w+)", cell.source) != re.findall(r"\bdigest\((\w+)", follower.source):
+            problems.append(f"{cell.id}: the next code cell must print the digest of this figure, not of another")
     return problems
 
 

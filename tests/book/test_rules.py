@@ -97,6 +97,10 @@ def warns(n):
     check_cell(n).outputs = [printed("careful", name="stderr")]
 
 
+def skipped(n):
+    check_cell(n).metadata["tags"].append("nbval-skip")
+
+
 def figure_without_name(n):
     del figure_cell(n).metadata["mystnb"]["figure"]["name"]
 
@@ -135,6 +139,10 @@ def output_left_out_of_the_comparison(n):
 
 def figure_without_digest(n):
     del n.cells[3]
+
+
+def digest_of_another_figure(n):
+    replace(n.cells[3], "digest(fig)", "digest(other)")
 
 
 def digest_that_prints_nothing(n):
@@ -279,7 +287,7 @@ def unknown_keyword(n):
 
 
 BREAKS = {
-    "execution": [not_run, run_out_of_order, raises, warns],
+    "execution": [not_run, run_out_of_order, raises, warns, skipped],
     "figures": [
         figure_without_name,
         figure_without_caption,
@@ -291,6 +299,7 @@ BREAKS = {
         output_left_out_of_the_comparison,
         figure_without_options,
         figure_without_digest,
+        digest_of_another_figure,
         digest_that_prints_nothing,
         digest_in_the_open,
         digest_on_the_page,
