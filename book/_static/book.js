@@ -10,8 +10,47 @@
     for (const formula of document.querySelectorAll("article span.math mjx-container")) {
       formula.classList.remove("wide");
       const box = formula.closest("p, li, td, dd, dt, figcaption, h1, h2, h3, h4") || document.body;
-      formula.classList.toggle("wide", formula.getBoundingClientRect().width > box.clientWidth);
+      const whole = formula.closest("span.kept") || formula;
+      formula.classList.toggle("wide", whole.getBoundingClientRect().width > box.clientWidth);
     }
+  }
+
+  // a formula is a box, and a line may break on either side of it: not before a comma and not after a bracket
+  function keepPunctuation() {
+    for (const formula of document.querySelectorAll("article span.math")) {
+      const [before, after] = [formula.previousSibling, formula.nextSibling];
+      const opening = (before?.nodeType === Node.TEXT_NODE && before.data.match(/[(\[“‘]+$/)?.[0]) || "";
+      const closing = (after?.nodeType === Node.TEXT_NODE && after.data.match(/^[.,;:!?)\]”’]+/)?.[0]) || "";
+      if (!opening && !closing) continue;
+      const kept = document.createElement("span");
+      kept.className = "kept";
+      formula.replaceWith(kept);
+      kept.append(opening, formula, closing);
+      if (opening) before.data = before.data.slice(0, -opening.length);
+      if (closing) after.data = after.data.slice(closing.length);
+    }
+  }
+
+  const SCROLLING = `article :is(figure, div.cell_output, div.output.text_html, .pst-scrollable-table-container,
+    .scorecard-rows, div.math mjx-container, mjx-container.wide, div.highlight pre)`;
+
+  // what scrolls fades at the edge behind which it goes on; the caption of a picture does not
+  function markOne(box) {
+    const picture = box.tagName === "FIGURE" && box.querySelector("img");
+    if (picture) {
+      const height = picture.getBoundingClientRect().bottom - box.getBoundingClientRect().top;
+      box.style.setProperty("--picture", `${height}px`);
+    }
+    box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
+  }
+
+  function markAll() {
+    markWide();
+    document.querySelectorAll(SCROLLING).forEach(markOne);
+  }
+
+  function onScroll(event) {
+    if (event.target instanceof Element && event.target.matches(SCROLLING)) markOne(event.target);
   }
 
   function change(element, property, value) {
@@ -49,8 +88,12 @@
   }
 
   window.addEventListener("DOMContentLoaded", nameFolds);
+  window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
-  window.addEventListener("resize", markWide);
-  window.addEventListener("load", () => window.MathJax?.startup?.promise.then(markWide));
+  window.addEventListener("resize", markAll);
+  window.addEventListener("load", markAll);
+  window.addEventListener("load", () => window.MathJax?.startup?.promise.then(markAll));
+  document.addEventListener("toggle", markAll, true); // of a fold, whose inside may have had no size
+  document.addEventListener("scroll", onScroll, { capture: true, passive: true });
 })();
