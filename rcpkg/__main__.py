@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Sequence
 
 from rcpkg import __version__, datasets, experiments
+from rcpkg.experiments.runner import kept
 
 FOLDERS = (
     "Data sets are looked for in the folder that the environment variable RCPKG_DATA names, then in the user's cache. "
     "Results are read and written in the folder that RCPKG_RESULTS names; without it in data/results of a checkout, "
-    "or in ~/.rcpkg/results where rcpkg is installed."
+    "or in ~/.rcpkg/results where rcpkg is installed. What is kept there is not computed again; an empty folder "
+    "begins anew."
 )
 
 
@@ -27,6 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
         errors = experiments.run(source, table, quick=arguments.quick, jobs=arguments.jobs, backend=arguments.backend)
         for key, error in errors.items():
             print(f"{name} {key}: {error}", file=sys.stderr)
+        print(kept(source, table, quick=arguments.quick))
         failed += len(errors)
     return int(failed > 0)
 
@@ -43,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("fetch", help="make data sets available offline")
     fetch.add_argument("name", nargs="*", help="name of a data set (default: all)")
     fetch.set_defaults(action=_fetch)
-    run = commands.add_parser("run", help="recompute published tables, as far as that is not done")
+    run = commands.add_parser("run", help="recompute published tables, as far as that is not done", epilog=FOLDERS)
     run.add_argument("table", nargs="*", metavar="SOURCE:TABLE", help="such as rc2025:3 (default: all)")
     run.add_argument("--quick", action="store_true", help="small data sets, few repetitions, stored apart")
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="parallel workers (default 1)")

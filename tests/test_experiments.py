@@ -413,6 +413,11 @@ def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsy
     assert main(["run", "rc2025:2", "--quick"]) == 0
     cells = pd.read_csv(tmp_path / "quick" / "rc2025_table_2.csv")
     assert set(cells.dataset) == {"iris", "climate model", "indian liver"} or len(cells) > 4
+    said = capsys.readouterr().out
+    n = len(runner.read(tmp_path / "quick" / "rc2025_table_2.jsonl"))
+    assert said == f"rc2025:2: {n} of {n} cells are kept; the table is {tmp_path / 'quick' / 'rc2025_table_2.csv'}\n"
+    assert main(["run", "thesis2007:5.7", "--quick"]) == 0
+    assert capsys.readouterr().out == "thesis2007:5.7 has no cell to run that is small enough for --quick\n"
     assert main(["status"]) == 0
     out = capsys.readouterr().out
     assert "rc2025:2" in out and "wanbia2014:II" in out

@@ -334,6 +334,15 @@ def run(
     return errors
 
 
+def kept(source: str, table: str, *, quick: bool = False) -> str:
+    """How many cells of a table are stored, and where the table is, in a sentence."""
+    path = table_path(source, table, results_folder() / ("quick" if quick else ""))
+    wanted = sum(not cell.reason for cell in cells_of(source, table, quick))
+    if not wanted:
+        return f"{source}:{table} has no cell to run" + (" that is small enough for --quick" if quick else "")
+    return f"{source}:{table}: {len(read(path))} of {wanted} cells are kept; the table is {path.with_suffix('.csv')}"
+
+
 # Results in the columns of the printed tables ------------------------------------------------------
 
 STUDY_COLUMNS = ["source", "table", "row", "dataset", "setting_value", "method", "metric"]
