@@ -279,7 +279,8 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
         X, y = self._check_rows(X, y)
         self.classes_, y = numbered(y)
         if len(self.classes_) < 2:
-            raise ValueError(f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least 2 classes")
+            label = self.classes_.tolist()[0]
+            raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
         check_cost(getattr(self, "cost", None), len(self.classes_))
         return X, y
 

@@ -38,6 +38,38 @@ def test_numbers_of_formulas_do_not_cover_them_on_a_phone(visit):
     assert visit.show(width=400).locator("article span.eqno:visible").evaluate_all(COVERED) == []
 
 
+# a comma or a full stop behind a formula that stands on a line below it
+LEFT_ALONE = r"""formulas => formulas.filter(formula => {
+  const after = formula.nextSibling;
+  if (after?.nodeType !== Node.TEXT_NODE || !/^[.,;:!?)]/.test(after.data)) return false;
+  const range = document.createRange();
+  range.setStart(after, 0);
+  range.setEnd(after, 1);
+  return range.getBoundingClientRect().top > formula.getBoundingClientRect().bottom;
+}).map(formula => formula.textContent.slice(0, 60))"""
+
+
+def test_no_line_begins_with_the_comma_behind_a_formula(visit):
+    assert visit.show(width=400).locator("article span.math:visible").evaluate_all(LEFT_ALONE) == []
+
+
+MARKS = """boxes => boxes.filter(box => {
+  const [more, marked] = [box.scrollWidth > box.clientWidth + 4, box.classList.contains('goes-on')];
+  box.scrollLeft = box.scrollWidth;
+  box.dispatchEvent(new Event('scroll'));
+  const still = box.classList.contains('goes-on');
+  box.scrollLeft = 0;
+  return more !== marked || still;
+}).map(box => box.textContent.slice(0, 60))"""
+
+
+def test_what_scrolls_fades_until_its_end_is_reached(visit):
+    page = visit.show(width=400)
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    boxes = "article :is(figure, div.cell_output, .pst-scrollable-table-container, div.highlight pre):visible"
+    assert page.locator(boxes).evaluate_all(MARKS) == []
+
+
 def test_figures_have_no_plate_in_the_dark(visit):
     style = "images => images.map(image => getComputedStyle(image).backgroundColor)"
     found = visit.show(dark=True).locator("article figure img[src$='.svg']").evaluate_all(style)
