@@ -145,6 +145,8 @@ def decision_regions(
 def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of left-out rows") -> None:
     """Draw what each weight of the target achieved, in a band of one standard error, and mark the best.
 
+    Losses that differ by more than a factor of ten, as with few rows and hardly any target, are on a logarithmic axis.
+
     Parameters
     ----------
     ax : matplotlib Axes
@@ -168,6 +170,8 @@ def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of lef
     best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses
     ax.plot(weight[best], loss[best], "o", markersize=9, markerfacecolor="none", color=line.get_color())
     ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
+    if loss.max() > 10 * loss.min() > 0:
+        ax.set_yscale("log")
 
 
 def digest(figure: Figure, digits: int = 4) -> str:

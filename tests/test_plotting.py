@@ -147,6 +147,13 @@ def test_validation_curve_shows_losses_errors_and_the_greatest_of_the_best(ax):
     np.testing.assert_allclose([heights.min(), heights.max()], [0.27, 0.6])
 
 
+def test_losses_of_several_magnitudes_are_on_a_logarithmic_axis(ax):
+    plotting.validation_curve(ax, CURVE)
+    assert ax.get_yscale() == "linear"
+    plotting.validation_curve(ax, CURVE.assign(log_loss=[7000.0, 0.3, 0.3]))
+    assert ax.get_yscale() == "log"
+
+
 def test_validation_curve_is_of_a_fit(ax):
     X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="greatest of target_weights"):
