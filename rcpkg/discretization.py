@@ -81,8 +81,6 @@ def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
         if at is not None:
             cuts.append(start + at)
             intervals += [(start, start + at), (start + at, end)]
-    if not cuts:
-        return np.empty(0)
     at = np.array(sorted(cuts), dtype=np.intp)
     below, above = values[at - 1], values[at]
     with np.errstate(over="ignore"):

@@ -93,16 +93,8 @@ def calibration_test(
     """
     check_number("n_bootstrap", n_bootstrap, 0, integer=True)
     rng, null = check_random_state(random_state), _null_of(estimator, X, y, sample_weight)
-    statistic, dof = null.observed
-    if n_bootstrap and null.n > LARGEST_SAMPLE:
-        raise ValueError(
-            f"n_bootstrap must be 0 with {null.n:.6g} rows, as sample_weight counts them: samples of so many are not "
-            "drawn, and the χ² distribution holds"
-        )
-    if n_bootstrap:
-        above = sum(null.drawn(rng) >= statistic * (1 - RESOLVED) for _ in range(n_bootstrap))
-        return CalibrationTest(statistic, dof, (1 + above) / (n_bootstrap + 1))
-    return CalibrationTest(statistic, dof, null.asymptotic_p_value())
+    p_value = null.bootstrap_p_value(n_bootstrap, rng) if n_bootstrap else null.asymptotic_p_value()
+    return CalibrationTest(*null.observed, p_value)
 
 
 class Null:
@@ -138,6 +130,16 @@ class Null:
                 "does not hold"
             )
         return float(chi2.sf(statistic, dof)) if dof else 1.0
+
+    def bootstrap_p_value(self, n_bootstrap: int, rng: np.random.RandomState) -> float:
+        """Rank of the statistic among those of samples drawn from the model."""
+        if self.n > LARGEST_SAMPLE:
+            raise ValueError(
+                f"n_bootstrap must be 0 with {self.n:.6g} rows, as sample_weight counts them: samples of so many are "
+                "not drawn, and the χ² distribution holds"
+            )
+        least = self.observed[0] * (1 - RESOLVED)
+        return (1 + sum(self.drawn(rng) >= least for _ in range(n_bootstrap))) / (n_bootstrap + 1)
 
     def drawn(self, rng: np.random.RandomState) -> float:
         """The statistic of a sample drawn from the model; of another one where its closed form does not exist."""
