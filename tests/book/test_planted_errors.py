@@ -63,6 +63,21 @@ def altered(field: str, factor: float) -> Callable[[Callable], Callable]:
 
 
 PLANTED = [
+    InCode(
+        "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.1 * np.abs(estimate - truth).sum(axis=2)"
+    ),
+    InLibrary("01", "prop-pc-smoothing", "rcpkg.generative.MultinomialNB.parameters", altered("log_prob", 1.01)),
+    InCode("01", "thm-pc-gaussian", "np.linalg.solve(S, means[1] - means[0])", "S @ (means[1] - means[0])"),
+    InCode("01", "thm-pc-exponential", "np.log(weights) - A.sum(axis=1)", "np.log(weights)"),
+    InCode("01", "prop-pc-softmax-likelihood", "Y - softmax(X @ B, axis=1)", "Y + softmax(X @ B, axis=1)"),
+    InCode("01", "prop-pc-gradient", "rng.uniform() * 4 /", "rng.uniform() * 40 /"),
+    InCode("01", "thm-pc-irls", "(y - p) / D, np.sqrt(D)", "(y - p), np.sqrt(D)"),
+    InCode("01", "prop-pc-probit", "np.exp(norm.logpdf(a) - norm.logcdf(sign * a))", "np.exp(norm.logpdf(a))"),
+    InCode("01", "thm-pc-efron", "(1 + pi_1 * pi_0 * distance**2)", "(1 + distance**2)"),
+    InCode(
+        "01", "thm-pc-variational", "log_determinants + m @ precision @ m", "2 * log_determinants + m @ precision @ m"
+    ),
+    InCode("01", "prop-pc-average", "a / np.sqrt(1 + moderate**2)", "a / (1 + moderate)"),
     InCode("02", "prop-elementary", "- d(y, z) - product", "- d(y, z) + product"),
     InCode("02", "prop-dual", "d.dual()(d.grad(y), d.grad(x))", "d.dual()(d.grad(x), d.grad(y))"),
     InCode("02", "thm-dirichlet", "sum(alpha) + 3", "sum(alpha) + 2"),
@@ -343,4 +358,4 @@ def test_check_finds_the_planted_error(row):
 
 def test_errors_are_planted_in_twenty_checks():
     assert len(CHECKS) >= 20
-    assert {number for number, _ in CHECKS} >= {"02", "03", "04", "05", "06", "07", "09", "10", "11", "12"}
+    assert {number for number, _ in CHECKS} >= {"01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "12"}
