@@ -82,7 +82,10 @@ def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
             cuts.append(start + at)
             intervals += [(start, start + at), (start + at, end)]
     at = np.array(sorted(cuts), dtype=np.intp)
-    return values[at - 1] + (values[at] - values[at - 1]) / 2 if len(at) else np.empty(0)
+    below, above = values[at - 1], values[at]
+    with np.errstate(over="ignore"):
+        middle = below + (above - below) / 2
+    return np.where(middle < above, middle, below)  # where rounding leaves no number between, or the width overflows
 
 
 class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):

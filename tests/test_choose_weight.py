@@ -226,6 +226,26 @@ def test_fold_without_a_class_is_refused():
         RiskCalibrationCV(QDA(), target_weights=[3.0], cv=KFold(3)).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([(np.arange(150), np.arange(0))], "leaves out no row of positive weight"),
+        (400, "cv=400 does not divide 150 rows"),
+    ],
+)
+def test_divisions_that_leave_out_nothing_are_refused(cv, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        RiskCalibrationCV(LDA(), cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("weights", [["one"] * 150, np.zeros(150), np.full(150, -1.0)], ids=["text", "zero", "minus"])
+def test_wrong_weights_of_rows_are_named(weights):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="sample_weight"):
+        RiskCalibrationCV(LDA()).fit(X, y, weights)
+
+
 def test_missing_values_in_training_are_refused():
     X, y = rows_for("CategoricalNB")
     X = X.copy()

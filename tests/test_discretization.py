@@ -67,6 +67,16 @@ def test_a_clean_cut_lies_halfway():
     assert_array_equal(mdl_cuts([0.0] * 10 + [3.0] * 10, ["a"] * 10 + ["b"] * 10), [1.5])
 
 
+@pytest.mark.parametrize("low", [1.0, np.nextafter(1.0, 2.0), 0.0, -1.7e308])
+def test_neighbouring_and_distant_numbers_are_told_apart(low):
+    """Where no number lies halfway the cut is the lower one, which belongs to the interval below."""
+    high = 1.7e308 if low < 0 else np.nextafter(low, 2.0)
+    X, y = np.repeat([[low], [high]], 20, axis=0), np.repeat([0, 1], 20)
+    discretizer = MDLDiscretizer().fit(X, y)
+    assert np.isfinite(discretizer.cuts_[0]).all()
+    assert_array_equal(discretizer.transform(X)[:, 0], y)
+
+
 def test_cuts_do_not_depend_on_order_units_or_names():
     X, y = load_iris(return_X_y=True)
     x, order = X[:, 2], np.random.default_rng(2).permutation(len(y))

@@ -15,6 +15,7 @@ from rcpkg import (
     BernoulliNB,
     CategoricalNB,
     InvalidStatistics,
+    MultinomialNB,
     RiskCalibration,
     calibration_test,
 )
@@ -121,7 +122,7 @@ def test_closed_forms_that_do_not_exist_say_what_to_do():
     X, y = gaussian_rows()
     with pytest.raises(InvalidStatistics, match="leave out features that are constant or depend on others"):
         calibration_test(QDA(), np.column_stack([X, X[:, 0]]), y)
-    with pytest.raises(InvalidStatistics, match="set the priors of the estimator to zero"):
+    with pytest.raises(InvalidStatistics, match=r"set its prior_strength \(and class_prior_strength\) to 0"):
         calibration_test(QDA(prior_strength=1.0), X, y)
 
 
@@ -137,6 +138,10 @@ def test_bad_input_is_named():
         calibration_test(QDA(), np.hstack([X, X**2, np.sin(X)])[:, :7], y, n_bootstrap=0)
     with pytest.raises(ValueError, match=r"sample_weight must say how many times .* adds up to 1 for 3"):
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 1 / len(y)))
+    with pytest.raises(ValueError, match="n_bootstrap must be 0 with 9e\\+10 rows"):
+        calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 1e9))
+    with pytest.raises(ValueError, match="sample_weight must hold numbers, one a row"):
+        calibration_test(QDA(), X, y, sample_weight=["one"] * len(y))
     with pytest.raises(ValueError, match="NaN"):
         calibration_test(QDA(), np.where(X > 1, np.nan, X), y)
     X, y = rows_for("CategoricalNB")
@@ -144,3 +149,8 @@ def test_bad_input_is_named():
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="feature 0 holds missing values"):
         calibration_test(CategoricalNB(), X, y)
+    bags = X.copy()
+    bags[0, 0] = 1 + np.nanmax(X)
+    bags = np.nan_to_num(bags)
+    with pytest.raises(ValueError, match="no test for this estimator on these rows: documents of unequal lengths"):
+        calibration_test(MultinomialNB(), bags, y, n_bootstrap=0)

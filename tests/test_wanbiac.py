@@ -107,6 +107,26 @@ def test_objective_and_weights_belong_together():
     assert model.weights_.cells.shape == (3, model.naive_bayes_.n_states_.sum())
 
 
+def test_objective_of_improbable_labels_is_a_number():
+    """Posteriors far below the least number: many copies of one feature, counted as independent."""
+    copies = np.repeat(X, 500, axis=1)
+    model = WANBIAC(penalty=1e9).fit(copies, y)
+    assert model.predict_proba(copies)[np.arange(len(y)), y].min() == 0.0
+    log_P = model.predict_log_proba(copies)[np.arange(len(y)), y]
+    far = model.penalty * (np.sum((model.weights_.count - 1) ** 2) + np.sum((model.weights_.cells - 1) ** 2))
+    assert model.objective_ == pytest.approx(log_P.sum() - far)
+
+
+@pytest.mark.parametrize("settings", [{"learning_rate": 1e300}, {"penalty": 1e200}], ids=str)
+def test_steps_that_diverge_are_reported(settings):
+    model = WANBIAC(solver="sgd", max_iter=3, **settings)
+    with np.errstate(all="ignore"):
+        with pytest.raises(ValueError, match="stochastic steps diverge"):
+            model.fit(X, y)
+        with pytest.raises(ValueError, match="stochastic steps diverge"):
+            model.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+
+
 def test_joint_is_the_weighted_product():
     """Equation (6)."""
     model = WANBIAC(penalty=0.5).fit(X, y)

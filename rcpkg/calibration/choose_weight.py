@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_numbers, log_posterior
+from rcpkg.base import Array, InvalidStatistics, check_numbers, check_weights, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
@@ -209,7 +209,7 @@ class RiskCalibrationCV(RiskCalibration):
         model = clone(self.estimator)
         rows, labels = model._check_Xy(X, y)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, rows, dtype=float, ensure_non_negative=True)
+            sample_weight = check_weights(sample_weight, len(labels))
         self._choose(weights, model, rows, labels, sample_weight)
         super().fit(X, y, sample_weight)
         del self._optimum
@@ -317,7 +317,10 @@ class RiskCalibrationCV(RiskCalibration):
                 losses[k][:, held] = row_losses(log_P, y[held])[1:]
         self.validation_ = f"{n_folds} folds"
         tested = ~np.isnan(losses[0, 0])
-        return _summary(losses[:, :, tested], None if sample_weight is None else sample_weight[tested])
+        share = tested if sample_weight is None else sample_weight[tested]
+        if not np.any(share):
+            raise ValueError(f"cv={cv!r} leaves out no row of positive weight: there is nothing to choose by")
+        return _summary(losses[:, :, tested], None if sample_weight is None else share)
 
     def _path(
         self,
@@ -364,7 +367,11 @@ def _onwards(model: ConjugateClassifier, optimum: Statistics, last: Statistics) 
 
 def _folds(cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Training and held-out rows of each fold that has both."""
-    for train, held in check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y):
+    try:
+        divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y))
+    except ValueError as error:
+        raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
+    for train, held in divisions:
         if len(train) and len(held):
             yield train, held
 

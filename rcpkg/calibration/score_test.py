@@ -9,15 +9,15 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
-from rcpkg.base import Array, InvalidStatistics, check_number, log_posterior
+from rcpkg.base import Array, InvalidStatistics, check_number, check_weights, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.generative import ConjugateClassifier, Statistics, one_hot
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
 JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding
 ROWS_A_DEGREE = 4
+LARGEST_SAMPLE = 10**7  # rows of a sample that is drawn
 DRAWS = 20  # attempts at each row of the bootstrap, for models whose closed form need not exist
 
 
@@ -73,7 +73,10 @@ def calibration_test(
     Raises
     ------
     InvalidStatistics
-        Where maximum likelihood does not exist, with what to do.
+        Where the estimator asks for a prior or maximum likelihood does not exist, with what to do.
+    ValueError
+        For models that are no full exponential family (networks that are not decomposable, documents of unequal
+        lengths), and for rows too many to be drawn anew, or too few for the χ² distribution.
 
     References
     ----------
@@ -90,11 +93,8 @@ def calibration_test(
     """
     check_number("n_bootstrap", n_bootstrap, 0, integer=True)
     rng, null = check_random_state(random_state), _null_of(estimator, X, y, sample_weight)
-    statistic, dof = null.observed
-    if n_bootstrap:
-        above = sum(null.drawn(rng) >= statistic * (1 - RESOLVED) for _ in range(n_bootstrap))
-        return CalibrationTest(statistic, dof, (1 + above) / (n_bootstrap + 1))
-    return CalibrationTest(statistic, dof, null.asymptotic_p_value())
+    p_value = null.bootstrap_p_value(n_bootstrap, rng) if n_bootstrap else null.asymptotic_p_value()
+    return CalibrationTest(*null.observed, p_value)
 
 
 class Null:
@@ -106,11 +106,15 @@ class Null:
         asked_for_prior = model.has_prior
         model._settle(statistics, int(np.count_nonzero(weight)))
         self.model = model.without_prior()
-        if asked_for_prior or (model.has_prior and not _exists(self.model, statistics)):
+        if asked_for_prior:
             raise InvalidStatistics(
-                "the test is of maximum likelihood: set the priors of the estimator to zero, and leave out features "
-                "that are constant or depend on others, and classes with fewer rows than parameters (LDA or GaussianNB "
-                "ask for less than QDA)"
+                "the test is of maximum likelihood, and the estimator asks for a prior: set its prior_strength (and "
+                "class_prior_strength) to 0"
+            )
+        if model.has_prior and not _exists(self.model, statistics):
+            raise InvalidStatistics(
+                "the test is of maximum likelihood, which does not exist: leave out features that are constant or "
+                "depend on others, and classes with fewer rows than parameters (LDA and GaussianNB take fewer than QDA)"
             )
         self.model._set(statistics)
         self.observed = self._statistic(X, y, weight)
@@ -126,6 +130,16 @@ class Null:
                 "does not hold"
             )
         return float(chi2.sf(statistic, dof)) if dof else 1.0
+
+    def bootstrap_p_value(self, n_bootstrap: int, rng: np.random.RandomState) -> float:
+        """Rank of the statistic among those of samples drawn from the model."""
+        if self.n > LARGEST_SAMPLE:
+            raise ValueError(
+                f"n_bootstrap must be 0 with {self.n:.6g} rows, as sample_weight counts them: samples of so many are "
+                "not drawn, and the χ² distribution holds"
+            )
+        least = self.observed[0] * (1 - RESOLVED)
+        return (1 + sum(self.drawn(rng) >= least for _ in range(n_bootstrap))) / (n_bootstrap + 1)
 
     def drawn(self, rng: np.random.RandomState) -> float:
         """The statistic of a sample drawn from the model; of another one where its closed form does not exist."""
@@ -147,7 +161,13 @@ class Null:
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
+        return score_statistic(self._form(X, statistics), parameters, np.exp(log_P), y, weight)
+
+    def _form(self, X: Any, statistics: Statistics) -> MinimalForm:
+        try:
+            return MinimalForm(self.model, X, statistics)
+        except NotImplementedError as error:
+            raise ValueError(f"no test for this estimator on these rows: {error}") from None
 
 
 def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
@@ -168,9 +188,7 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
         )
     model = clone(estimator)
     rows, labels = model._check_Xy(X, y)
-    weight = np.ones(len(labels))
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, rows, dtype=float, ensure_non_negative=True)
+    weight = check_weights(sample_weight, len(labels))
     if weight.sum() < len(model.classes_):
         raise ValueError(
             f"sample_weight must say how many times each row counts; it adds up to {weight.sum():.6g} for "

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import OptimizeResult, minimize
 from scipy.sparse import csr_array, hstack, issparse
-from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -253,8 +252,9 @@ class WANBIAC(GenerativeClassifier):
     Notes
     -----
     A feature that is missing, or holds a state unseen in training, is skipped, in counts, in weights and in
-    predictions. Where log θ = 0, with a feature of one state, the weight does not move, and nothing is lost: all
-    classes agree on it. `predict_joint_log_proba` is the logarithm of the product, which is not normalised.
+    predictions. Where log θ = 0, with a feature of one state, the weight does not move, and nothing is lost but
+    whether the feature is there, which logistic regression would weigh. `predict_joint_log_proba` is the logarithm of
+    the product, which is not normalised.
 
     Without a penalty the weights are not unique, and on separable rows the supremum is not attained: a
     `ConvergenceWarning` says where L-BFGS ended.
@@ -340,7 +340,7 @@ class WANBIAC(GenerativeClassifier):
             self.n_iter_, self.converged_ = self.max_iter or PASSES, False
             W = self._passes(X, Y, W, scale)
         log_P = log_posterior(rows @ (W * scale), self.class_log_prior_)
-        self.objective_ = float(xlogy(Y, np.exp(log_P)).sum() - self.penalty * np.sum((W - self.center) ** 2))
+        self.objective_ = float(np.vdot(Y, log_P) - self.penalty * np.sum((W - self.center) ** 2))
         self._seen = len(Y)
         return self._set_weights(W)
 
@@ -359,7 +359,16 @@ class WANBIAC(GenerativeClassifier):
             order = rng.permutation(n)
             at, steps = {"done": done * n, "sample_weight": weight[order]}, self._steps(n)
             stochastic_pass(columns[order], y[order], W, scale, steps, **at)
+            self._check_steps(W)
         return W
+
+    def _check_steps(self, W: Array) -> None:
+        """Refuse weights that stochastic steps have driven out of the range of numbers."""
+        if not np.isfinite(W).all():
+            raise ValueError(
+                f"the stochastic steps diverge with learning_rate={self.learning_rate!r} and penalty={self.penalty!r}: "
+                "lower learning_rate, or the penalty"
+            )
 
     def _steps(self, n: int) -> Steps:
         return Steps(self.learning_rate, self.decay, self.penalty / n, self.center)
@@ -367,8 +376,14 @@ class WANBIAC(GenerativeClassifier):
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn probabilities and weights from further rows, one at a time and in their order.
 
-        Each row is learnt from with the probabilities of the rows before it, so that a stream is read once; a penalty
-        counts for the rows of a call. The first call names all ``classes``.
+        Each row is learnt from with the probabilities of the rows before it, so that a stream is read once; the states
+        of a feature are those of all calls up to this one, and a penalty counts for the rows of a call. The first call
+        names all ``classes``.
+
+        Raises
+        ------
+        ValueError
+            If the steps leave the range of numbers.
         """
         self._check_parameters()
         first = not hasattr(self, "weights_")
@@ -387,6 +402,7 @@ class WANBIAC(GenerativeClassifier):
         W = self._extended_weights(old)
         seen = 0 if first else self._seen
         stochastic_pass(columns, labels, W, counts, self._steps(len(labels)), done=seen)
+        self._check_steps(W)
         self._seen = seen + len(labels)
         self.n_iter_, self.converged_, self.objective_ = 1, False, None
         return self._set_weights(W)

@@ -63,6 +63,21 @@ def altered(field: str, factor: float) -> Callable[[Callable], Callable]:
 
 
 PLANTED = [
+    InCode(
+        "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.1 * np.abs(estimate - truth).sum(axis=2)"
+    ),
+    InLibrary("01", "prop-pc-smoothing", "rcpkg.generative.MultinomialNB.parameters", altered("log_prob", 1.01)),
+    InCode("01", "thm-pc-gaussian", "np.linalg.solve(S, means[1] - means[0])", "S @ (means[1] - means[0])"),
+    InCode("01", "thm-pc-exponential", "np.log(weights) - A.sum(axis=1)", "np.log(weights)"),
+    InCode("01", "prop-pc-softmax-likelihood", "Y - softmax(X @ B, axis=1)", "Y + softmax(X @ B, axis=1)"),
+    InCode("01", "prop-pc-gradient", "rng.uniform() * 4 /", "rng.uniform() * 40 /"),
+    InCode("01", "thm-pc-irls", "(y - p) / D, np.sqrt(D)", "(y - p), np.sqrt(D)"),
+    InCode("01", "prop-pc-probit", "np.exp(norm.logpdf(a) - norm.logcdf(sign * a))", "np.exp(norm.logpdf(a))"),
+    InCode("01", "thm-pc-efron", "(1 + pi_1 * pi_0 * distance**2)", "(1 + distance**2)"),
+    InCode(
+        "01", "thm-pc-variational", "log_determinants + m @ precision @ m", "2 * log_determinants + m @ precision @ m"
+    ),
+    InCode("01", "prop-pc-average", "a / np.sqrt(1 + moderate**2)", "a / (1 + moderate)"),
     InCode("02", "prop-elementary", "- d(y, z) - product", "- d(y, z) + product"),
     InCode("02", "prop-dual", "d.dual()(d.grad(y), d.grad(x))", "d.dual()(d.grad(x), d.grad(y))"),
     InCode("02", "thm-dirichlet", "sum(alpha) + 3", "sum(alpha) + 2"),
@@ -100,6 +115,51 @@ PLANTED = [
     InCode("06", "prop-tm-multinomial", "(g.cells - theta * G)", "g.cells"),
     InCode("06", "prop-tm-pgd", '"corrected": slope_by(False)', '"corrected": slope_by(True)'),
     InCode("06", "prop-tm-batch", "2 * (12 - 2) / (12 - 1)", "2"),
+    InCode("07", "thm-wn-likelihood", "[y] - posterior(Z, beta)", "[y] + posterior(Z, beta)"),
+    InCode("07", "thm-wn-likelihood", "(r - 1) * kernel", "r * kernel"),
+    InCode("07", "prop-wn-change", "g = D * (Z.T", "g = (Z.T"),
+    InCode("07", "prop-wn-change", "B.ravel() @ S @ hessian", "B.ravel() @ hessian"),
+    InCode("07", "prop-wn-precondition", "D.ravel() ** 2", "np.abs(D.ravel())"),
+    InCode("07", "prop-wn-jacobi", "1 / np.sqrt(np.diag(H))", "1 / np.diag(H)"),
+    InCode("07", "prop-wn-curvature", "theta * np.log(theta) ** 2", "theta * np.abs(np.log(theta))"),
+    InCode("07", "prop-wn-hurts", "H * D**2", "H * np.abs(D)"),
+    InCode("07", "prop-wn-limits", "slope / (2 * C)", "slope / (20 * C)"),
+    InLibrary("07", "prop-wn-stream", "rcpkg.calibration.wanbiac.Counts.log_probabilities", scaled(1.01)),
+    InCode("07", "prop-wn-stream", "Y[sample] - posterior(", "Y[sample] + posterior("),
+    InLibrary(
+        "07",
+        "prop-wn-bias",
+        "rcpkg.experiments.studies.tables_of_wanbia2014.bias_and_variance",
+        lambda function: lambda *arguments: function(*arguments)[:1],
+    ),
+    InCode("07", "prop-co-sklearn", "penalty * norm / (2 * len(Z))", "penalty * norm / len(Z)"),
+    InCode("07", "prop-co-newton", "S @ S.T @ g", "S.T @ S @ g"),
+    InCode("07", "thm-co-white", "np.linalg.solve(R, phi)", "np.linalg.solve(R.T, phi)"),
+    InCode("07", "prop-co-scaling", "(1 + abs(rho)) / (1 - abs(rho))", "1 / (1 - abs(rho))"),
+    InCode("07", "prop-co-sample", "(bounds / (1 - bounds)) ** 2", "(bounds / (1 - bounds)) ** 4"),
+    InCode("07", "prop-co-doubt", "np.linalg.solve(R, rough)", "np.linalg.solve(R, rough / 2)"),
+    InLibrary(
+        "09", "thm-when-influence", "rcpkg.calibration.curvature.MinimalForm.conditional_curvature", scaled(1.01)
+    ),
+    InCode("09", "thm-when-law", "noise, B = C - C @ inverse @ C", "noise, B = C"),
+    InCode("09", "cor-when-efron", "[[1 + distance**2 / 4, v]", "[[1 + distance**2 / 2, v]"),
+    InCode("09", "prop-when-target", "/ (lambdas[seen] + b)", "/ (lambdas[seen] + 2 * b)"),
+    InCode("09", "thm-when-gain", "(1 - lambdas) * f**2", "(1 - lambdas) * f"),
+    InCode("09", "prop-when-paths", "/ (1 + lam * tau)", "/ (2 + lam * tau)"),
+    InCode("09", "thm-when-test", "lambdas * zeta**2 / (1 - lambdas)", "lambdas * zeta**2"),
+    InLibrary(
+        "09",
+        "thm-when-test",
+        "rcpkg.calibration.score_test.score_statistic",
+        lambda function: lambda *arguments: (1.01 * function(*arguments)[0], function(*arguments)[1]),
+    ),
+    InCode("09", "prop-when-loo", "np.eye(2) - S @ pulled @ V", "np.eye(2)"),
+    InLibrary(
+        "09",
+        "def-when-evidence",
+        "rcpkg.calibration.penalised.PenalisedLikelihood.log_evidence",
+        lambda method: lambda self, *arguments: method(self, *arguments) + 0.5,
+    ),
     InCode("10", "prp-eigenvalues", "(n - 1 - d + j) / n", "(n - d + j) / n"),
     InLibrary("10", "thm-predictive", "rcpkg.predictive.log_predictive", scaled(1.001)),
     InCode("10", "prp-approximation", "(n_h + 1) / (n_h + q + 1) * D / n_h", "D / (n_h + q + 1)"),
@@ -298,4 +358,4 @@ def test_check_finds_the_planted_error(row):
 
 def test_errors_are_planted_in_twenty_checks():
     assert len(CHECKS) >= 20
-    assert {number for number, _ in CHECKS} >= {"02", "03", "04", "05", "06", "10", "11", "12"}
+    assert {number for number, _ in CHECKS} >= {"01", "02", "03", "04", "05", "06", "07", "09", "10", "11", "12"}
