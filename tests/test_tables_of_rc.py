@@ -184,6 +184,35 @@ def test_grid_of_map_covariances_contains_the_stated_form():
     model = QDA(prior_strength=10.0, class_prior_strength=2.0, singular_ridge=0.0).fit(X, y)
     assert form in readings_of_rc2024.GRID and len(readings_of_rc2024.GRID) == 256
     assert ours == pytest.approx(np.mean(model.predict(X) != y))
+    wide = ("raw", "zero", 10.0, "identity", 10.0, "sample mean", "rows and pseudo-rows")
+    assert wide in readings_of_rc2024.WIDE and len(readings_of_rc2024.WIDE) == 1536
+    assert ours == readings_of_rc2024._wide_error(X, y, *wide[1:])
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("about", ["shrunk mean", "raw moments"])
+def test_wide_forms_contain_those_with_one_weight(about):
+    """Second moments less (n + m) times the square of the shrunk mean are the raw moments of the smaller grid."""
+    X, y = rc_data("glass", "rc2024", "QDA")
+    ours = readings_of_rc2024._map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
+    name = {"raw moments": "rows and pseudo-rows"}.get(about, about)
+    assert ours == readings_of_rc2024._wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
+
+
+def test_what_is_held_where_a_count_is_negative():
+    """Two classes, features of 2 and 3 states; the second state of the first feature is negative in class 0."""
+    states, count, cells = np.array([2, 3]), np.zeros(2, dtype=bool), np.zeros((2, 5), dtype=bool)
+    cells[0, 1] = True
+    expected = {
+        "cell": ([0, 0], [[0, 1, 0, 0, 0], [0] * 5]),
+        "distribution": ([0, 0], [[1, 1, 0, 0, 0], [0] * 5]),
+        "feature": ([0, 0], [[1, 1, 0, 0, 0]] * 2),
+        "class": ([1, 0], [[1] * 5, [0] * 5]),
+    }
+    for held, parts in expected.items():
+        found = readings_of_rc2024._kept((count, cells), held, states)
+        for ours, theirs in zip(found, parts, strict=True):
+            np.testing.assert_array_equal(ours, np.array(theirs, dtype=bool))
 
 
 def test_each_reading_of_rc_has_its_cells():
@@ -194,7 +223,8 @@ def test_each_reading_of_rc_has_its_cells():
 
 @pytest.mark.needs_data
 def test_first_rise_is_no_later_than_the_least_soft_error():
-    cells = [c for c in cells_of("study", "rc2025-first-rise") if c.stream == "iris" and c.method == "RC"]
+    cells = [c for c in cells_of("study", "rc2025-first-rise") if c.stream == "iris" and c.method in ("RC", "GD")]
+    assert {c.method for c in cells} == {"RC", "GD"}
     for cell in cells[:4]:
         least = replace(cell, arguments={k: v for k, v in cell.arguments.items() if k != "stopping"})
         first = [readings._updates_on_all_rows(cell, seed)[2] for seed in range(3)]

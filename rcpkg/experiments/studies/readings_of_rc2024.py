@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
@@ -20,12 +21,11 @@ from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import judged, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
-from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
+from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
 from rcpkg.generative import CategoricalNB, Statistics, one_hot
 
 STUDY_NAME = "rc-readings"
-LARGEST = 7_000  # rows of a data set on which readings are tried
 ROUNDING = 1e-9
 FOUND_ON = ("iris", "haberman", "liver_disorder", "glass", "heart", "ecoli", "diabetes", "blood_transfusion")
 FOUND_ON += ("climate_model", "sonar")  # the form of the grid is chosen on these
@@ -49,7 +49,8 @@ class Rule(NamedTuple):
     added: float = 0.0  # times the pseudo-counts, at each update
     expected: bool = False  # the start is what the MAP model expects
     floor: bool = True  # negative: with the pseudo-counts that the map adds; otherwise without them
-    halt: bool = False  # a negative count ends the run; otherwise it keeps its value
+    halt: bool = False  # a negative count ends the run; otherwise what is held keeps its value
+    held: str = "cell"  # or its "distribution" of a feature in a class, its "feature" in all classes, its "class"
 
 
 RULES = {
@@ -62,7 +63,26 @@ RULES = {
     "nb-smooth-last": Rule(reported=True),
     "nb-smooth-first": Rule(expected=True),
     "nb-smooth-first-halt": Rule(expected=True, halt=True),
+    "nb-hold-distribution": Rule(mapped=True, floor=False, held="distribution"),
+    "nb-hold-feature": Rule(mapped=True, floor=False, held="feature"),
+    "nb-hold-class": Rule(mapped=True, floor=False, held="class"),
 }
+
+
+def _kept(low: tuple[NDArray, NDArray], held: str, states: NDArray) -> tuple[NDArray, NDArray]:
+    """Which counts of classes, (r,), and of cells, (r, sum of states), keep their values, from the negative ones."""
+    count, cells = low
+    if held == "class":
+        kept = count | cells.any(axis=1)
+        kept = count | cells.any(axis=1)
+        return kept, np.broadcast_to(kept[:, None], cells.shape)
+    if held == "cell":
+        return low
+    starts = np.concatenate([[0], np.cumsum(states)[:-1]])
+    distributions = np.logical_or.reduceat(cells, starts, axis=1)
+    if held == "feature":
+        distributions = np.broadcast_to(distributions.any(axis=0), distributions.shape)
+    return count, np.repeat(distributions, states, axis=1)
 
 
 def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
@@ -93,7 +113,8 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
         low = new.count < floor.count - ROUNDING, new.cells < floor.cells - ROUNDING
         if rule.halt and (low[0].any() or low[1].any()):
             break
-        s = Statistics(count=np.where(low[0], s.count, new.count), cells=np.where(low[1], s.cells, new.cells))
+        kept = _kept(low, rule.held, states)
+        s = Statistics(count=np.where(kept[0], s.count, new.count), cells=np.where(kept[1], s.cells, new.cells))
     return np.array(errors)
 
 
@@ -198,10 +219,59 @@ def _map_error(X: Array, y: NDArray, centre: str, target: str, about: str, divis
     return float(np.mean(classes[np.argmax(scores, axis=0)] != y))
 
 
+WIDE = list(product(
+    ("raw", "standardised"),
+    ("zero", "mean"),
+    (0.0, 1.0, 10.0, "classes"),
+    ("identity", "all rows"),
+    (0.0, 1.0, 10.0, "features"),
+    ("sample mean", "shrunk mean", "rows", "rows and pseudo-rows"),
+    ("rows", "rows and pseudo-rows", "joint mode"),
+))  # fmt: skip
+
+
+def wide_errors(X: Array, y: NDArray) -> Array:
+    """Training errors of QDA under each form of `WIDE`; NaN where a covariance is not positive definite."""
+    scales = {"raw": X, "standardised": StandardScaler().fit_transform(X)}
+    return np.array([_wide_error(scales[form[0]], y, *form[1:]) for form in WIDE])
+
+
+def _wide_error(
+    X: Array, y: NDArray, centre: str, m1: float | str, target: str, m2: float | str, about: str, divisor: str
+) -> float:
+    """m1 pseudo-rows of the mean, m2 of the covariance."""
+    classes, counts = np.unique(y, return_counts=True)
+    d, mu0 = X.shape[1], np.zeros(X.shape[1]) if centre == "zero" else X.mean(axis=0)
+    m1, m2 = (float({"classes": len(classes), "features": d}.get(m, m)) for m in (m1, m2))
+    prior = np.eye(d) if target == "identity" else np.cov(X.T, bias=True)
+    scores = []
+    for label, n in zip(classes, counts, strict=True):
+        mean = X[y == label].mean(axis=0)
+        shrunk = (m1 * mu0 + n * mean) / (m1 + n)
+        S = m2 * prior + n * np.cov(X[y == label].T, bias=True)
+        if about == "shrunk mean":
+            S = S + n * np.outer(mean - shrunk, mean - shrunk)
+        elif about != "sample mean":
+            subtracted = n + (m2 if about == "rows and pseudo-rows" else 0.0)
+            S = S + n * np.outer(mean, mean) - subtracted * np.outer(shrunk, shrunk)
+        S = S / {"rows": n, "rows and pseudo-rows": n + m2, "joint mode": n + m2 + d + 2}[divisor]
+        try:
+            L = np.linalg.cholesky(S)
+        except np.linalg.LinAlgError:
+            return np.nan
+        z = solve_triangular(L, (X - shrunk).T, lower=True)
+        log_det = 2 * np.sum(np.log(np.diag(L)))
+        scores.append(np.log((n + 1) / (len(y) + len(counts))) - 0.5 * (log_det + np.sum(z**2, axis=0)))
+    return float(np.mean(classes[np.argmax(scores, axis=0)] != y))
+
+
+FORMS = {"qda-map-grid": map_errors, "qda-map-wide": wide_errors}
+
+
 def map_grid(cell: Cell, seed: int) -> list[Record]:
-    """The closed form of QDA with a prior, under each form of the grid: the method is the number of the form."""
+    """The closed form of QDA with a prior, under each form of a grid: the method is the number of the form."""
     bunch = datasets.load(cell.arguments["name"], cell.arguments["variant"])
-    errors = map_errors(bunch.data, bunch.target)
+    errors = FORMS[cell.arguments["reading"]](bunch.data, bunch.target)
     return [
         Record(f"MAP|{k}", "empirical_error_fraction", None if np.isnan(e) else float(e)) for k, e in enumerate(errors)
     ]
@@ -239,18 +309,17 @@ PROTOCOLS = {
     **dict.fromkeys([*BINS, "nb-random-bins", "nb-first-class"], bins),
     **dict.fromkeys(REMEDIES, singular),
     "last-best": last_best,
-    "qda-map-grid": map_grid,
+    **dict.fromkeys(FORMS, map_grid),
 }
 NO_ESTIMATE = {"IV": ("blood_transfusion", "redwine"), "5": ("qsar", "redwine", "optdigits")}
 
 
 def _concerned(name: str, table: str, methods: list[str]) -> Iterator[Cell]:
-    """The cells of the columns of a reading, of data sets that are not large."""
+    """The cells of the columns of a reading; of the wide grid those on which its form is chosen."""
     source = "rc2025" if table == "5" else "rc2024"
     listed = tables_of_rc2025.cells(table) if source == "rc2025" else tables_of_rc2024.cells(table)
-    sizes = data_rows(source, table).drop_duplicates("row").set_index("row").n_instances
     for cell in listed:
-        if cell.reason or cell.method not in methods or sizes[cell.row] > LARGEST:
+        if cell.reason or cell.method not in methods or (name == "qda-map-wide" and cell.stream not in FOUND_ON):
             continue
         if name not in REMEDIES:
             yield cell
@@ -274,7 +343,7 @@ def cells(study: str) -> Iterator[Cell]:
 def judged_readings() -> pd.DataFrame:
     """Each printed number of the columns concerned under each reading, by the scorecard's tolerance.
 
-    Of the grid of QDA only the form that has most errors to the last digit on the sets it may be chosen on.
+    Of a grid of QDA only the form that has most errors to the last digit on the sets it may be chosen on.
 
     Returns
     -------
@@ -289,7 +358,7 @@ def judged_readings() -> pd.DataFrame:
     for (name, table), part in ours.groupby(["reading", "table"], sort=False):
         source = "rc2025" if table == "5" else "rc2024"
         part = part.drop(columns=["source", "table"])
-        if name == "qda-map-grid":
+        if name in FORMS:
             part = _best_of_grid(part)
         as_stated = judged(source, str(table), results(source, str(table))).set_index(keys).agrees
         found = judged(source, str(table), part)
