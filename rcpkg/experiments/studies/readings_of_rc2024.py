@@ -21,11 +21,12 @@ from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import judged, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
-from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, rc_data
+from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
 from rcpkg.generative import CategoricalNB, Statistics, one_hot
 
 STUDY_NAME = "rc-readings"
+LARGE = 7_000  # rows; larger data sets come last, by their size
 ROUNDING = 1e-9
 FOUND_ON = ("iris", "haberman", "liver_disorder", "glass", "heart", "ecoli", "diabetes", "blood_transfusion")
 FOUND_ON += ("climate_model", "sonar")  # the form of the grid is chosen on these
@@ -314,30 +315,33 @@ PROTOCOLS = {
 NO_ESTIMATE = {"IV": ("blood_transfusion", "redwine"), "5": ("qsar", "redwine", "optdigits")}
 
 
-def _concerned(name: str, table: str, methods: list[str]) -> Iterator[Cell]:
-    """The cells of the columns of a reading; of the wide grid those on which its form is chosen."""
+def _concerned(name: str, table: str, methods: list[str]) -> Iterator[tuple[int, Cell]]:
+    """The cells of the columns of a reading, each after its number of rows; of the wide grid those that choose."""
     source = "rc2025" if table == "5" else "rc2024"
+    sizes = data_rows(source, table).drop_duplicates("row").set_index("row").n_instances
     listed = tables_of_rc2025.cells(table) if source == "rc2025" else tables_of_rc2024.cells(table)
     for cell in listed:
         if cell.reason or cell.method not in methods or (name == "qda-map-wide" and cell.stream not in FOUND_ON):
             continue
+        size = int(sizes[cell.row])
         if name not in REMEDIES:
-            yield cell
+            yield size, cell
         elif cell.stream in NO_ESTIMATE[table]:
-            yield replace(cell, arguments=cell.arguments | {"variant": source})
+            yield size, replace(cell, arguments=cell.arguments | {"variant": source})
 
 
 def cells(study: str) -> Iterator[Cell]:
-    """The printed numbers of the columns that each reading names."""
-    for name, row in stated().iterrows():
-        if name in PROTOCOLS:
-            for table in row.tables.split():
-                for cell in _concerned(str(name), table, row["columns"].split()):
-                    arguments = cell.arguments | {"reading": name, "source": cell.source}
-                    protocol, setting = name_of(PROTOCOLS[str(name)]), f"{table}|{name}"
-                    yield cell.in_study(
-                        study, protocol=protocol, arguments=arguments, setting_value=setting, quick=False
-                    )
+    """The printed numbers of the columns that each reading names, large data sets last."""
+    named = [
+        (size, str(name), table, cell)
+        for name, row in stated().iterrows()
+        for table in (row.tables.split() if name in PROTOCOLS else ())
+        for size, cell in _concerned(str(name), table, row["columns"].split())
+    ]
+    for _, name, table, cell in sorted(named, key=lambda entry: max(entry[0], LARGE)):
+        arguments = cell.arguments | {"reading": name, "source": cell.source}
+        protocol, setting = name_of(PROTOCOLS[name]), f"{table}|{name}"
+        yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=setting, quick=False)
 
 
 def judged_readings() -> pd.DataFrame:
