@@ -131,7 +131,7 @@ def test_columns_explained_need_every_number_and_as_many_runs():
 
 
 def test_explanations_by_replacement_are_the_accepted_columns():
-    columns = readings.columns_explained()
+    columns = readings.columns_explained(readings.judged_readings())
     accepted = columns[columns.accepted].reset_index()
     rules = scorecard._rules("explanations.csv")
     rules = rules[rules.section == "sec-replacement"]

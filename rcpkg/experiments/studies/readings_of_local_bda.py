@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 
 from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
-from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_local_bda as tables
 from rcpkg.experiments.studies.printed_sizes_of_local_bda import printed_sizes
 from rcpkg.local import LocalLinear
@@ -93,7 +93,4 @@ def judged_readings() -> pd.DataFrame:
     """
     ours = results(STUDY, STUDY_NAME)
     ours["reading"] = ours.setting_value.str.partition("|")[2]
-    as_stated = judged("thesis2007", "6.1", results("thesis2007", "6.1")).set_index(["row", "method"]).agrees
-    cells = judged("thesis2007", "6.1", ours.drop(columns=["source", "table"]))
-    agreed = as_stated.reindex(pd.MultiIndex.from_frame(cells[["row", "method"]])).to_numpy()
-    return cells.assign(agreed=agreed)
+    return judged_beside("thesis2007", "6.1", ours)

@@ -19,7 +19,7 @@ from rcpkg import datasets, published
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
-from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
 from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
@@ -358,16 +358,10 @@ def judged_readings() -> pd.DataFrame:
     ours = results(STUDY, STUDY_NAME)
     ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
     parts = []
-    keys = ["row", "method", "metric"]
     for (name, table), part in ours.groupby(["reading", "table"], sort=False):
         source = "rc2025" if table == "5" else "rc2024"
-        part = part.drop(columns=["source", "table"])
-        if name in FORMS:
-            part = _best_of_grid(part)
-        as_stated = judged(source, str(table), results(source, str(table))).set_index(keys).agrees
-        found = judged(source, str(table), part)
-        agreed = as_stated.reindex(pd.MultiIndex.from_frame(found[keys])).eq(True).to_numpy()
-        parts.append(found.assign(reading=name, agreed=agreed))
+        part = _best_of_grid(part) if name in FORMS else part
+        parts.append(judged_beside(source, str(table), part).assign(reading=name))
     return pd.concat(parts, ignore_index=True)
 
 
