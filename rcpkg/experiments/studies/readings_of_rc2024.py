@@ -23,7 +23,7 @@ from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
 from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
-from rcpkg.generative import CategoricalNB, Statistics, one_hot
+from rcpkg.generative import CategoricalNB, CategoricalParameters, Statistics, one_hot
 
 STUDY_NAME = "rc-readings"
 LARGE = 7_000  # rows; larger data sets come last, by their size
@@ -51,7 +51,8 @@ class Rule(NamedTuple):
     expected: bool = False  # the start is what the MAP model expects
     floor: bool = True  # negative: with the pseudo-counts that the map adds; otherwise without them
     halt: bool = False  # a negative count ends the run; otherwise what is held keeps its value
-    held: str = "cell"  # or its "distribution" of a feature in a class, its "feature" in all classes, its "class"
+    held: str = "cell"  # or its "state" in all classes, its "distribution", its "feature" in all classes, its "class"
+    by_class: bool = False  # counts are divided by that of their class; otherwise by the sum over the states
 
 
 RULES = {
@@ -68,6 +69,14 @@ RULES = {
     "nb-hold-feature": Rule(mapped=True, floor=False, held="feature"),
     "nb-hold-class": Rule(mapped=True, floor=False, held="class"),
 }
+HELD = ("cell", "state", "distribution", "feature", "zero")  # of "zero" nothing is held: a negative count becomes zero
+RULE_GRIDS = {
+    "nb-hold-grid": [
+        Rule(mapped=True, held=held, by_class=by_class, floor=floor)
+        for held, by_class, floor in product(HELD, (False, True), (False, True))
+    ],
+    "nb-hold-grid-ml": [Rule(0.0, mapped=True, held=held, by_class=b) for held, b in product(HELD, (False, True))],
+}
 
 
 def _kept(low: tuple[NDArray, NDArray], held: str, states: NDArray) -> tuple[NDArray, NDArray]:
@@ -79,6 +88,8 @@ def _kept(low: tuple[NDArray, NDArray], held: str, states: NDArray) -> tuple[NDA
         return kept, np.broadcast_to(kept[:, None], cells.shape)
     if held == "cell":
         return low
+    if held == "state":
+        return count, np.broadcast_to(cells.any(axis=0), cells.shape)
     starts = np.concatenate([[0], np.cumsum(states)[:-1]])
     distributions = np.logical_or.reduceat(cells, starts, axis=1)
     if held == "feature":
@@ -91,10 +102,14 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
     states, n_classes = X.max(axis=0).astype(int) + 1, len(np.unique(y))
     strength = float(n_classes) if rule.strength == "classes" else float(rule.strength)
     plain = CategoricalNB(n_states=states, unknown="impossible").fit(X, y)
+    of_classes = float(n_classes) * (strength > 0)
     smooth = CategoricalNB(
-        n_states=states, unknown="impossible", prior_strength=strength, class_prior_strength=float(n_classes)
+        n_states=states, unknown="impossible", prior_strength=strength, class_prior_strength=of_classes
     ).fit(X, y)
-    pseudo = Statistics(count=np.ones(n_classes), cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)))
+    pseudo = Statistics(
+        count=np.full(n_classes, float(strength > 0)),
+        cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)),
+    )
     codes = np.searchsorted(plain.classes_, y)
     encoded, Y = plain._encode(X), one_hot(codes, n_classes)
     s = plain.statistics_ + rule.start * pseudo
@@ -108,15 +123,26 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
             parameters, shown = model.parameters(s), reporter.parameters(s)
         except InvalidStatistics:
             break
+        if rule.by_class:
+            parameters = shown = _by_class(s.cells + pseudo.cells, s.count + strength, parameters)
         errors.append(np.mean(reporter.log_joint(encoded, shown).argmax(axis=1) != codes))
         log_P = log_posterior(model.log_joint(encoded, parameters), model.log_class_probabilities(parameters))
         new = s + LEARNING_RATE * model.statistics(encoded, calibration_weights(np.exp(log_P), Y)) + rule.added * pseudo
         low = new.count < floor.count - ROUNDING, new.cells < floor.cells - ROUNDING
         if rule.halt and (low[0].any() or low[1].any()):
             break
+        if rule.held == "zero":
+            s = Statistics(count=np.maximum(new.count, floor.count), cells=np.maximum(new.cells, floor.cells))
+            continue
         kept = _kept(low, rule.held, states)
         s = Statistics(count=np.where(kept[0], s.count, new.count), cells=np.where(kept[1], s.cells, new.cells))
     return np.array(errors)
+
+
+def _by_class(cells: Array, count: Array, parameters: CategoricalParameters) -> CategoricalParameters:
+    """Counts with their pseudo-counts, (r, K), divided by those of their classes."""
+    with np.errstate(divide="ignore"):
+        return parameters._replace(log_prob=np.log(cells / count[:, None]))
 
 
 def naive_bayes(cell: Cell, seed: int) -> list[Record]:
@@ -127,6 +153,17 @@ def naive_bayes(cell: Cell, seed: int) -> list[Record]:
         Record("RC", "empirical_error_fraction", float(errors.min())),
         Record("RC", "iterations", int(errors.argmin()) + 1),
     ]
+
+
+def rule_grid(cell: Cell, seed: int) -> list[Record]:
+    """RC's column of Table II or III under each rule of a grid: the method has the number of the rule."""
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "NB")
+    records = []
+    for k, rule in enumerate(RULE_GRIDS[cell.arguments["reading"]]):
+        errors = smoothed_errors(X, y, rule)
+        records.append(Record(f"RC|{k}", "empirical_error_fraction", float(errors.min())))
+        records.append(Record(f"RC|{k}", "iterations", int(errors.argmin()) + 1))
+    return records
 
 
 def bins(cell: Cell, seed: int) -> list[Record]:
@@ -311,19 +348,22 @@ PROTOCOLS = {
     **dict.fromkeys(REMEDIES, singular),
     "last-best": last_best,
     **dict.fromkeys(FORMS, map_grid),
+    **dict.fromkeys(RULE_GRIDS, rule_grid),
 }
 NO_ESTIMATE = {"IV": ("blood_transfusion", "redwine"), "5": ("qsar", "redwine", "optdigits")}
 
 
 def _concerned(name: str, table: str, methods: list[str]) -> Iterator[tuple[int, Cell]]:
-    """The cells of the columns of a reading, each after its number of rows; of the wide grid those that choose."""
+    """The cells of the columns of a reading, each after its number of rows; of grids those that are stated."""
     source = "rc2025" if table == "5" else "rc2024"
     sizes = data_rows(source, table).drop_duplicates("row").set_index("row").n_instances
     listed = tables_of_rc2025.cells(table) if source == "rc2025" else tables_of_rc2024.cells(table)
     for cell in listed:
+        size = int(sizes[cell.row])
         if cell.reason or cell.method not in methods or (name == "qda-map-wide" and cell.stream not in FOUND_ON):
             continue
-        size = int(sizes[cell.row])
+        if name in RULE_GRIDS and size > LARGE:
+            continue
         if name not in REMEDIES:
             yield size, cell
         elif cell.stream in NO_ESTIMATE[table]:
@@ -347,7 +387,7 @@ def cells(study: str) -> Iterator[Cell]:
 def judged_readings() -> pd.DataFrame:
     """Each printed number of the columns concerned under each reading, by the scorecard's tolerance.
 
-    Of a grid of QDA only the form that has most errors to the last digit on the sets it may be chosen on.
+    Of a grid only the form that has most numbers to the last digit on the sets it may be chosen on.
 
     Returns
     -------
@@ -360,15 +400,18 @@ def judged_readings() -> pd.DataFrame:
     parts = []
     for (name, table), part in ours.groupby(["reading", "table"], sort=False):
         source = "rc2025" if table == "5" else "rc2024"
-        part = _best_of_grid(part) if name in FORMS else part
+        part = _best_of_grid(str(table), part) if name in (*FORMS, *RULE_GRIDS) else part
         parts.append(judged_beside(source, str(table), part).assign(reading=name))
     return pd.concat(parts, ignore_index=True)
 
 
-def _best_of_grid(part: pd.DataFrame) -> pd.DataFrame:
-    """Errors of the form of the grid with most of them to the last digit on `FOUND_ON`, named by its number."""
-    printed = published.wide("rc2024", "V", "empirical_error_fraction").MAP
-    exact = (part.value - part.row.map(printed)).abs() <= 0.0005 + ROUNDING
-    hits = exact[part.dataset.isin(FOUND_ON)].groupby(part.method).sum()
+def _best_of_grid(table: str, part: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of the form of the grid with most of them to the last digit on `FOUND_ON`, named by its number."""
+    method = part.method.iloc[0].partition("|")[0]
+    printed = published.table("rc2024", table)
+    printed = printed[printed.method == method].set_index(["row", "metric"])[["value", "value_printed"]]
+    cells = part.join(printed.rename(columns={"value": "printed"}), on=["row", "metric"])
+    exact = (cells.value - cells.printed).abs() <= published.half_unit(cells.value_printed) + ROUNDING
+    hits = exact[cells.dataset.isin(FOUND_ON)].groupby(cells.method).sum()
     best = hits.idxmax()
-    return part[part.method == best].assign(method="MAP", form=best)
+    return part[part.method == best].assign(method=method, form=best)
