@@ -21,7 +21,7 @@ from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
-from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, rc_data
+from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, first_reach, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
 from rcpkg.generative import CategoricalNB, CategoricalParameters, Statistics, one_hot
 
@@ -53,6 +53,7 @@ class Rule(NamedTuple):
     halt: bool = False  # a negative count ends the run; otherwise what is held keeps its value
     held: str = "cell"  # or its "state" in all classes, its "distribution", its "feature" in all classes, its "class"
     by_class: bool = False  # counts are divided by that of their class; otherwise by the sum over the states
+    least: float = ROUNDING  # below the floor by no more than this is not negative
 
 
 RULES = {
@@ -69,6 +70,8 @@ RULES = {
     "nb-hold-feature": Rule(mapped=True, floor=False, held="feature"),
     "nb-hold-class": Rule(mapped=True, floor=False, held="class"),
 }
+EXACT = Rule(mapped=True, floor=False, held="distribution", by_class=True, least=0.0)
+EXACT_RULES = {"nb-hold-exact": EXACT, "nb-hold-exact-ml": EXACT._replace(strength=0.0)}
 HELD = ("cell", "state", "distribution", "feature", "zero")  # of "zero" nothing is held: a negative count becomes zero
 RULE_GRIDS = {
     "nb-hold-grid": [
@@ -128,7 +131,7 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
         errors.append(np.mean(reporter.log_joint(encoded, shown).argmax(axis=1) != codes))
         log_P = log_posterior(model.log_joint(encoded, parameters), model.log_class_probabilities(parameters))
         new = s + LEARNING_RATE * model.statistics(encoded, calibration_weights(np.exp(log_P), Y)) + rule.added * pseudo
-        low = new.count < floor.count - ROUNDING, new.cells < floor.cells - ROUNDING
+        low = new.count < floor.count - rule.least, new.cells < floor.cells - rule.least
         if rule.halt and (low[0].any() or low[1].any()):
             break
         if rule.held == "zero":
@@ -152,6 +155,19 @@ def naive_bayes(cell: Cell, seed: int) -> list[Record]:
     return [
         Record("RC", "empirical_error_fraction", float(errors.min())),
         Record("RC", "iterations", int(errors.argmin()) + 1),
+    ]
+
+
+def exact_rule(cell: Cell, seed: int) -> list[Record]:
+    """RC's columns of Tables II, III and IX by `EXACT_RULES`; "reach" with the other learner as in the tables."""
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], "NB")
+    errors = smoothed_errors(X, y, EXACT_RULES[cell.arguments["reading"]])
+    other = "DFE" if cell.setting_value.startswith("IX") else "GD"
+    others = tables_of_rc2024.all_rows_history(cell, other).error.to_numpy()
+    return [
+        Record("RC", "empirical_error_fraction", float(errors.min())),
+        Record("RC", "iterations", int(errors.argmin()) + 1),
+        Record("RC", "reach", first_reach(errors - ROUNDING, others)),
     ]
 
 
@@ -349,6 +365,7 @@ PROTOCOLS = {
     "last-best": last_best,
     **dict.fromkeys(FORMS, map_grid),
     **dict.fromkeys(RULE_GRIDS, rule_grid),
+    **dict.fromkeys(EXACT_RULES, exact_rule),
 }
 NO_ESTIMATE = {"IV": ("blood_transfusion", "redwine"), "5": ("qsar", "redwine", "optdigits")}
 
