@@ -232,6 +232,26 @@ def test_each_reading_of_rc_has_its_cells():
     assert len({cell.key for cell in found}) == len(found)
 
 
+def test_held_distributions_explain_the_accepted_columns_and_no_more():
+    """On no sound set does an error or an iteration of RC differ under the reading; the grid's choice is its form."""
+    cells = readings_of_rc2024.judged_readings()
+    columns = readings_of_rc2024.columns_explained(cells)
+    accepted = columns[columns.accepted]
+    assert set(accepted.index.get_level_values("reading")) == set(readings_of_rc2024.EXACT_RULES)
+    assert (accepted.sound_under == accepted.sound).all() and (accepted.sound >= 20).all()
+    found = readings_of_rc2024.explained_numbers(cells)
+    rules = scorecard._rules("explanations.csv").query("section == 'sec-rc-held'")
+    ours = {(row.table, row.row, row.method, row.metric, bool(row.suggested)) for row in found.itertuples()}
+    theirs = {
+        (row.table, row.row, row.method, row.metric, row.explanation.endswith("suggested it"))
+        for row in rules.itertuples()
+    }
+    assert ours == theirs and len(rules) == len(ours)
+    form = cells[cells.reading == "nb-hold-grid"].form.unique().item()
+    rule = readings_of_rc2024.RULE_GRIDS["nb-hold-grid"][int(form.partition("|")[2])]
+    assert rule._replace(least=0.0) == readings_of_rc2024.EXACT
+
+
 @pytest.mark.needs_data
 def test_first_rise_is_no_later_than_the_least_soft_error():
     cells = [c for c in cells_of("study", "rc2025-first-rise") if c.stream == "iris" and c.method in ("RC", "GD")]

@@ -19,7 +19,7 @@ from rcpkg import datasets, published
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import calibration_weights
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
-from rcpkg.experiments.scorecard import judged_beside, results
+from rcpkg.experiments.scorecard import judged, judged_beside, results
 from rcpkg.experiments.studies import tables_of_rc2024, tables_of_rc2025
 from rcpkg.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, first_reach, rc_data
 from rcpkg.experiments.studies.readings_of_bda7 import Repaired, stated
@@ -430,6 +430,59 @@ def judged_readings() -> pd.DataFrame:
         part = _best_of_grid(str(table), part) if name in (*FORMS, *RULE_GRIDS) else part
         parts.append(judged_beside(source, str(table), part).assign(reading=name))
     return pd.concat(parts, ignore_index=True)
+
+
+def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
+    """Per reading and printed column: how many numbers agree as stated and under the reading.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Rows of `judged_readings`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``reading, table, metric``: ``numbers``, ``stated``, ``under`` the reading; ``sound``, those of data
+        sets on which the closed form of the table comes out, and ``sound_under``; ``accepted``: all numbers agree under
+        the reading, of those of `EXACT_RULES` all sound ones, and not all of these did as stated; no column of a
+        remedy where no estimate exists, which is tried on single sets.
+    """
+    cells = _with_sound(cells)
+    sound = cells.assign(sound_under=cells.sound & cells.agrees, sound_stated=cells.sound & cells.agreed)
+    found = sound.groupby(["reading", "table", "metric"], sort=False).agg(
+        numbers=("agrees", "size"),
+        stated=("agreed", "sum"),
+        under=("agrees", "sum"),
+        sound=("sound", "sum"),
+        sound_stated=("sound_stated", "sum"),
+        sound_under=("sound_under", "sum"),
+    )
+    exact = found.index.get_level_values("reading").isin([*EXACT_RULES, "nb-hold-exact-reach"])
+    asked = found.numbers.where(~exact, found.sound)
+    agree, agreed = found.under.where(~exact, found.sound_under), found.stated.where(~exact, found.sound_stated)
+    whole = ~found.index.get_level_values("reading").isin(list(REMEDIES))
+    return found.drop(columns="sound_stated").assign(accepted=whole & (agree == asked) & (agreed < asked))
+
+
+def explained_numbers(cells: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of accepted columns that differ as stated: those of sound data sets; rows of `judged_readings`.
+
+    ``suggested``: they are among those that suggested `EXACT_RULES`, on which its grid was chosen, or vehicle.
+    """
+    accepted = columns_explained(cells).accepted
+    cells = _with_sound(cells)
+    chosen = accepted.reindex(pd.MultiIndex.from_frame(cells[["reading", "table", "metric"]])).to_numpy()
+    suggested = (cells.table == "III") & cells.dataset.str.replace(" ", "_").isin([*FOUND_ON, "vehicle"])
+    return cells.assign(suggested=suggested)[chosen & cells.sound & ~cells.agreed]
+
+
+def _with_sound(cells: pd.DataFrame) -> pd.DataFrame:
+    """Whether the closed form comes out: the column of Tables II to V and IX from which the learners start."""
+    tables = [table for table in cells.table.unique() if table in tables_of_rc2024.RC2024_MODELS]
+    starts = pd.concat([judged("rc2024", table, results("rc2024", table)) for table in tables])
+    starts = starts[starts.method.isin(["ML", "MAP"])].set_index(["table", "row"]).agrees
+    return cells.assign(sound=starts.reindex(pd.MultiIndex.from_frame(cells[["table", "row"]])).eq(True).to_numpy())
 
 
 def _best_of_grid(table: str, part: pd.DataFrame) -> pd.DataFrame:
