@@ -420,7 +420,8 @@ def judged_readings() -> pd.DataFrame:
     -------
     DataFrame
         ``reading, table, row, dataset, method, metric``, ``printed``, ``value`` under the reading, ``agrees``, and
-        ``agreed``: whether the stated protocol agrees, False where it gives no number.
+        ``agreed``: whether the stated protocol agrees, False where it gives no number; ``sound``: whether the closed
+        form of the table, from which the learners start, comes out on the data set.
     """
     ours = results(STUDY, STUDY_NAME)
     ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
@@ -429,7 +430,7 @@ def judged_readings() -> pd.DataFrame:
         source = "rc2025" if table == "5" else "rc2024"
         part = _best_of_grid(str(table), part) if name in (*FORMS, *RULE_GRIDS) else part
         parts.append(judged_beside(source, str(table), part).assign(reading=name))
-    return pd.concat(parts, ignore_index=True)
+    return _with_sound(pd.concat(parts, ignore_index=True))
 
 
 def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
@@ -448,7 +449,6 @@ def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
         the reading, of those of `EXACT_RULES` all sound ones, and not all of these did as stated; no column of a
         remedy where no estimate exists, which is tried on single sets.
     """
-    cells = _with_sound(cells)
     sound = cells.assign(sound_under=cells.sound & cells.agrees, sound_stated=cells.sound & cells.agreed)
     found = sound.groupby(["reading", "table", "metric"], sort=False).agg(
         numbers=("agrees", "size"),
@@ -471,7 +471,6 @@ def explained_numbers(cells: pd.DataFrame) -> pd.DataFrame:
     ``suggested``: they are among those that suggested `EXACT_RULES`, on which its grid was chosen, or vehicle.
     """
     accepted = columns_explained(cells).accepted
-    cells = _with_sound(cells)
     chosen = accepted.reindex(pd.MultiIndex.from_frame(cells[["reading", "table", "metric"]])).to_numpy()
     suggested = (cells.table == "III") & cells.dataset.str.replace(" ", "_").isin([*FOUND_ON, "vehicle"])
     return cells.assign(suggested=suggested)[chosen & cells.sound & ~cells.agreed]
