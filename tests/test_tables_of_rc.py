@@ -232,6 +232,38 @@ def test_each_reading_of_rc_has_its_cells():
     assert len({cell.key for cell in found}) == len(found)
 
 
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_rule_of_held_distributions_by_loops(strength):
+    """rc2024 §III with whole distributions frozen, count by count, on features with a state unseen in a class."""
+    rng, n = np.random.default_rng(3), 60
+    y = rng.integers(0, 3, n)
+    X = rng.integers(0, 4, (n, 5)).astype(float)
+    X[:, 0] = np.minimum(X[:, 0], y + 1)
+    rule = readings_of_rc2024.EXACT._replace(strength=strength)
+    states, of_class = [4] * 5, [float(np.sum(y == h)) for h in range(3)]
+    counts = {
+        (h, j): [float(np.sum((y == h) & (X[:, j] == v))) for v in range(k)]
+        for h in range(3)
+        for j, k in enumerate(states)
+    }
+    expected, frozen = [], 0
+    for _ in range(30):
+        joint = np.zeros((n, 3))
+        for i, h in np.ndindex(n, 3):
+            joint[i, h] = (of_class[h] + strength) / (n + 3 * strength)
+            for j, k in enumerate(states):
+                joint[i, h] *= (counts[h, j][int(X[i, j])] + strength / k) / (of_class[h] + strength)
+        expected.append(np.mean(joint.argmax(axis=1) != y))
+        change = 0.1 * (np.eye(3)[y] - joint / joint.sum(axis=1, keepdims=True))
+        of_class = [of_class[h] + change[:, h].sum() for h in range(3)]
+        for (h, j), old in counts.items():
+            new = [count + change[X[:, j] == v, h].sum() for v, count in enumerate(old)]
+            counts[h, j] = old if min(new) < 0 else new
+            frozen += min(new) < 0
+    assert len(set(expected)) > 1 and (frozen > 0) == (strength > 0)
+    assert readings_of_rc2024.smoothed_errors(X, y, rule)[:30] == pytest.approx(expected)
+
+
 def test_held_distributions_explain_the_accepted_columns_and_no_more():
     """On no sound set does an error or an iteration of RC differ under the reading; the grid's choice is its form."""
     cells = readings_of_rc2024.judged_readings()
