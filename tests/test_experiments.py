@@ -500,8 +500,9 @@ def test_readings_precede_the_results_that_try_them():
     if git("rev-parse", "--is-shallow-repository").strip() == "true":
         pytest.skip("the history is cut off, so that it cannot be read: git fetch --unshallow")
     stated = {line.split(",")[0]: commit for line, commit in last_changes("data/readings.csv")}
+    first_rise = {"RC": "stop-first-rise", "DFE": "stop-first-rise", "GD": "stop-first-rise-gd"}
     pairs = {
-        (stated[done.arguments.get("reading", "stop-first-rise")], done.provenance["commit"])
+        (stated[done.arguments.get("reading") or first_rise[done.key.split("/")[1]]], done.provenance["commit"])
         for file, done in STORED
         if table_of(file)[1] in ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     }

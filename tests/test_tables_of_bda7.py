@@ -79,6 +79,17 @@ def test_singular_qda_errs_by_the_prior_alone():
 # Readings -------------------------------------------------------------------------------------------
 
 
+def test_leads_of_new_runs_are_differences_of_their_means():
+    cells = more_runs.judged_runs()
+    leads = more_runs.leads_of_new_runs(cells)
+    cells = cells.set_index(["table", "method", "setting_value"])
+    assert len(leads) > 50
+    for lead in leads[::7].itertuples():
+        a, b = (cells.loc[lead.table, name, lead.setting_value] for name in (lead.first, lead.second))
+        assert lead.printed == b.printed - a.printed and lead.ours == b.value - a.value
+        assert lead.se == pytest.approx(np.hypot(a["std"] / np.sqrt(a.n_runs), b["std"] / np.sqrt(b.n_runs)))
+
+
 def test_drawings_of_the_readings():
     """thesis2007 §5.5: with replacement as many rows a class as stated, some twice; over all classes; rounded down."""
     y, rng = np.repeat([0, 1, 2], [50, 71, 3]), np.random.RandomState(0)
@@ -131,7 +142,7 @@ def test_columns_explained_need_every_number_and_as_many_runs():
 
 
 def test_explanations_by_replacement_are_the_accepted_columns():
-    columns = readings.columns_explained()
+    columns = readings.columns_explained(readings.judged_readings())
     accepted = columns[columns.accepted].reset_index()
     rules = scorecard._rules("explanations.csv")
     rules = rules[rules.section == "sec-replacement"]

@@ -192,13 +192,13 @@ def power(card: pd.DataFrame | None = None) -> pd.DataFrame:
     return card.join(new.assign(**texts, decidable=new.decidable.eq(True)))
 
 
-def power_by_table(cells: pd.DataFrame | None = None) -> pd.DataFrame:
+def power_by_table(cells: pd.DataFrame) -> pd.DataFrame:
     """For each table: numbers compared, share that can be decided, and how wide acceptance is.
 
     Parameters
     ----------
-    cells : DataFrame, optional
-        Rows of `power`; all of them by default.
+    cells : DataFrame
+        Rows of `power`.
 
     Returns
     -------
@@ -206,7 +206,6 @@ def power_by_table(cells: pd.DataFrame | None = None) -> pd.DataFrame:
         Indexed by ``source, table``: ``compared``, ``decidable``; ``width``, the median of the acceptance interval over
         the range of its row, and ``others_pass``, the mean share of other methods that would pass, where there are any.
     """
-    cells = power() if cells is None else cells
     cells = cells[cells.weighed != ""]
     width = (2 * cells.half_width / cells["range"]).where((cells.others > 0) & (cells["range"] > 0))
     table = cells.assign(width=width).groupby(["source", "table"], sort=False)
@@ -218,7 +217,7 @@ def power_by_table(cells: pd.DataFrame | None = None) -> pd.DataFrame:
     )
 
 
-def table_tests(card: pd.DataFrame | None = None) -> pd.DataFrame:
+def table_tests(card: pd.DataFrame) -> pd.DataFrame:
     """Are the differences of a table, in their standard errors, jointly as they should be?
 
     z = (ours − middle of what prints so) / sqrt(σ̂²(1/n + 1/p) + u²/12), divided by the standard deviation of Student's
@@ -227,8 +226,8 @@ def table_tests(card: pd.DataFrame | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    card : DataFrame, optional
-        Rows of the `scorecard`; all of them by default.
+    card : DataFrame
+        Rows of the `scorecard`, or of `power`.
 
     Returns
     -------
@@ -239,7 +238,7 @@ def table_tests(card: pd.DataFrame | None = None) -> pd.DataFrame:
         (``p_mean``), and of the largest z by Bonferroni's inequality (``p_largest``); whether each of `TESTS` passes
         (``fits_table_mean``, …), and ``fits``: all do.
     """
-    cells = _prepared(scorecard() if card is None else card)
+    cells = _prepared(card)
     cells = cells[(cells.kind == "statistical") & (cells.n_runs > 3)]
     cells = cells[(cells.value_se > ROUNDING) & cells.printed.notna() & cells.no_comparison.isna()]
     middle = cells.printed + cells.half_unit.where(cells.read_as == "truncated", 0.0)

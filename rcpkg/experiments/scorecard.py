@@ -135,6 +135,16 @@ def judged(
     return cells.assign(agrees=fits)
 
 
+def judged_beside(
+    source: str, table: str, ours: pd.DataFrame, by: Sequence[str] = ("row", "method", "metric")
+) -> pd.DataFrame:
+    """`judged`, with ``agreed``: whether the number of the stated protocol agrees; False where it gives none."""
+    keys = list(by)
+    as_stated = judged(source, table, results(source, table), by=keys).set_index(keys).agrees
+    cells = judged(source, table, ours.drop(columns="source"), by=keys)
+    return cells.assign(agreed=as_stated.reindex(pd.MultiIndex.from_frame(cells[keys])).eq(True).to_numpy())
+
+
 def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     """Why a printed number has no counterpart."""
     if (source, table) not in TABLES:

@@ -13,7 +13,7 @@ import pandas as pd
 from rcpkg._files import data_folder
 from rcpkg.experiments.cells import STUDY, Cell
 from rcpkg.experiments.power import power
-from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_bda7 as tables
 
 STUDY_NAME = "bda7-more-runs"
@@ -82,9 +82,31 @@ def judged_runs() -> pd.DataFrame:
     """
     ours = results(STUDY, STUDY_NAME)
     ours[["table", "setting_value"]] = ours.setting_value.str.split("|", expand=True)
-    keys, parts = ["row", "method", "metric", "setting_value"], []
+    parts = []
     for table, part in ours.groupby("table"):
-        before = judged("thesis2007", str(table), results("thesis2007", str(table)), by=keys).set_index(keys).agrees
-        found = judged("thesis2007", str(table), part.drop(columns=["source", "table"]), by=keys)
-        parts.append(found.assign(agreed=before.reindex(pd.MultiIndex.from_frame(found[keys])).to_numpy()))
+        parts.append(judged_beside("thesis2007", str(table), part, by=tables.NUMBER))
+    return pd.concat(parts, ignore_index=True)
+
+
+def leads_of_new_runs(cells: pd.DataFrame) -> pd.DataFrame:
+    """The columns of `LEADS` of which both methods have new runs: the printed lead, ours, and its standard error.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Rows of `judged_runs`.
+
+    Returns
+    -------
+    DataFrame
+        ``table, first, second, setting_value``; ``printed`` and ``ours``, the error of the second method less that of
+        the first; ``se`` of ours, whose two means come from independent draws.
+    """
+    cells = cells.assign(variance=cells["std"] ** 2 / cells.n_runs).set_index("setting_value")
+    parts = []
+    for table, first, second in LEADS:
+        a, b = (cells[(cells.table == table) & (cells.method == method)] for method in (first, second))
+        lead = {"printed": b.printed - a.printed, "ours": b.value - a.value, "se": (a.variance + b.variance) ** 0.5}
+        lead = pd.DataFrame(lead).dropna().rename_axis("setting_value").reset_index()
+        parts.append(lead.assign(table=table, first=first, second=second))
     return pd.concat(parts, ignore_index=True)

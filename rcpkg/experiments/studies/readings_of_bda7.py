@@ -17,7 +17,7 @@ from rcpkg import published
 from rcpkg._files import data_folder
 from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
-from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_bda7 as tables
 
 STUDY_NAME = "bda7-readings"
@@ -166,24 +166,20 @@ def judged_readings() -> pd.DataFrame:
     ours[["table", "setting_value", "reading"]] = ours.setting_value.str.split("|", expand=True)
     parts = []
     for (name, table), part in ours.groupby(["reading", "table"], sort=False):
-        keys = ["row", "method", "metric", "setting_value"]
-        as_stated = judged("thesis2007", str(table), results("thesis2007", str(table)), by=keys).set_index(keys)
-        cells = judged("thesis2007", str(table), part.drop(columns=["source", "table"]), by=keys)
-        agreed = as_stated.agrees.reindex(pd.MultiIndex.from_frame(cells[keys])).to_numpy()
-        parts.append(cells.assign(reading=name, agreed=agreed))
+        parts.append(judged_beside("thesis2007", str(table), part, by=tables.NUMBER).assign(reading=name))
     cells = pd.concat(parts, ignore_index=True)
     error = cells["std"] * np.sqrt(1 / cells.n_runs + 1 / 100)
     z = (cells.printed - cells.value) / error.where(error > 1e-9)
     return cells.assign(z=z)
 
 
-def columns_explained(cells: pd.DataFrame | None = None) -> pd.DataFrame:
+def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
     """Per reading and printed column: how many numbers agree as stated and under the reading.
 
     Parameters
     ----------
-    cells : DataFrame, optional
-        Rows of `judged_readings`; all of them by default.
+    cells : DataFrame
+        Rows of `judged_readings`.
 
     Returns
     -------
@@ -192,7 +188,6 @@ def columns_explained(cells: pd.DataFrame | None = None) -> pd.DataFrame:
         column has been run, and as often as in the table, so that the tolerance is no wider; all its numbers agree
         under the reading, and not all did as stated.
     """
-    cells = judged_readings() if cells is None else cells
     column = cells.groupby(["reading", "table", "method"], sort=False)
     found = column.agg(
         cells=("agrees", "size"), stated=("agreed", "sum"), under=("agrees", "sum"), runs=("n_runs", "min")

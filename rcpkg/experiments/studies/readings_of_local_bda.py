@@ -1,4 +1,4 @@
-"""Readings of the mixtures of thesis2007 Table 6.1 and of the linear rule of Table 6.2 (chapter 15).
+"""Readings of the mixtures of thesis2007 Tables 6.1 and 6.2 and of the linear rule of Table 6.2 (chapter 15).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """
@@ -15,13 +15,13 @@ from sklearn.mixture import GaussianMixture
 
 from rcpkg.base import Array
 from rcpkg.experiments.cells import STUDY, Cell, Record, mean_record, name_of
-from rcpkg.experiments.scorecard import judged, results
+from rcpkg.experiments.scorecard import judged_beside, results
 from rcpkg.experiments.studies import tables_of_local_bda as tables
 from rcpkg.experiments.studies.printed_sizes_of_local_bda import printed_sizes
 from rcpkg.local import LocalLinear
 
 STUDY_NAME = "gmm-readings"
-RUNS = 30
+RUNS, SEEDS = 30, 5
 SETTINGS: dict[str, dict[str, Any]] = {
     "gmm-diagonal": {"covariance_type": "diag"},
     "gmm-random-start": {"init_params": "random"},
@@ -55,6 +55,15 @@ def least_error(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, "cv_error_percent", np.array(errors)[:, best])]
 
 
+def test_error(cell: Cell, seed: int) -> list[Record]:
+    """Test errors at the printed number of components, models of all training rows, as in Table 6.2."""
+    X, y, T, labels = tables.data(cell.arguments["row"])
+    settings = SETTINGS[cell.arguments["reading"].replace("-test", "")]
+    seeds = np.random.SeedSequence(seed).generate_state(SEEDS)
+    errors = [100 * np.mean(_predicted(X, y, T, cell.arguments["k"], int(s), **settings) != labels) for s in seeds]
+    return [mean_record(cell.method, "test_error_percent", errors)]
+
+
 def intercept(cell: Cell, seed: int) -> list[Record]:
     """Test errors of the linear rule at the printed size with an intercept and without, models of all training rows."""
     X, y, T, labels = tables.data(cell.arguments["row"])
@@ -66,7 +75,7 @@ def intercept(cell: Cell, seed: int) -> list[Record]:
 
 
 def cells(study: str) -> Iterator[Cell]:
-    """The mixtures of Table 6.1 under each reading; or the linear rule of Table 6.2 with and without an intercept."""
+    """The mixtures of Tables 6.1 and 6.2 under each reading; or the linear rule of Table 6.2 under its own."""
     if study == "pinv-intercept":
         for cell in tables.cells("6.2"):
             if cell.method == "pinv":
@@ -81,19 +90,25 @@ def cells(study: str) -> Iterator[Cell]:
             arguments = {"row": cell.arguments["row"], "repetitions": RUNS, "reading": name}
             protocol = name_of(least_error)
             yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=f"6.1|{name}", quick=False)
+    for cell in tables.cells("6.2"):
+        for name in SETTINGS if cell.method == "GMM" else ():
+            row, reading = cell.arguments["row"], name.replace("gmm-", "gmm-test-")
+            arguments = {"row": row, "k": int(printed_sizes()[row, "GMM"]), "reading": reading}
+            yield cell.in_study(
+                study, protocol=name_of(test_error), arguments=arguments, setting_value=f"6.2|{reading}", quick=False
+            )
 
 
 def judged_readings() -> pd.DataFrame:
-    """Each printed error of the mixtures in Table 6.1 under each reading, by the scorecard's tolerance.
+    """Each printed error of the mixtures in Tables 6.1 and 6.2 under each reading, by the scorecard's tolerance.
 
     Returns
     -------
     DataFrame
-        ``reading, row, printed, value, agrees`` and ``agreed``, whether the stated protocol agrees.
+        ``reading, table, row, printed, value, agrees`` and ``agreed``, whether the stated protocol agrees.
     """
     ours = results(STUDY, STUDY_NAME)
-    ours["reading"] = ours.setting_value.str.partition("|")[2]
-    as_stated = judged("thesis2007", "6.1", results("thesis2007", "6.1")).set_index(["row", "method"]).agrees
-    cells = judged("thesis2007", "6.1", ours.drop(columns=["source", "table"]))
-    agreed = as_stated.reindex(pd.MultiIndex.from_frame(cells[["row", "method"]])).to_numpy()
-    return cells.assign(agreed=agreed)
+    ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
+    return pd.concat(
+        [judged_beside("thesis2007", str(table), part) for table, part in ours.groupby("table")], ignore_index=True
+    )

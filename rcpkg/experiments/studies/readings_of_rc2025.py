@@ -32,6 +32,7 @@ from rcpkg.experiments.studies.tables_of_rc2025 import (
 from rcpkg.generative import one_hot
 
 READINGS = ("75/25", "train", "all")
+STOPPED = (*LEARNERS, "GD")
 
 
 def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
@@ -54,7 +55,7 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
         iterates = calibrated(model, X, Y, model.statistics_, rule)
     runs: list[tuple[float, float, float]] = []
     at_first_rise = cell.arguments.get("stopping") == "first rise"
-    for log_P in iterates if cell.method in (*LEARNERS, "GD") else islice(iterates, 1):
+    for log_P in iterates if cell.method in STOPPED else islice(iterates, 1):
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
         soft_error = mean_losses(row_losses(log_P[begin], codes[begin])).soft_error
         if at_first_rise and runs and soft_error > runs[-1][0]:
@@ -108,7 +109,7 @@ def cells(study: str) -> Iterator[Cell]:
                 continue
             changed: dict[str, object] = {}
             if study == "rc2025-first-rise":
-                if cell.method not in LEARNERS:
+                if cell.method not in STOPPED:
                     continue
                 changed = {"stopping": "first rise", "repetitions": 8}
             for start in ("train", "all"):
@@ -150,7 +151,7 @@ def consistency() -> pd.DataFrame:
 
 
 def stopping_rules() -> pd.DataFrame:
-    """Each printed error and iteration of RC and DFE on small sets under either stopping rule, by the scorecard.
+    """Each printed error and iteration of RC, DFE and GD on small sets under either stopping rule, by the scorecard.
 
     Returns
     -------
@@ -163,7 +164,7 @@ def stopping_rules() -> pd.DataFrame:
     for rule, study in (("least", "rc2025-updates-on-all-rows"), ("first", "rc2025-first-rise")):
         ours = results(STUDY, study)
         ours[["table", "start"]] = ours.setting_value.str.split("|", expand=True)
-        ours = ours[ours.method.isin(list(LEARNERS))]
+        ours = ours[ours.method.isin(STOPPED)]
         for (table, start), part in ours.groupby(["table", "start"]):
             cells = judged("rc2025", str(table), part).assign(start=start)
             parts.append(cells.set_index(index)[["value", "agrees"]].add_suffix(f"_{rule}"))

@@ -25,6 +25,7 @@ from rcpkg.generative import LDA, QDA
 from rcpkg.simulation import chapter5_problem
 
 CROSS_VALIDATED = ("BDA7", "QB", "RDA", "EDDA")
+NUMBER = ("row", "method", "metric", "setting_value")  # which number of a table it is
 TRAINING_ROWS, TEST_ROWS = 40, 100  # of a simulation
 WITHOUT_COMMON_AXES = tuple(model for model in EDDA_MODELS if model not in ("EVE", "VVE"))
 
