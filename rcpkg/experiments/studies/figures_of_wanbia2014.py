@@ -110,7 +110,7 @@ def traces_of(parts: Design, systems: tuple[str, ...] = SYSTEMS) -> tuple[dict[s
         z, _ = whitened(rows)
         runs["whitened"] = z, np.ones((z.shape[1], ones.shape[1])), np.zeros((z.shape[1], ones.shape[1]))
     found, separable = {}, False
-    for system, (x, scale, start) in ((system, runs[system]) for system in systems if system in runs):
+    for system, (x, scale, start) in ((s, run) for s, run in runs.items() if s in systems):
         found[system] = trace = _Trace()
         fit = maximise_weighted(x, parts.Y, scale, start=start, max_iter=MAX_ITER, tol=0.0, callback=trace)
         scores = x @ (fit.x * scale)
