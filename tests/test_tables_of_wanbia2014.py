@@ -11,7 +11,7 @@ from rcpkg.experiments.cells import STUDY, Cell, cells_of
 from rcpkg.experiments.studies import figures_of_wanbia2014 as figures
 from rcpkg.experiments.studies import tables_of_wanbia2014 as tables
 
-STUDIES = ("wanbiac-sets", "wanbiac-coordinates", "wanbiac-penalties", "wanbiac-streams")
+STUDIES = ("wanbiac-sets", "wanbiac-coordinates", "wanbiac-penalties", "wanbiac-streams", "wanbiac-traces")
 
 
 def drawn(n=300, seed=0):
@@ -163,6 +163,20 @@ def test_all_systems_arrive_at_the_same_place(monkeypatch):
     assert all(found[s, "iterations_1e-3"] <= found[s, "iterations_1e-6"] for s in figures.SYSTEMS)
 
 
+def test_traces_are_those_of_the_iterations_counted(monkeypatch):
+    """After the iterations that a gap took −CLL is within it, and before the last stored number of them it is not."""
+    monkeypatch.setattr(figures, "rows_of", lambda name, most: drawn())
+    cell = Cell(STUDY, "wanbiac-traces", "drawn", "all", stream="drawn")
+    found = {(r.method, r.metric): r.value for r in figures.trace_descents(cell, 0)}
+    counted = {(r.method, r.metric): r.value for r in figures.compare_coordinates(cell, 0)}
+    least, first = counted["", "least"] / 300, np.log(3)
+    for system in ("natural", "closed form"):
+        values = np.array([found[system, f"loss_{k}"] for k in figures.TRACED_AFTER])
+        assert np.all(np.diff(values) <= 0) and values[0] < first
+        reached = np.array(figures.TRACED_AFTER) >= counted[system, "iterations_1e-3"]
+        assert np.array_equal((values - least) / (first - least) <= 1e-3, reached)
+
+
 def test_penalties_lead_from_one_model_to_another():
     rows = drawn()
     models = dict(figures.penalised(tables.design(rows, np.arange(0, 300, 2), np.arange(1, 300, 2))))
@@ -215,6 +229,37 @@ def test_stored_results_are_of_committed_code(study):
     assert all(cell.provenance["commit"] and cell.provenance["modified"] is False for cell in done)
     wanted = {cell.key: cell for cell in cells_of(STUDY, study)}
     assert all(cell.is_of(wanted[cell.key]) for cell in done)
+
+
+@pytest.mark.needs_data
+def test_a_stored_trace_comes_out_again():
+    """The first fifty iterations of a set drawn at random."""
+    stored = {done.key: done for done in runner.read(runner.table_path(STUDY, "wanbiac-traces"))}
+    name = str(np.random.default_rng(15).choice(figures.TRACED[2:]))
+    rows = figures.rows_of(name, figures.ROWS)
+    every = np.arange(len(rows.y))
+    parts = tables.design(rows, every, every[:1])
+    for system, scale in ("natural", np.ones_like(parts.scale)), ("closed form", parts.scale):
+        trace = figures._Trace()
+        start = np.zeros_like(scale)
+        figures.maximise_weighted(parts.train, parts.Y, scale, start=start, max_iter=50, tol=0.0, callback=trace)
+        found = {r.metric: r.value for r in stored[f"{name}/all"].records if r.method == system}
+        for k in (1, 10, 50):
+            assert trace.values[k - 1] / len(every) == pytest.approx(found[f"loss_{k}"], rel=2e-2)
+
+
+def test_stored_traces_agree_with_the_iterations_counted():
+    """They are within a thousandth from the stored number of iterations on, but for those that rounding decides."""
+    losses, counted = results(STUDY, "wanbiac-traces"), results(STUDY, "wanbiac-coordinates")
+    for name in figures.TRACED:
+        facts = counted[counted.row == name].set_index(["method", "metric"]).value.to_dict()
+        facts = {(m if isinstance(m, str) else "", k): v for (m, k), v in facts.items()}
+        first, least = (facts["", k] / facts["", "rows"] for k in ("start", "least"))
+        for system in ("natural", "closed form"):
+            part = losses[(losses.row == name) & (losses.method == system)].set_index("metric").value
+            gaps = {k: (part[f"loss_{k}"] - least) / (first - least) for k in figures.TRACED_AFTER}
+            needed = facts[system, "iterations_1e-3"]
+            assert all((gap <= 1e-3) == (k >= needed) for k, gap in gaps.items() if abs(k - needed) > 3), (name, system)
 
 
 @pytest.mark.needs_data

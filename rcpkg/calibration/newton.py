@@ -39,6 +39,7 @@ LEAST_SAMPLE = 20  # rows of a sample for each coefficient
 GUESS_ROWS, SAMPLE_STEPS = 1000, 30
 PATIENCE = 50  # iterations of L-BFGS with a curvature for each class, before conjugate gradients take over
 LOOSE, MOST_PRODUCTS = 0.1, 200  # of conjugate gradients: what part of g may be left, squared, and their number
+LITTLE = 0.5  # of the mean gain of a product: Nash and Sofer's value
 STALLED = 10  # iterations without a gain, after which rounding is taken to have the say
 
 Record = Callable[[Array, Evaluation, float], bool]
@@ -157,11 +158,14 @@ def conjugate(
 ) -> tuple[Array, int]:
     """About H⁻¹g by conjugate gradients, preconditioned by a curvature, and the number of products with H.
 
-    They end when what is left of g is, in its metric, so small a part that Newton's method converges superlinearly.
+    They end when what is left of g is, in its metric, so small a part that Newton's method converges superlinearly;
+    far from the optimum also when a product gains little of the fall of the quadratic model, in the mean of all so far
+    (Nash and Sofer, 1990): there the model promises too much to be worth solving.
     """
-    x, rest = np.zeros_like(g), g.copy()
+    x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = curvature.solve(rest)
     squared = rest @ z
+    far = squared > LOOSE**2
     enough, search, products = squared * min(LOOSE, np.sqrt(squared)), z, 0
     while squared > enough and products < MOST_PRODUCTS:
         bent = product(search.reshape(shape)).ravel()
@@ -171,6 +175,10 @@ def conjugate(
         products += 1
         x += (squared / along) * search
         rest -= (squared / along) * bent
+        gain = squared**2 / along
+        gained += gain
+        if far and products * gain < LITTLE * gained:
+            break
         z = curvature.solve(rest)
         squared, before = rest @ z, squared
         search = z + (squared / before) * search

@@ -80,7 +80,7 @@ TABLES: dict[tuple[str, str], str] = {
     **{("thesis2007", f"6.{k}"): "tables_of_local_bda" for k in range(1, 4)},
     **{("wanbia2014", k): "tables_of_wanbia2014" for k in ("I", "II")},
     (STUDY, "wanbiac-sets"): "tables_of_wanbia2014",
-    **{(STUDY, f"wanbiac-{k}"): "figures_of_wanbia2014" for k in ("coordinates", "penalties", "streams")},
+    **{(STUDY, f"wanbiac-{k}"): "figures_of_wanbia2014" for k in ("coordinates", "traces", "penalties", "streams")},
     (STUDY, "rc2025-updates-on-all-rows"): "readings_of_rc2025",
     (STUDY, "rc2025-first-rise"): "readings_of_rc2025",
     (STUDY, "training-histories"): "training_histories_of_rc",

@@ -2,7 +2,8 @@
 
 ``coordinates`` (Figures 1 to 4): the same optimiser on the same rows, at most `ROWS`, from the same start, in five
 systems of coordinates, and from naive Bayes in two: iterations and processor time until the gap of −CLL to its least
-value found, relative to that of the start where all posteriors are equal, is 10⁻³ and 10⁻⁶. ``penalties``
+value found, relative to that of the start where all posteriors are equal, is 10⁻³ and 10⁻⁶. ``traces``
+(Figure 2): −CLL after so many iterations, on the sets of that figure that are held whole. ``penalties``
 (Figures 6 to 8): two-fold cross-validation for penalties C = 10ˣ. ``streams`` (Figure 5): one row at a time, judged
 before it is learnt from; the first `BURN_IN` rows of a stream serve to cut numbers and to choose the learning rate, and
 nothing else.
@@ -48,6 +49,10 @@ SYSTEMS = (
     "natural from NB",
     "closed form from NB",
 )
+TRACED, TRACED_AFTER = (
+    ("census_income_kdd", "covtype", "pendigits", "sign"),
+    (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500),
+)
 EXPONENTS = (-6, -4, -2, 0, 2, 4, 6)
 SHOWN = {"satellite": 5, "pendigits": 3, "dermatology": 20, "optdigits": 3}  # rounds of the sets of Figures 7 and 8
 PENALTY_ITERATIONS, PENALTY_ROWS = 200, 7_000
@@ -89,8 +94,8 @@ class _Trace:
         self.seconds.append(time.process_time() - self.start)
 
 
-def traces_of(parts: Design) -> tuple[dict[str, _Trace], bool]:
-    """A descent in each system, and whether one ended with all rows right and next to no loss."""
+def traces_of(parts: Design, systems: tuple[str, ...] = SYSTEMS) -> tuple[dict[str, _Trace], bool]:
+    """A descent in each of the systems, and whether one ended with all rows right and next to no loss."""
     ones, rows = np.ones_like(parts.scale), parts.train
     zeros = np.zeros_like(ones)
     runs: dict[str, tuple[Any, Array, Array]] = {
@@ -101,11 +106,11 @@ def traces_of(parts: Design) -> tuple[dict[str, _Trace], bool]:
         "natural from NB": (rows, ones, parts.scale),
         "closed form from NB": (rows, parts.scale, ones),
     }
-    if rows.shape[1] <= WIDEST:
+    if "whitened" in systems and rows.shape[1] <= WIDEST:
         z, _ = whitened(rows)
         runs["whitened"] = z, np.ones((z.shape[1], ones.shape[1])), np.zeros((z.shape[1], ones.shape[1]))
     found, separable = {}, False
-    for system, (x, scale, start) in runs.items():
+    for system, (x, scale, start) in ((s, run) for s, run in runs.items() if s in systems):
         found[system] = trace = _Trace()
         fit = maximise_weighted(x, parts.Y, scale, start=start, max_iter=MAX_ITER, tol=0.0, callback=trace)
         scores = x @ (fit.x * scale)
@@ -139,6 +144,18 @@ def compare_coordinates(cell: Cell, seed: int) -> list[Record]:
             records.append(Record(system, f"iterations_{name}", None if at is None else at + 1.0))
             records.append(Record(system, f"seconds_{name}", None if at is None else trace.seconds[at]))
     return records
+
+
+def trace_descents(cell: Cell, seed: int) -> list[Record]:
+    """−CLL per row after each of some numbers of iterations, the last once a descent has ended."""
+    rows = rows_of(cell.stream, ROWS)
+    every = np.arange(len(rows.y))
+    traces, _ = traces_of(design(rows, every, every[:1]), ("natural", "closed form"))
+    return [
+        Record(system, f"loss_{k}", trace.values[min(k, len(trace.values)) - 1] / len(every))
+        for system, trace in traces.items()
+        for k in TRACED_AFTER
+    ]
 
 
 # Penalties -------------------------------------------------------------------------------------------
@@ -281,6 +298,8 @@ def cells(table: str) -> Iterator[Cell]:
             yield Cell(STUDY, table, name, "all", name_of(learn_stream), stream=name)
         elif table == "wanbiac-coordinates" and name not in PARTS:
             yield Cell(STUDY, table, name, "all", name_of(compare_coordinates), stream=name, quick=n <= 200)
+        elif table == "wanbiac-traces" and name in TRACED:
+            yield Cell(STUDY, table, name, "all", name_of(trace_descents), stream=name)
         elif table == "wanbiac-penalties" and name not in PARTS and (n <= PENALTY_ROWS or name in SHOWN):
             arguments = {"repetitions": SHOWN.get(name, 1)}
             yield Cell(STUDY, table, name, "all", name_of(compare_penalties), arguments, stream=name, quick=n <= 200)
