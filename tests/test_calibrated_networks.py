@@ -1,32 +1,47 @@
 """The study of calibrated networks: what its protocol promises."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from model_cases import network_rows
 from numpy.testing import assert_array_equal
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
+from statsmodels.stats.multitest import multipletests
 
 from rcpkg import MDLDiscretizer
+from rcpkg.experiments import runner
 from rcpkg.experiments.cells import STUDY, cells_of
 from rcpkg.experiments.studies import calibrated_networks as study
 
 
-def test_sets_run_from_the_smallest_and_those_set_aside_last():
+def test_sets_run_from_the_smallest_those_set_aside_after_them_and_those_with_large_tables_last():
     sets = study.sets()
     sizes = [n for n, _ in sets.values()]
     assert len(sets) >= 40 and sizes == sorted(sizes) and sizes[0] < 100 and sizes[-1] > 500_000
     assert not any(sets[name][1] for name in study.TRIED)
     order = list(dict.fromkeys(cell.row for cell in cells_of(STUDY, study.STUDY_NAME)))
-    aside = [sets[name][1] for name in order]
-    assert aside == sorted(aside) and sum(aside) == 15 and set(order) == set(sets)
-    assert set(study.LARGEST) == set(list(sets)[-5:])
+    place = [(name in study.COSTLY, sets[name][1], sets[name][0]) for name in order]
+    assert place == sorted(place) and set(order) == set(sets) and set(study.COSTLY) < set(sets)
+    assert sum(aside for _, aside, _ in place) == 15
+    assert set(study.CURVES) <= set(list(sets)[-5:])
 
 
-def test_cells_share_their_divisions():
-    cells = [cell for cell in cells_of(STUDY, study.CURVES_NAME) if cell.row == "covtype"]
-    assert {cell.stream for cell in cells} == {"covtype"}
-    assert {cell.method for cell in cells} == set(study.LEARNERS)
-    assert {cell.arguments["training_rows"] for cell in cells} == set(study.CURVES)
+def test_divisions_are_as_many_as_the_protocol_says():
+    for cell in cells_of(STUDY, study.STUDY_NAME):
+        n = study.sets()[cell.row][0]
+        assert cell.arguments["repetitions"] == (5 if n <= 150 else 2 if n <= 200 else 1)
+        assert cell.arguments["training_rows"] == (5_000 if n > 6_666 else study.ALL_ROWS)
+
+
+def test_curves_share_their_divisions():
+    cells = [cell for cell in cells_of(STUDY, study.CURVES_NAME) if cell.row == "adult"]
+    assert {cell.stream for cell in cells} == {"adult"}
+    assert {cell.method for cell in cells} == set(study.CURVED) < set(study.LEARNERS)
+    assert {cell.arguments["training_rows"] for cell in cells} == set(study.CURVES["adult"])
+    late = {cell.method for cell in cells if cell.arguments["training_rows"] > study.FEW_CURVED}
+    assert late == set(study.CURVED) - set(study.SAFE_NETWORKS)
 
 
 @pytest.mark.parametrize("name", study.LEARNERS)
@@ -59,3 +74,89 @@ def test_codes_are_learnt_from_training_rows():
     largest = np.nanmax(expected, axis=0)
     assert np.all(np.where(known, largest + 1, data.X) == largest + 1)
     assert_array_equal(data.n_states, np.vstack([data.X, data.X_test]).max(axis=0) + 1)
+
+
+@pytest.mark.needs_data
+def test_large_sets_give_some_of_their_rows():
+    """Of shuttle at most so many rows, alike in their classes; classes with too few of these are left out."""
+    data = study.division("shuttle", 1, 2_000)
+    assert data.X.shape[0] == len(data.y) == 2_000 and len(data.y_test) == study.TEST_ROWS
+    everyone = study.rows_of("shuttle", study.ALL_ROWS).y
+    sizes = np.bincount(everyone)
+    kept = sizes[sizes * 2_000 / (0.75 * len(everyone)) >= study.LEAST_CLASS]
+    assert len(kept) < len(sizes)
+    for y in data.y, data.y_test:
+        np.testing.assert_allclose(np.bincount(y) / len(y), kept / kept.sum(), atol=1e-3)
+    assert np.all(data.n_states > np.vstack([data.X, data.X_test]).max(axis=0))
+
+
+def test_a_forest_grows_the_same_trees_on_dense_indicators():
+    X, y = network_rows(n=200)
+    states = (X.max(axis=0) + 1).astype(int)
+    P = []
+    for settings in {}, {"sparse_output": False, "dtype": np.float32}:
+        forest = study._one_hot(RandomForestClassifier(20, random_state=0, max_features=0.3), **settings)(states)
+        P.append(forest.fit(X, y).predict_proba(X))
+    assert_array_equal(*P)
+
+
+# The stored study --------------------------------------------------------------------------------------
+
+DONE = [done for name in (study.STUDY_NAME, study.CURVES_NAME) for done in runner.read(runner.table_path(STUDY, name))]
+SHORT = [done for done in DONE if done.seconds < 8]
+
+
+def test_stored_cells_are_of_the_protocol():
+    cells = {cell.key: cell for name in (study.STUDY_NAME, study.CURVES_NAME) for cell in cells_of(STUDY, name)}
+    for done in DONE:
+        assert done.is_of(cells[done.key]) and not done.failure and done.provenance["modified"] is False
+        assert {record.n_runs for record in done.records} == {done.arguments["repetitions"]}
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("place", np.random.default_rng(18).choice(len(SHORT), 4, replace=False))
+def test_stored_cells_are_recomputed(place):
+    done = SHORT[place]
+    cell = next(
+        cell for name in (study.STUDY_NAME, study.CURVES_NAME) for cell in cells_of(STUDY, name) if cell.key == done.key
+    )
+    again = runner.execute(cell)
+    for new, old in zip(again.records, done.records, strict=True):
+        if new.metric != "seconds":
+            assert new.value == pytest.approx(old.value, rel=1e-10, abs=1e-10)
+
+
+def test_hypotheses_are_those_of_the_protocol(monkeypatch):
+    """Wilcoxon's test for each of eight pairs, on the sets that the hypothesis is about, adjusted over all eight."""
+    sets, rng = study.sets(), np.random.default_rng(0)
+    names = [name for name in sets if name not in study.COSTLY]
+    losses = pd.DataFrame(rng.uniform(0.2, 1, (len(names), len(study.LEARNERS))), names, list(study.LEARNERS))
+    losses["KDB, RC safe, pooled target"] = losses["KDB"] - 0.1
+    monkeypatch.setattr(study, "means", lambda metric, of: {"log_loss": losses.loc[list(of)]}[metric])
+    table = study.hypotheses(names)
+    few = losses.index.map(lambda name: sets[name][0] <= 2_000)
+    rivals = ["KDB", "NB, RC safe, pooled target", "random forest", "gradient boosting"]
+    p = []
+    for row in table.itertuples():
+        part = losses if row.hypothesis < 3 else losses[few] if row.hypothesis == 3 else losses[~few]
+        rival = rivals[row.hypothesis - 1]
+        difference = part[f"KDB, RC safe, {row.target} target"] - part[rival]
+        p.append(stats.wilcoxon(difference).pvalue)
+        assert (row.against, row.sets) == (rival, len(part))
+        assert (row.better, row.worse) == ((difference < -0.01).sum(), (difference > 0.01).sum())
+        side = difference.median() > 0 if row.hypothesis == 4 else difference.median() < 0
+        assert row.confirmed == (side and row.p_holm < 0.05)
+    assert list(zip(table.target, table.hypothesis)) == [(t, h) for t in ("pooled", "nested") for h in range(1, 5)]
+    np.testing.assert_allclose(table.p, p)
+    np.testing.assert_allclose(table.p_holm, multipletests(p, method="holm")[1])
+    assert table.confirmed[0] and not table.confirmed[4:].all()
+
+
+def test_what_is_read_is_what_is_stored():
+    names = study.stored(aside=False)
+    assert names == [name for name in study.sets() if name in names] and not any(study.sets()[n][1] for n in names)
+    by_key = {done.key: {record.metric: record.value for record in done.records} for done in DONE}
+    for metric in study.METRICS:
+        table = study.means(metric, names)
+        assert list(table.index) == names and list(table) == list(study.LEARNERS)
+        assert all(table.loc[n, m] == pytest.approx(by_key[f"{n}/{m}"][metric]) for n in names for m in table)

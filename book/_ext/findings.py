@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from rcpkg import published
 from rcpkg.experiments import results
 from rcpkg.experiments.comparisons import contest
-from rcpkg.experiments.studies import gain_of_calibration
+from rcpkg.experiments.studies import calibrated_networks, gain_of_calibration
 from rcpkg.experiments.studies.honest_comparison import ROPE, means
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,16 @@ FAMILIES = {"nb": ("NB", "NB MAP", "NB MAP"), "qda": ("QDA", "QDA ML", "QDA MAP"
 @cache
 def numbers() -> dict[str, str]:
     """All numbers, as words for the text."""
-    found = {**histories(), **honest(), **sonar(), **few_rows(), **preconditioning(), **chosen(), **errata()}
+    found = {
+        **histories(),
+        **honest(),
+        **sonar(),
+        **few_rows(),
+        **preconditioning(),
+        **chosen(),
+        **networks(),
+        **errata(),
+    }
     return {name: f"{number:,}" if isinstance(number, int) else number for name, number in found.items()}
 
 
@@ -55,6 +64,23 @@ def chosen() -> dict[str, int]:
         row = contest(losses, [(ours, rival)], ROPE["log_loss"]).iloc[0]
         key = "closed" if rival == gain_of_calibration.CLOSED else "logistic"
         found |= {f"chosen_{key}_{name}": int(row[name]) for name in ("better", "level", "worse")}
+    return found
+
+
+def networks() -> dict[str, int]:
+    """Calibrated k-dependence networks against a forest and boosting by log-loss, over all sets of the study."""
+    study = calibrated_networks
+    names = study.stored(aside=False) + study.stored(aside=True)
+    table = study.hypotheses(names)
+    losses, found = (
+        study.means("log_loss", names),
+        {"net_sets": len(names), "net_confirmed": int(table.confirmed.sum())},
+    )
+    for target in "pooled", "nested":
+        against = contest(losses, [(f"KDB, RC safe, {target} target", study.FOREST)], ROPE["log_loss"]).iloc[0]
+        found |= {f"net_{target}_{name}": int(against[name]) for name in ("better", "worse")}
+        many = table[(table.hypothesis == 4) & (table.target == target)].iloc[0]
+        found |= {f"net_{target}_behind": int(many.worse), "net_many": int(many.sets)}
     return found
 
 

@@ -27,6 +27,7 @@ class Iterate:
     losses: Losses
     objective: float
     natural: Statistics | None = None
+    mean: Statistics | None = None
     validation_loss: float | None = None
 
 
@@ -97,11 +98,17 @@ class Problem:
             iterate.natural = self.model.natural_parameters(iterate.parameters)
         return iterate.natural
 
+    def mean(self, iterate: Iterate) -> Statistics:
+        """μ of an iterate, computed once."""
+        if iterate.mean is None:
+            iterate.mean = self.model.mean_parameters(iterate.parameters)
+        return iterate.mean
+
     def distance(self, a: Iterate, b: Iterate) -> float:
         """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ between joint models; zero if the model gives no μ."""
         if not hasattr(self.model, "mean_parameters"):
             return 0.0
-        (mu_a, eta_a), (mu_b, eta_b) = ((self.model.mean_parameters(i.parameters), self.natural(i)) for i in (a, b))
+        (mu_a, eta_a), (mu_b, eta_b) = ((self.mean(i), self.natural(i)) for i in (a, b))
         divergence = mu_a.dot(eta_a) - mu_a.dot(eta_b) - mu_b.dot(eta_a) + mu_b.dot(eta_b)
         return sample_size(a.statistics) * max(divergence, 0.0)
 

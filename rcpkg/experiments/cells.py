@@ -62,9 +62,10 @@ class Cell:
 
 
 def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
-    """The mean of runs with their standard deviation."""
+    """The mean of runs with their standard deviation, of which a single run has none."""
     values = np.asarray(list(runs), dtype=float)
-    return Record(method, metric, float(values.mean()), float(values.std(ddof=1)), len(values))
+    std = float(values.std(ddof=1)) if len(values) > 1 else None
+    return Record(method, metric, float(values.mean()), std, len(values))
 
 
 def name_of(protocol: Callable[[Cell, int], list[Record]]) -> str:

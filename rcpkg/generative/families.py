@@ -40,9 +40,9 @@ def onto(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
 def margin(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
     """Sums of a table over the features ``have`` for each state of those of ``want``, in their order."""
     lead = array.ndim - len(have)
-    left = [f for f in have if f in want]
-    summed = array.sum(axis=tuple(lead + i for i, f in enumerate(have) if f not in want))
-    return summed.transpose(*range(lead), *(lead + left.index(f) for f in want))
+    left = tuple(f for f in have if f in want)
+    summed = np.add.reduce(array, axis=tuple(lead + i for i, f in enumerate(have) if f not in want))
+    return summed if left == want else summed.transpose(*range(lead), *(lead + left.index(f) for f in want))
 
 
 class Families:

@@ -400,6 +400,16 @@ class KDependenceBayes(NetworkModel):
     1.0
     >>> RiskCalibration(model, target="nested").fit(X, y).stop_reason_
     'converged'
+
+    Numbers are cut into intervals first, by the training rows:
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rcpkg import MDLDiscretizer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> pipeline = make_pipeline(MDLDiscretizer(), RiskCalibration(KDependenceBayes(k=2), target="nested"))
+    >>> round(pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.93
     """
 
     def __init__(

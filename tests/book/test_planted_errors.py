@@ -138,6 +138,21 @@ PLANTED = [
     InCode("07", "prop-co-scaling", "(1 + abs(rho)) / (1 - abs(rho))", "1 / (1 - abs(rho))"),
     InCode("07", "prop-co-sample", "(bounds / (1 - bounds)) ** 2", "(bounds / (1 - bounds)) ** 4"),
     InCode("07", "prop-co-doubt", "np.linalg.solve(R, rough)", "np.linalg.solve(R, rough / 2)"),
+    InLibrary("08", "thm-bn-full", "rcpkg.KDependenceBayes.log_partition", scaled(1 + 1e-9)),
+    InLibrary("08", "thm-bn-full", "rcpkg.KDependenceBayes.mean_parameters", scaled(1 + 1e-9)),
+    InLibrary("08", "thm-bn-full", "rcpkg.KDependenceBayes.from_natural", altered("log_prior", 1 + 1e-9)),
+    InCode("08", "thm-bn-full", "tables[2][:, 1, 1] = 2.0", "tables[2][:, 1, 1] = 0.0"),
+    InCode("08", "cor-bn-mirror", "model.statistics(X, Y - P)", "model.statistics(X, Y + P)"),
+    InCode(
+        "08", "cor-bn-mirror", "ConditionalLikelihood(model, **settings)", "RiskCalibration(model, target_weight=0.0)"
+    ),
+    InCode("08", "thm-bn-logistic", "structure=[[], [0], [0, 1]]", "structure=[[], [], []]"),
+    InCode("08", "prop-bn-curved", "(g.cells / theta - sums)", "(g.cells / theta + sums)"),
+    InCode("08", "prop-bn-curved", "g.count**2 / free.count", "g.count**2"),
+    InCode("08", "thm-bn-nested", 'target="nested"', 'target="pooled"'),
+    InCode("08", "thm-bn-nested", "s + families_of.totals(t) * np.exp", "s + b * np.exp"),
+    InCode("08", "prop-bn-smoothing", "linear = size_b / (n + size_b)", "linear = b / (n + b)"),
+    InCode("08", "prop-bn-smoothing", "/ (same + families_of.totals(t))", "/ (n + families_of.totals(t))"),
     InLibrary(
         "09", "thm-when-influence", "rcpkg.calibration.curvature.MinimalForm.conditional_curvature", scaled(1.01)
     ),
