@@ -390,24 +390,14 @@ class KDependenceBayes(NetworkModel):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from rcpkg import KDependenceBayes, RiskCalibration
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.integers(2, size=(400, 4))
-    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features tell the class
-    >>> model = KDependenceBayes(k=2, structure=[[], [0], [0, 1], []])
-    >>> model.fit(X, y).score(X, y)
-    1.0
-    >>> RiskCalibration(model, target="nested").fit(X, y).stop_reason_
-    'converged'
-
     Numbers are cut into intervals first, by the training rows:
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
-    >>> from rcpkg import MDLDiscretizer
+    >>> from rcpkg import KDependenceBayes, MDLDiscretizer, RiskCalibration
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> pipeline = make_pipeline(MDLDiscretizer(), RiskCalibration(KDependenceBayes(k=2), target="nested"))
+    >>> network = RiskCalibration(KDependenceBayes(k=2), target="nested")
+    >>> pipeline = make_pipeline(MDLDiscretizer(), network)
     >>> round(pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.93
     """
