@@ -25,7 +25,7 @@ def test_sets_run_from_the_smallest_those_set_aside_after_them_and_those_with_la
     place = [(name in study.COSTLY, sets[name][1], sets[name][0]) for name in order]
     assert place == sorted(place) and set(order) == set(sets) and set(study.COSTLY) < set(sets)
     assert sum(aside for _, aside, _ in place) == 15
-    assert set(study.CURVES) <= set(list(sets)[-5:])
+    assert set(study.CURVES) == set(list(sets)[-5:])
 
 
 def test_divisions_are_as_many_as_the_protocol_says():
@@ -42,6 +42,9 @@ def test_curves_share_their_divisions():
     assert {cell.arguments["training_rows"] for cell in cells} == set(study.CURVES["adult"])
     late = {cell.method for cell in cells if cell.arguments["training_rows"] > study.FEW_CURVED}
     assert late == set(study.CURVED) - set(study.SAFE_NETWORKS)
+    grown = [cell for cell in cells_of(STUDY, study.CURVES_NAME) if cell.method == study.FOREST]
+    assert {cell.row for cell in grown} == set(study.CURVES)
+    assert max(cell.arguments["training_rows"] for cell in grown) <= study.FEW_GROWN
 
 
 @pytest.mark.parametrize("name", study.LEARNERS)
