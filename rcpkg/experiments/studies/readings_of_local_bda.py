@@ -1,4 +1,4 @@
-"""Readings of the mixtures of thesis2007 Tables 6.1 and 6.2 and of the linear rule of Table 6.2 (chapter 15).
+"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 15).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """
@@ -27,6 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gmm-random-start": {"init_params": "random"},
     "gmm-few-steps": {"max_iter": 10},
 }
+FROM_TWO = "gmm-from-two"  # of numbers of components only: one is not among them
 
 
 def _predicted(X: Array, y: NDArray, T: Array, components: int, seed: int, **settings: Any) -> NDArray:
@@ -40,19 +41,31 @@ def _predicted(X: Array, y: NDArray, T: Array, components: int, seed: int, **set
     return classes[np.argmax(joint, axis=0)]
 
 
-def least_error(cell: Cell, seed: int) -> list[Record]:
-    """The least mean error of random nine tenths over the numbers of components, as in Table 6.1."""
+def _errors(cell: Cell, seed: int, first: int, **settings: Any) -> tuple[range, Array]:
+    """Numbers of components up to the cap, and the errors of random nine tenths: a row for each division."""
     X, y, _, _ = tables.data(cell.arguments["row"])
-    sizes = range(1, max(1, np.unique(y, return_counts=True)[1].min() // X.shape[1]) + 1)
+    cap = max(1, int(np.unique(y, return_counts=True)[1].min()) // X.shape[1])
+    sizes = range(min(first, cap), cap + 1)
     rng = np.random.default_rng(seed)
     errors = []
     for _ in range(cell.arguments["repetitions"]):
         test, train = np.split(rng.permutation(len(y)), [len(y) // 10])
-        settings = SETTINGS[cell.arguments["reading"]]
         wrong = [_predicted(X[train], y[train], X[test], k, seed, **settings) != y[test] for k in sizes]
         errors.append(100 * np.mean(wrong, axis=1))
-    best = tables.least(np.array(errors))
-    return [mean_record(cell.method, "cv_error_percent", np.array(errors)[:, best])]
+    return sizes, np.array(errors)
+
+
+def least_error(cell: Cell, seed: int) -> list[Record]:
+    """The least mean error of random nine tenths over the numbers of components, as in Table 6.1."""
+    _, errors = _errors(cell, seed, 1, **SETTINGS[cell.arguments["reading"]])
+    return [mean_record(cell.method, "cv_error_percent", errors[:, tables.least(errors)])]
+
+
+def chosen_size(cell: Cell, seed: int) -> list[Record]:
+    """The number of components with the least mean error, as in Table 6.3."""
+    name = cell.arguments["reading"].replace("-size", "")
+    sizes, errors = _errors(cell, seed, cell.arguments["first"], **SETTINGS.get(name, {}))
+    return [Record(cell.method, "chosen_components", sizes[tables.least(errors)])]
 
 
 def test_error(cell: Cell, seed: int) -> list[Record]:
@@ -75,7 +88,7 @@ def intercept(cell: Cell, seed: int) -> list[Record]:
 
 
 def cells(study: str) -> Iterator[Cell]:
-    """The mixtures of Tables 6.1 and 6.2 under each reading; or the linear rule of Table 6.2 under its own."""
+    """The mixtures of Tables 6.1 to 6.3 under each reading; or the linear rule of Table 6.2 under its own."""
     if study == "pinv-intercept":
         for cell in tables.cells("6.2"):
             if cell.method == "pinv":
@@ -97,10 +110,19 @@ def cells(study: str) -> Iterator[Cell]:
             yield cell.in_study(
                 study, protocol=name_of(test_error), arguments=arguments, setting_value=f"6.2|{reading}", quick=False
             )
+    for cell in tables.cells("6.3"):
+        row = cell.arguments["row"]
+        for name in (*SETTINGS, FROM_TWO) if cell.method == "GMM" and row not in tables.LARGE else ():
+            reading = name.replace("gmm-", "gmm-size-")
+            first = 2 if name == FROM_TWO else 1
+            arguments = {"row": row, "repetitions": RUNS, "reading": reading, "first": first}
+            yield cell.in_study(
+                study, protocol=name_of(chosen_size), arguments=arguments, setting_value=f"6.3|{reading}", quick=False
+            )
 
 
 def judged_readings() -> pd.DataFrame:
-    """Each printed error of the mixtures in Tables 6.1 and 6.2 under each reading, by the scorecard's tolerance.
+    """Each printed number of the mixtures in Tables 6.1 to 6.3 under each reading, by the scorecard's tolerance.
 
     Returns
     -------
