@@ -29,7 +29,7 @@ $(READY): requirements.txt pyproject.toml
 
 book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
 	@rm -rf _build/html
-	EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
+	$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 test: $(READY) lint  ## run all tests, then every chapter against its stored outputs
