@@ -393,6 +393,20 @@ def test_separable_rows_are_reported(model):
     assert np.isfinite(learner.predict_log_proba(X)).all() and learner.score(X, y) == 1
 
 
+@pytest.mark.parametrize("solver, coordinates", [("newton", "whitened"), ("lbfgs", "natural")])
+def test_the_search_is_over_once_separated_rows_have_next_to_no_loss(solver, coordinates):
+    """No further search begins, though the slope, in units of features with outliers, is still far above tol."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(1.5, (60, 3))
+    y = X @ [1.0, 0.5, -0.2] > 0.3
+    learner = ConditionalLikelihood(LDA(), solver=solver, coordinates=coordinates, tol=1e-3)
+    with pytest.warns(ConvergenceWarning, match="separates the classes"):
+        learner.fit(X * 1e3, y)
+    losses = learner.history_.log_loss.to_numpy()
+    assert losses[-1] < 1e-3 and (losses[:-1] >= 1e-3).all()
+    assert learner.n_iter_ == len(losses) - 1 and learner.history_.step.iloc[-1] > 1e-3
+
+
 def test_rows_of_weight_zero_do_not_hide_a_separation():
     X, y = separable_rows()
     with pytest.warns(ConvergenceWarning, match="separates the classes"):

@@ -291,25 +291,25 @@ class _QuasiNewtonSearch(_Search):
 
     def __init__(self, start: Array, tol: float, penalised: bool) -> None:
         super().__init__(tol, penalised)
-        self.z = start
+        self.z, self.over = start, False
         self.latest: dict[bytes, tuple[float, Array, Losses, bool]] = {}
 
     def minimise(self, max_iter: int, memory: int) -> Array:
         """Where rounding ends a line search the next search begins, with an empty memory, as long as it gets on."""
         z, before = self.z, -1
+        options = {"maxcor": memory, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf}
         with suppress(StopIteration):
             self._record(OptimizeResult(x=z))
-            while before < len(self.history) - 1 < max_iter and self.history[-1]["step"] > self.tol:
-                before = len(self.history) - 1
-                options = {"maxiter": max_iter - before, "maxcor": memory, "gtol": self.tol, "ftol": 0.0}
-                z = minimize(
-                    lambda z: self._evaluate(z)[:2],
-                    z,
-                    jac=True,
-                    method="L-BFGS-B",
-                    callback=self._record,
-                    options=options | {"maxfun": np.inf},
-                ).x
+        while not self.over and before < len(self.history) - 1 < max_iter:
+            before = len(self.history) - 1
+            z = minimize(
+                lambda z: self._evaluate(z)[:2],
+                z,
+                jac=True,
+                method="L-BFGS-B",
+                callback=self._record,
+                options=options | {"maxiter": max_iter - before},
+            ).x
         return z
 
     def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
@@ -324,7 +324,9 @@ class _QuasiNewtonSearch(_Search):
 
     def _record(self, intermediate_result: OptimizeResult) -> None:
         value, gradient, losses, separated = self._evaluate(intermediate_result.x)
-        if self._enter(value, losses, separated, float(np.abs(gradient).max())):
+        slope = float(np.abs(gradient).max())
+        self.over = self._enter(value, losses, separated, slope) or slope <= self.tol
+        if self.over:
             raise StopIteration
 
 
