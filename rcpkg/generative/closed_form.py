@@ -68,8 +68,17 @@ class Statistics:
 
     def dot(self, natural: Statistics) -> float:
         """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
-        s, eta = self.ravel(), natural.ravel()
-        return float(s[s != 0] @ eta[s != 0])
+        return sum((inner_product(part, of_part) for part, of_part in zip(self, natural)), 0.0)
+
+
+def inner_product(s: Any, eta: Any) -> float:
+    """⟨s, η⟩ of two arrays, or of two `Statistics`, with 0 · (−∞) = 0."""
+    if isinstance(s, Statistics):
+        return s.dot(eta)
+    s, eta = s.ravel(), eta.ravel()
+    with np.errstate(invalid="ignore"):
+        product = s @ eta
+    return float(product if np.isfinite(product) else s[s != 0] @ eta[s != 0])
 
 
 def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
@@ -365,12 +374,16 @@ class ConjugateClassifier(ClosedFormClassifier):
 
 def dampened(ratio: Array) -> Array:
     """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
-    return np.where(ratio >= 1, ratio, 1 / (2 - np.minimum(ratio, 1)))
+    damped = np.asarray(1 / (2 - np.minimum(ratio, 1)))
+    np.copyto(damped, ratio, where=ratio >= 1)
+    return damped
 
 
 def safe_counts(old: Array, change: Array) -> Array:
     """Counts after a change, increases added and decreases dampened; zeros stay zero."""
-    return old * dampened(1 + np.divide(change, old, out=np.zeros_like(old), where=old > 0))
+    ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
+    ratio += 1
+    return old * dampened(ratio)
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:

@@ -42,9 +42,17 @@ class CountModel(ConjugateClassifier):
         """Pseudo-rows of each column of ``cells``."""
         raise NotImplementedError
 
+    def _distribution_sums(self, cells: Array) -> Array:
+        """Sum of each distribution."""
+        raise NotImplementedError
+
+    def _spread(self, of_distribution: Array) -> Array:
+        """Numbers of distributions, such as ``_sums``, in a shape that goes with ``cells``."""
+        raise NotImplementedError
+
     def _totals(self, cells: Array) -> Array:
         """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
-        raise NotImplementedError
+        return self._spread(self._distribution_sums(cells))
 
     def _cell_name(self, y: int, column: int) -> str:
         raise NotImplementedError
@@ -56,11 +64,13 @@ class CountModel(ConjugateClassifier):
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each distribution normalised over its own states."""
         log_prior = self._log_prior(statistics.count)
-        cells = statistics.cells + self._pseudo_rows(statistics.cells.shape[1])
+        cells = self.with_pseudo_rows(statistics).cells
         y, column = np.unravel_index(cells.argmin(), cells.shape)
-        if not cells[y, column] >= -ROUNDING * np.abs(cells).sum():
-            raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
-        return CategoricalParameters(log_prior, self._log_frequencies(np.maximum(cells, 0.0)))
+        if not cells[y, column] >= 0:
+            if not cells[y, column] >= -ROUNDING * np.abs(cells).sum():
+                raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
+            cells = np.maximum(cells, 0.0)
+        return CategoricalParameters(log_prior, self._log_frequencies(cells))
 
     def _log_frequencies(self, cells: Array) -> Array:
         totals = self._totals(cells)
@@ -71,6 +81,8 @@ class CountModel(ConjugateClassifier):
 
     def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
         """Statistics with those of the prior, whose maximum likelihood is the MAP of ``statistics``."""
+        if not self.has_prior:
+            return statistics
         of_class, of_cell = self._class_pseudo_rows(len(statistics.count)), self._pseudo_rows(statistics.cells.shape[1])
         return Statistics(count=statistics.count + of_class, cells=statistics.cells + of_cell)
 
@@ -87,9 +99,11 @@ class CountModel(ConjugateClassifier):
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         old = self.with_pseudo_rows(old)
         count = safe_class_counts(old.count, change.count)
-        totals = self._safe_totals(old, change, count)
+        totals = self._safe_sums(old, change, count)
         cells = safe_counts(old.cells, change.cells)
-        return Statistics(count=count - of_class, cells=cells * _ratio(totals, self._totals(cells)) - of_cell)
+        cells *= self._spread(_ratio(totals, self._distribution_sums(cells)))
+        cells -= of_cell
+        return Statistics(count=count - of_class, cells=cells)
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
@@ -101,14 +115,20 @@ class CountModel(ConjugateClassifier):
         cells = old.cells + self._pseudo_rows(old.cells.shape[1])
         theta, total = _ratio(cells, self._totals(cells)), self._totals(change.cells)
         scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
-        excess = _ratio(self._totals(theta * change.cells / scale), self._totals(theta * theta / scale))
-        return Statistics(count=change.count, cells=cells * (change.cells - excess * theta) / scale + theta * total)
+        slope, curvature = theta * change.cells, theta * theta
+        slope /= scale
+        curvature /= scale
+        excess = _ratio(self._distribution_sums(slope), self._distribution_sums(curvature))
+        steps = cells * (change.cells - self._spread(excess) * theta)
+        steps /= scale
+        steps += theta * total
+        return Statistics(count=change.count, cells=steps)
 
-    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """Totals after a change that gives the class counts ``count``: changed as these are, so that with rows of one
+    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Sums after a change that gives the class counts ``count``: changed as these are, so that with rows of one
         length ℓ they stay ℓ times these."""
-        totals = safe_counts(self._totals(old.cells), self._totals(change.cells))
-        return totals * (count / safe_counts(old.count, change.count))[:, None]
+        sums = safe_counts(self._distribution_sums(old.cells), self._distribution_sums(change.cells))
+        return sums * (count / safe_counts(old.count, change.count))[:, None]
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
@@ -279,8 +299,11 @@ class CategoricalNB(CodedCategories, CountModel):
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
 
-    def _totals(self, cells: Array) -> Array:
-        return np.repeat(np.add.reduceat(cells, self._starts, axis=1), self.n_states_, axis=1)
+    def _distribution_sums(self, cells: Array) -> Array:
+        return np.add.reduceat(cells, self._starts, axis=1)
+
+    def _spread(self, of_distribution: Array) -> Array:
+        return np.repeat(of_distribution, self.n_states_, axis=1)
 
     def _feature_of(self, column: int) -> int:
         return int(np.searchsorted(self._starts, column, side="right")) - 1
@@ -330,9 +353,9 @@ class CategoricalNB(CodedCategories, CountModel):
         """With the same states of each feature, too."""
         return super().same_form(other) and all(map(np.array_equal, self.categories_, other.categories_))
 
-    def _safe_totals(self, old: Statistics, change: Statistics, count: Array) -> Array:
+    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
         """Each feature takes in the rows that its class does."""
-        before, rows = self._totals(old.cells), (count - old.count)[:, None]
+        before, rows = self._distribution_sums(old.cells), (count - old.count)[:, None]
         # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
         return np.where(before + rows > 0, before + rows, safe_counts(before, rows))
 
@@ -441,8 +464,11 @@ class MultinomialNB(CountModel):
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.full(n_columns, self.prior_strength / n_columns)
 
-    def _totals(self, cells: Array) -> Array:
+    def _distribution_sums(self, cells: Array) -> Array:
         return cells.sum(axis=1, keepdims=True)
+
+    def _spread(self, of_distribution: Array) -> Array:
+        return of_distribution
 
     def _cell_name(self, y: int, column: int) -> str:
         return f"{self._feature_name(column)} in {self._class_name(y)}"

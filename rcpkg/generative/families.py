@@ -71,9 +71,17 @@ class Families:
         rank = np.argsort(self.order)
         self.last = [max(of, key=lambda f: rank[f], default=-1) for of in self.parents]  # which the others precede
 
+    def sums(self, cells: Array) -> Array:
+        """Sum of each conditional distribution, from (…, K)."""
+        return np.add.reduceat(cells, self.firsts, axis=-1)
+
+    def spread(self, of_distribution: Array) -> Array:
+        """A number for each column, that of the conditional distribution that it belongs to."""
+        return np.repeat(of_distribution, self.lengths, axis=-1)
+
     def totals(self, cells: Array) -> Array:
         """Sum of the conditional distribution that each column of (…, K) belongs to."""
-        return np.repeat(np.add.reduceat(cells, self.firsts, axis=-1), self.lengths, axis=-1)
+        return self.spread(self.sums(cells))
 
     def split(self, cells: Array) -> list[Array]:
         """Tables of the families, whose last axes are the states of the parents and of the feature, from (…, K)."""

@@ -120,16 +120,24 @@ class NetworkModel(CodedCategories, CountModel):
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
 
-    def _totals(self, cells: Array) -> Array:
-        return self.families_.totals(cells)
+    def _distribution_sums(self, cells: Array) -> Array:
+        return self.families_.sums(cells)
+
+    def _spread(self, of_distribution: Array) -> Array:
+        return self.families_.spread(of_distribution)
 
     def _log_frequencies(self, cells: Array) -> Array:
         """Logarithms of relative frequencies; where nothing is counted the states are equally probable."""
-        totals = self._totals(cells)
+        sums = self._distribution_sums(cells)
+        counted = sums > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(
-                totals > 0, np.log(cells / totals), -np.log(np.repeat(self.n_states_, self.families_.sizes))
-            )
+            frequencies = cells / self._spread(sums)
+            log_frequencies = np.log(frequencies, out=frequencies)
+        if not counted.all():
+            nothing = ~self._spread(counted)
+            equal = -np.log(np.repeat(self.n_states_, self.families_.sizes))
+            np.copyto(log_frequencies, equal, where=nothing)
+        return log_frequencies
 
     def _cell_name(self, y: int, column: int) -> str:
         families = self.families_
@@ -179,12 +187,13 @@ class NetworkModel(CodedCategories, CountModel):
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         before = self.with_pseudo_rows(old)
         count = safe_class_counts(before.count, change.count) - of_class
-        cells, totals = safe_counts(before.cells, change.cells), self._totals(before.cells)
+        cells, totals = safe_counts(before.cells, change.cells), self._distribution_sums(before.cells)
         if self._is_full:
-            totals = safe_counts(totals, self._totals(change.cells))
-        sums = self._totals(cells)
-        cells = cells * np.divide(totals, sums, out=np.ones_like(sums), where=sums > 0)
-        new = Statistics(count=count, cells=cells - of_cell)
+            totals = safe_counts(totals, self._distribution_sums(change.cells))
+        sums = self._distribution_sums(cells)
+        cells *= self._spread(np.divide(totals, sums, out=np.ones_like(sums), where=sums > 0))
+        cells -= of_cell
+        new = Statistics(count=count, cells=cells)
         if self.has_prior or not self._is_full:
             return new
         return count.sum() * self.mean_parameters(self.parameters(new))
