@@ -1,6 +1,8 @@
 """The rendered book: complete, self-contained, legible in light and dark, wide and narrow, and accessible."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -187,10 +189,25 @@ def serious_findings(page: Page, **context) -> set[str]:
     }
 
 
+@contextmanager
+def without_glyphs(page: Page) -> Iterator[None]:
+    """The page with empty formulas: axe-core walks through all their glyphs even where it is told to leave them out."""
+    page.evaluate("""() => {
+      const formulas = [...document.querySelectorAll('mjx-container')];
+      window.formulas = formulas.map(formula => [formula, [...formula.childNodes]]);
+      window.formulas.forEach(([formula]) => formula.replaceChildren());
+    }""")
+    yield
+    page.evaluate("() => window.formulas.forEach(([formula, glyphs]) => formula.replaceChildren(...glyphs))")
+
+
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
 def test_page_is_accessible(visit, dark):
-    """But for formulas, whose thousands of glyphs take minutes and are tried in the slow suite."""
-    assert serious_findings(visit.show(dark=dark), context={"exclude": [["mjx-container"]]}) == set()
+    """But for formulas, whose thousands of glyphs take longer and are tried in the slow suite."""
+    page = visit.show(dark=dark)
+    with without_glyphs(page):
+        found = serious_findings(page, context={"exclude": [["mjx-container"]]})
+    assert found == set()
 
 
 @pytest.mark.slow
