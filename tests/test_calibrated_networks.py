@@ -1,5 +1,7 @@
 """The study of calibrated networks: what its protocol promises."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,8 +158,11 @@ def test_hypotheses_are_those_of_the_protocol(monkeypatch):
 
 
 def test_what_is_read_is_what_is_stored():
-    names = study.stored(aside=False)
-    assert names == [name for name in study.sets() if name in names] and not any(study.sets()[n][1] for n in names)
+    names = study.stored()
+    assert names == [name for name in study.sets() if name in names]
+    for aside, costly in product((False, True), repeat=2):
+        part = [name for name in names if study.sets()[name][1] == aside and (name in study.COSTLY) == costly]
+        assert part and study.stored(aside=aside, costly=costly) == part
     by_key = {done.key: {record.metric: record.value for record in done.records} for done in DONE}
     for metric in study.METRICS:
         table = study.means(metric, names)

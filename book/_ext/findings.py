@@ -70,7 +70,7 @@ def chosen() -> dict[str, int]:
 def networks() -> dict[str, int]:
     """Calibrated k-dependence networks against a forest and boosting by log-loss, over all sets of the study."""
     study = calibrated_networks
-    names = study.stored(aside=False) + study.stored(aside=True)
+    names = study.stored()
     table = study.hypotheses(names)
     losses, found = (
         study.means("log_loss", names),

@@ -24,13 +24,16 @@ for that alone, after the cells of the four smallest sets that are not aside and
 five divisions each, and from processor times and sizes of tables on one division, without a look at scores. A division
 has at most `TRAINING_ROWS` rows for training and `TEST_ROWS` for testing, classes with fewer than `LEAST_CLASS` rows
 among those are left out, and `REPETITIONS` are fewer: two from 151 to 1,000 rows at first, which was cut to what stands
-there when cells of the seventh set were being run, for the same reason. The sets in `COSTLY`, on which a network of
-three parents has more than 200,000 cells with so many rows, run after all others, as far as time suffices: so the study
-is one of moderate tables. Of each kind the sets run in the order of their rows, and those aside after those that are
-not. `CURVES` are training sizes on the five largest sets, for the learners that the hypotheses name and logistic
-regression; on `COSTLY` sets the networks with safe steps are run up to `FEW_CURVED` rows, and the forest everywhere up
-to `FEW_GROWN`. They were three sets at first, covtype with 30,000 rows at most and adult's networks with 3,000; the
-others were added when those had been run, for there was time again. Learners, settings and hypotheses are as they were.
+there when cells of the seventh set were being run, for the same reason. Of each kind the sets run in the order of their
+rows, and those aside after those that are not. The sets in `COSTLY`, on which a network of three parents has more than
+200,000 cells with so many rows, run after all others: so they were, from the shortest run on, when conclusions from all
+others had been written, aside or not. On cylinder_bands, musk_2 and wall_following, where a tuned network takes an hour
+or so, they have not been run with all learners.
+
+`CURVES` are training sizes on the five largest sets, for the learners that the hypotheses name and logistic regression;
+on `COSTLY` sets the networks with safe steps are run up to `FEW_CURVED` rows, and the forest everywhere up to
+`FEW_GROWN`. They were three sets at first, covtype with 30,000 rows at most and adult's networks with 3,000; the others
+were added when those had been run, for there was time again. Learners, settings and hypotheses are as they were.
 """
 
 import time
@@ -110,6 +113,7 @@ class Coded(NamedTuple):
     n_states: NDArray[np.intp]
 
 
+@lru_cache
 def sets() -> dict[str, tuple[int, bool]]:
     """Rows of each set, and whether it is set aside; from the smallest set to the largest."""
     table = datasets.table()
@@ -270,16 +274,21 @@ METRICS = (*ROPE, "seconds")
 FOREST, BOOSTING, NAIVE = "random forest", "gradient boosting", "NB, RC safe, pooled target"
 
 
-def stored(*, aside: bool) -> list[str]:
-    """Sets of which all learners are stored, from the smallest; those set aside, or the others."""
+def stored(*, aside: bool | None = None, costly: bool | None = None) -> list[str]:
+    """Sets of which all learners are stored, from the smallest; by default those set aside and `COSTLY` or not."""
     found = results(STUDY, STUDY_NAME)
     learners = found[found.metric == "log_loss"].groupby("row").method.nunique()
-    return [name for name, (_, is_aside) in sets().items() if is_aside == aside and learners.get(name) == len(LEARNERS)]
+    return [
+        name
+        for name, (_, is_aside) in sets().items()
+        if aside in (None, is_aside) and costly in (None, name in COSTLY) and learners.get(name) == len(LEARNERS)
+    ]
 
 
 def means(metric: str, names: Iterable[str]) -> pd.DataFrame:
     """Mean of one of `METRICS` over the divisions of stored sets: a row for each, a column for each learner."""
-    return mean_scores(STUDY_NAME, metric, names)[list(LEARNERS)]
+    names = list(names)
+    return mean_scores(STUDY_NAME, metric, names).loc[names, list(LEARNERS)]
 
 
 def hypotheses(names: Iterable[str]) -> pd.DataFrame:
