@@ -68,17 +68,9 @@ class Statistics:
 
     def dot(self, natural: Statistics) -> float:
         """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
-        return sum((inner_product(part, of_part) for part, of_part in zip(self, natural)), 0.0)
-
-
-def inner_product(s: Any, eta: Any) -> float:
-    """⟨s, η⟩ of two arrays, or of two `Statistics`, with 0 · (−∞) = 0."""
-    if isinstance(s, Statistics):
-        return s.dot(eta)
-    s, eta = s.ravel(), eta.ravel()
-    with np.errstate(invalid="ignore"):
-        product = s @ eta
-    return float(product if np.isfinite(product) else s[s != 0] @ eta[s != 0])
+        s, eta = self.ravel(), natural.ravel()
+        counts = s != 0
+        return float(s @ eta if counts.all() else s[counts] @ eta[counts])
 
 
 def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
