@@ -72,14 +72,16 @@ def networks() -> dict[str, int]:
     study = calibrated_networks
     names = study.stored()
     table = study.hypotheses(names)
-    losses, found = (
-        study.means("log_loss", names),
-        {"net_sets": len(names), "net_confirmed": int(table.confirmed.sum())},
-    )
+    losses, against_networks = study.means("log_loss", names), table.hypothesis == 4
+    found = {
+        "net_sets": len(names),
+        "net_confirmed_for": int(table.confirmed[~against_networks].sum()),
+        "net_confirmed_against": int(table.confirmed[against_networks].sum()),
+    }
     for target in "pooled", "nested":
         against = contest(losses, [(f"KDB, RC safe, {target} target", study.FOREST)], ROPE["log_loss"]).iloc[0]
         found |= {f"net_{target}_{name}": int(against[name]) for name in ("better", "worse")}
-        many = table[(table.hypothesis == 4) & (table.target == target)].iloc[0]
+        many = table[against_networks & (table.target == target)].iloc[0]
         found |= {f"net_{target}_behind": int(many.worse), "net_many": int(many.sets)}
     return found
 

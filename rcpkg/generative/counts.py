@@ -47,7 +47,7 @@ class CountModel(ConjugateClassifier):
         raise NotImplementedError
 
     def _spread(self, of_distribution: Array) -> Array:
-        """Numbers of distributions, such as ``_sums``, in a shape that goes with ``cells``."""
+        """Numbers of distributions, such as their sums, in a shape that goes with ``cells``."""
         raise NotImplementedError
 
     def _totals(self, cells: Array) -> Array:

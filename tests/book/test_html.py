@@ -197,8 +197,10 @@ def without_glyphs(page: Page) -> Iterator[None]:
       window.formulas = formulas.map(formula => [formula, [...formula.childNodes]]);
       window.formulas.forEach(([formula]) => formula.replaceChildren());
     }""")
-    yield
-    page.evaluate("() => window.formulas.forEach(([formula, glyphs]) => formula.replaceChildren(...glyphs))")
+    try:
+        yield
+    finally:
+        page.evaluate("() => window.formulas.forEach(([formula, glyphs]) => formula.replaceChildren(...glyphs))")
 
 
 @pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])

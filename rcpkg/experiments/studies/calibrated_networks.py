@@ -27,8 +27,8 @@ among those are left out, and `REPETITIONS` are fewer: two from 151 to 1,000 row
 there when cells of the seventh set were being run, for the same reason. Of each kind the sets run in the order of their
 rows, and those aside after those that are not. The sets in `COSTLY`, on which a network of three parents has more than
 200,000 cells with so many rows, run after all others: so they were, from the shortest run on, when conclusions from all
-others had been written, aside or not. On cylinder_bands, musk_2 and wall_following, where a tuned network takes an hour
-or so, they have not been run with all learners.
+others had been written, aside or not. Not all learners have been run on cylinder_bands, musk_2 and wall_following,
+where an update of a network of three parents takes seconds and tuning takes hundreds.
 
 `CURVES` are training sizes on the five largest sets, for the learners that the hypotheses name and logistic regression;
 on `COSTLY` sets the networks with safe steps are run up to `FEW_CURVED` rows, and the forest everywhere up to
@@ -275,7 +275,7 @@ FOREST, BOOSTING, NAIVE = "random forest", "gradient boosting", "NB, RC safe, po
 
 
 def stored(*, aside: bool | None = None, costly: bool | None = None) -> list[str]:
-    """Sets of which all learners are stored, from the smallest; by default those set aside and `COSTLY` or not."""
+    """Sets of which all learners are stored, from the smallest: those (not) set aside, (not) in `COSTLY`, or all."""
     found = results(STUDY, STUDY_NAME)
     learners = found[found.metric == "log_loss"].groupby("row").method.nunique()
     return [
