@@ -19,12 +19,12 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@echo "  PYTHON=python3.12 chooses the interpreter (3.11 to 3.14), JOBS=4 the number of processes."
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml book/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || { \
 	  echo "error: '$(PYTHON)' is not Python 3.11 to 3.14; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e book
 	@touch $@
 
 book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
@@ -65,7 +65,7 @@ bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within
 	  --override-ini addopts=--strict-markers --benchmark-only -s
 
 experiments: $(READY)  ## recompute the results tables (resumable; hours)
-	$(ONE_THREAD) $(BIN)/python -m rcpkg run --jobs $(JOBS)
+	$(ONE_THREAD) $(BIN)/python -m rcbook run --jobs $(JOBS)
 
 notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
 	$(ONE_THREAD) $(BIN)/python book/_tools/notebooks.py $(CHAPTERS)

@@ -1,10 +1,9 @@
 """Generative classifiers that are learnt to classify."""
 
-from rcpkg import bregman, functional, uniform
+from rcpkg import bregman
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
-from rcpkg.bayesian_qda import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.bregman import BregmanClustering, BregmanDivergence
+from rcpkg.bregman import BregmanClustering, BregmanDivergence, functional, uniform
 from rcpkg.calibration import (
     AS_PUBLISHED,
     TM,
@@ -19,8 +18,7 @@ from rcpkg.calibration import (
     calibration_test,
 )
 from rcpkg.discretization import MDLDiscretizer
-from rcpkg.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
-from rcpkg.generative import (
+from rcpkg.families import (
     LDA,
     QDA,
     TAN,
@@ -34,8 +32,10 @@ from rcpkg.generative import (
     SharedVarianceGaussianNB,
     Statistics,
 )
+from rcpkg.gaussians import PredictiveNotDefined
+from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
+from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
-from rcpkg.predictive import PredictiveNotDefined
 
 __all__ = [
     "AS_PUBLISHED",

@@ -1,26 +1,19 @@
-"""One look for all figures, and the numbers behind them as text. Needs the extra ``plot`` (matplotlib)."""
+"""Pictures of classifiers: the regions in which each class wins, and the choice of a weight. Needs matplotlib.
 
-from collections.abc import Iterator
-from io import StringIO
+It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
+"""
+
 from typing import Any
 
 try:
-    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.colors import ListedColormap
 except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection
-from matplotlib.colors import ListedColormap
-from matplotlib.container import BarContainer
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-__all__ = ["STYLE", "decision_regions", "digest", "markers", "palette", "show", "use_style", "validation_curve"]
-
-PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
-DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
+__all__ = ["decision_regions", "markers", "palette", "validation_curve"]
 
 palette: tuple[str, ...] = (
     "#0072B2",
@@ -36,61 +29,6 @@ palette: tuple[str, ...] = (
 
 markers: tuple[str, ...] = ("o", "s", "^", "D", "v", "P", "X", "*")
 """One marker for each colour, so that no figure relies on colour alone."""
-
-STYLE: dict[str, Any] = {
-    "axes.prop_cycle": plt.cycler(color=palette),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.titlesize": "medium",
-    "figure.constrained_layout.use": True,
-    "figure.dpi": 110,
-    "figure.figsize": (6.4, 3.6),
-    "font.size": 10,
-    "grid.color": "#e5e5e5",
-    "grid.linewidth": 0.6,
-    "image.cmap": "cividis",
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 5,
-    "savefig.facecolor": "white",
-    "svg.fonttype": "path",
-    "svg.hashsalt": "rcpkg",
-}
-"""The rcParams of every figure of the book; ``with plt.rc_context(STYLE)`` applies them for a while."""
-
-
-def use_style() -> None:
-    """Apply `STYLE` to all figures that follow; a chapter calls it once."""
-    plt.rcParams.update(STYLE)
-
-
-def show(figure: Figure) -> None:
-    """Show a figure in a notebook as vector graphics and close it; the same figure gives the same bytes.
-
-    Images, and artists of more than `DENSE` points or vertices, are drawn at `PRINT_DPI`, all else as vectors, text as
-    outlines, so that a reader needs no font.
-    """
-    from IPython.display import display  # a notebook has it; whoever only draws with this module need not
-
-    for ax in figure.axes:
-        for artist in (*ax.lines, *ax.collections):
-            if _size(artist) > DENSE:
-                artist.set_rasterized(True)
-    drawing = StringIO()
-    with plt.rc_context(STYLE):
-        figure.savefig(drawing, format="svg", dpi=PRINT_DPI, metadata={"Date": None})
-    plt.close(figure)
-    vectors = " ".join(map(str.strip, drawing.getvalue().splitlines()))  # in one line, a third smaller in a notebook
-    display({"image/svg+xml": vectors, "text/plain": str(figure)}, raw=True)
-
-
-def _size(artist: Artist) -> int:
-    """How many points or vertices a line or a collection has."""
-    if isinstance(artist, Collection):
-        return max(len(artist.get_offsets()), sum(len(path.vertices) for path in artist.get_paths()))
-    return len(artist.get_xdata())
 
 
 def decision_regions(
@@ -172,84 +110,3 @@ def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of lef
     ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
     if loss.max() > 10 * loss.min() > 0:
         ax.set_yscale("log")
-
-
-def digest(figure: Figure, digits: int = 4) -> str:
-    r"""The data that a figure shows, as text: for each artist its label and, for each coordinate, a few numbers.
-
-    They are size, range, mean, root mean square and tilt, the mean of :math:`t_i v_i` with :math:`t` rising evenly
-    from -1 to 1, which notices a change of order. Printed below a figure, the digest lets a comparison of text
-    outputs notice a changed picture. All numbers of one coordinate are rounded to the same decimal, `digits`
-    significant digits of the largest, so that noise in the last bits and the sign of zero never show.
-    """
-    lines = []
-    for number, ax in enumerate(figure.axes, start=1):
-        titles = [part for part in (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) if part]
-        lines.append(f"axes {number}: " + " | ".join(titles) if titles else f"axes {number}")
-        lines.extend(
-            f"  {kind} {label!r}: " + "; ".join(_summary(name, v, digits) for name, v in data.items())
-            for kind, label, data in _artists(ax)
-        )
-    return "\n".join(lines)
-
-
-def _artists(ax: Axes) -> Iterator[tuple[str, str, dict[str, np.ndarray]]]:
-    """Kind, label and coordinates of whatever shows data in an axes."""
-    in_bars: set[Artist] = set()
-    for container in ax.containers:
-        if isinstance(container, BarContainer):
-            in_bars.update(container.patches)
-            boxes = np.array([patch.get_bbox().extents for patch in container.patches]).reshape(-1, 4)
-            yield "bars", _label(container), dict(zip(("left", "bottom", "right", "top"), boxes.T))
-    for line in ax.lines:
-        x, y = line.get_data(orig=False)
-        yield "line", _label(line), {"x": np.asarray(x, float), "y": np.asarray(y, float)}
-    for collection in ax.collections:
-        yield _kind(collection), _label(collection), _coordinates(collection)
-    for image in ax.images:
-        yield "image", _label(image), {"value": np.ma.getdata(image.get_array()).astype(float)}
-    patches = [patch for patch in ax.patches if patch not in in_bars]
-    if patches:
-        outlines = [patch.get_patch_transform().transform(patch.get_path().vertices) for patch in patches]
-        vertices = np.concatenate(outlines)
-        yield "patches", "", {"x": vertices[:, 0], "y": vertices[:, 1]}
-
-
-def _label(artist: Any) -> str:
-    label = str(artist.get_label())
-    return "" if label.startswith("_") else label
-
-
-def _kind(collection: Collection) -> str:
-    for kind, name in ((PathCollection, "points"), (LineCollection, "segments"), (PolyCollection, "area")):
-        if isinstance(collection, kind):
-            return name
-    return type(collection).__name__
-
-
-def _coordinates(collection: Collection) -> dict[str, np.ndarray]:
-    if isinstance(collection, PathCollection):
-        points = np.ma.getdata(collection.get_offsets())
-    else:
-        vertices = [path.vertices for path in collection.get_paths()]
-        points = np.concatenate(vertices) if vertices else np.empty((0, 2))
-    data = {"x": points[:, 0], "y": points[:, 1]}
-    values = collection.get_array()
-    if values is not None:
-        data["value"] = np.ma.getdata(values).astype(float)
-    return data
-
-
-def _summary(name: str, values: np.ndarray, digits: int) -> str:
-    values = np.ravel(values)
-    finite = values[np.isfinite(values)]
-    missing = values.size - finite.size
-    count = f"{name} n={values.size}" + (f" ({missing} not finite)" if missing else "")
-    if not finite.size:
-        return count
-    scale = np.abs(finite).max()
-    decimals = digits - 1 - int(np.floor(np.log10(scale))) if scale > 0 else 0
-    tilt = np.mean(np.linspace(-1, 1, finite.size) * finite)
-    numbers = (finite.min(), finite.max(), finite.mean(), np.sqrt(np.mean(finite**2)), tilt)
-    low, high, mean, rms, tilt = (f"{np.round(number, decimals) + 0.0:.{digits + 2}g}" for number in numbers)
-    return f"{count} in [{low}, {high}] mean {mean} rms {rms} tilt {tilt}"

@@ -18,7 +18,7 @@ from rcpkg import (
     ProductModel,
     SharedVarianceGaussianNB,
 )
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 
 class Fitted(NamedTuple):

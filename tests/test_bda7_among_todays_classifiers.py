@@ -1,9 +1,8 @@
 """The comparison of BDA7 with today's classifiers in chapter 10: its divisions, and the stored results."""
 
 import numpy as np
-
-from rcpkg.experiments.studies import bda7_among_todays_classifiers as comparison
-from rcpkg.experiments.studies.bda7_among_todays_classifiers import classifiers
+from rcbook.experiments.studies import bda7_among_todays_classifiers as comparison
+from rcbook.experiments.studies.bda7_among_todays_classifiers import classifiers
 
 
 def test_divisions_hold_what_they_say():

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from model_cases import network_rows
 from numpy.testing import assert_array_equal
+from rcbook.experiments import runner
+from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments.studies import calibrated_networks as study
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 from statsmodels.stats.multitest import multipletests
 
 from rcpkg import MDLDiscretizer
-from rcpkg.experiments import runner
-from rcpkg.experiments.cells import STUDY, cells_of
-from rcpkg.experiments.studies import calibrated_networks as study
 
 
 def test_sets_run_from_the_smallest_those_set_aside_after_them_and_those_with_large_tables_last():

@@ -51,7 +51,7 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration import calibration_weights, frequency_weights, losses, soft_error_weights
 from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
 LEARNERS = {

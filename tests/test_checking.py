@@ -1,9 +1,8 @@
-"""`rcpkg.checking`: a verdict asserts what it says, and cannot be had from nothing."""
+"""`rcbook.checking`: a verdict asserts what it says, and cannot be had from nothing."""
 
 import numpy as np
 import pytest
-
-from rcpkg.checking import checked, exceeds, gap, holds, measured
+from rcbook.checking import checked, exceeds, gap, holds, measured
 
 
 def test_verdict_is_one_line(capsys):

@@ -35,7 +35,7 @@ from rcpkg.calibration import (
 )
 from rcpkg.calibration.coordinates import Standardised
 from rcpkg.calibration.problem import Problem
-from rcpkg.generative import Statistics, one_hot
+from rcpkg.families import Statistics, one_hot
 
 
 def log_loss(model, X, y):

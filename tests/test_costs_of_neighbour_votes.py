@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
-from rcpkg.experiments.studies import costs_of_neighbour_votes as costs
+from rcbook.experiments.studies import costs_of_neighbour_votes as costs
 
 
 def test_costs_of_one_half():

@@ -34,7 +34,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.generative import categories, one_hot
+from rcpkg.families import categories, one_hot
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
 

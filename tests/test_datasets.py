@@ -1,4 +1,4 @@
-"""rcpkg.datasets: the registry, what each variant holds, and downloading under every kind of failure."""
+"""rcbook.datasets: the registry, what each variant holds, and downloading under every kind of failure."""
 
 import gzip
 import hashlib
@@ -17,11 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rcbook import datasets, published
+from rcbook.__main__ import main
+from rcbook.datasets import CorruptDataFile, DataFile, DataNotAvailable, files
 from sklearn import datasets as bundled
-
-from rcpkg import datasets, published
-from rcpkg.__main__ import main
-from rcpkg.datasets import CorruptDataFile, DataFile, DataNotAvailable, files
 
 ROOT = Path(__file__).resolve().parent.parent
 VARIANTS = datasets.table()
@@ -319,13 +318,13 @@ def test_neither_network_nor_data_is_one_clear_sentence(empty_home):
         files.content_of(item_for())
     message = str(caught.value)
     assert "\n" not in message
-    for part in ("toy", "not on this machine", "python -m rcpkg fetch toy", "RCPKG_DATA"):
+    for part in ("toy", "not on this machine", "python -m rcbook fetch toy", "RCPKG_DATA"):
         assert part in message
 
 
 def start_download(item, cache):
     code = (
-        "import json, sys\nfrom pathlib import Path\nfrom rcpkg.datasets import DataFile, download\n"
+        "import json, sys\nfrom pathlib import Path\nfrom rcbook.datasets import DataFile, download\n"
         "download(DataFile(**json.loads(sys.argv[1])), Path(sys.argv[2]))"
     )
     return subprocess.Popen(

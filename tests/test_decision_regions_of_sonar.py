@@ -2,8 +2,7 @@
 
 import pandas as pd
 import pytest
-
-from rcpkg.experiments.studies import decision_regions_of_sonar as regions
+from rcbook.experiments.studies import decision_regions_of_sonar as regions
 
 
 @pytest.mark.needs_data

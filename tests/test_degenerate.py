@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import GAUSSIAN, fitted, gaussian_rows, random_direction
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook._files import results_folder
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -28,7 +29,6 @@ from rcpkg import (
     RiskCalibration,
     Statistics,
 )
-from rcpkg._files import results_folder
 
 FULL = ["QDA", "LDA"]
 RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}

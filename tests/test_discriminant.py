@@ -14,7 +14,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import EDDA, LDA, QDA, RDA, InvalidStatistics, NearestMeans, PriorIfSingular
-from rcpkg.covariance import (
+from rcpkg.gaussians import (
     EDDA_ITERATIVE,
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -26,7 +26,7 @@ from rcpkg.covariance import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.covariance.edda import _disjoint_pairs
+from rcpkg.gaussians.edda import _disjoint_pairs
 
 IRIS = load_iris(return_X_y=True)
 

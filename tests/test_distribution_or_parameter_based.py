@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-
-from rcpkg.experiments.studies import distribution_or_parameter_based as measures
+from rcbook.experiments.studies import distribution_or_parameter_based as measures
 
 
 def test_a_cell_records_errors_and_paired_differences():

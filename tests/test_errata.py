@@ -5,15 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rcbook import datasets, published
+from rcbook.experiments.studies import tables_of_rc2025
 from scipy.integrate import quad
 from scipy.linalg import toeplitz
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm
 from sklearn.datasets import load_iris
 
-from rcpkg import LDA, QDA, InvalidStatistics, SharedVarianceGaussianNB, datasets, published
+from rcpkg import LDA, QDA, InvalidStatistics, SharedVarianceGaussianNB
 from rcpkg.calibration import quadratic_gradient
-from rcpkg.experiments.studies import tables_of_rc2025
 
 ROOT = Path(__file__).resolve().parent.parent
 

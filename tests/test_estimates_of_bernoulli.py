@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook.experiments import scorecard
+from rcbook.experiments.studies import estimates_of_bernoulli as estimates
 from scipy import integrate
-
-from rcpkg.experiments import scorecard
-from rcpkg.experiments.studies import estimates_of_bernoulli as estimates
 
 RESULTS = Path(__file__).parents[1] / "data" / "results"
 

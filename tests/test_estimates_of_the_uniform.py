@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from rcpkg.experiments.studies import estimates_of_the_uniform as estimates
+from rcbook.experiments.studies import estimates_of_the_uniform as estimates
 
 RESULTS = Path(__file__).parents[1] / "data" / "results"
 

@@ -1,4 +1,4 @@
-"""rcpkg.experiments: the register, the resumable runner, tolerances and verdicts, and the committed results."""
+"""rcbook.experiments: the register, the resumable runner, tolerances and verdicts, and the committed results."""
 
 import ast
 import importlib
@@ -18,18 +18,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib._parallel_backends import ThreadingBackend
+from rcbook import published
+from rcbook.__main__ import main
+from rcbook.experiments import power, runner
+from rcbook.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, cells_of
 
 import rcpkg
-from rcpkg import published
-from rcpkg.__main__ import main
-from rcpkg.experiments import power, runner
-from rcpkg.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, cells_of
 
 # the function of the same name hides the module
-scorecard = importlib.import_module("rcpkg.experiments.scorecard")
+scorecard = importlib.import_module("rcbook.experiments.scorecard")
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "results"
-STUDIES = sorted(file for file in (ROOT / "rcpkg" / "experiments" / "studies").glob("*.py") if file.stem != "__init__")
+STUDIES = sorted(file for file in (ROOT / "book" / "rcbook" / "experiments" / "studies").glob("*.py") if file.stem != "__init__")
 RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
 
@@ -124,7 +124,7 @@ def studies_imported(file):
     return found & {"studies", *(study.stem for study in STUDIES)}
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "rcpkg" / "experiments").glob("*.py")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted((ROOT / "book" / "rcbook" / "experiments").glob("*.py")), ids=lambda file: file.stem)
 def test_the_machine_imports_no_study(file):
     assert not studies_imported(file)
 
@@ -134,7 +134,7 @@ def test_every_study_is_registered_or_writes_its_file_or_serves_others():
     assert registered <= {study.stem for study in STUDIES}
     serving = set().union(*map(studies_imported, STUDIES))
     for study in STUDIES:
-        module = importlib.import_module(f"rcpkg.experiments.studies.{study.stem}")
+        module = importlib.import_module(f"rcbook.experiments.studies.{study.stem}")
         assert (study.stem in registered) == hasattr(module, "cells")
         assert study.stem in registered or study.stem in serving or hasattr(module, "write"), study.stem
         assert re.search(r"\bchapters? \d", module.__doc__.partition("\n\n")[0].replace("\n", " ")), study.stem
@@ -267,7 +267,7 @@ def test_a_damaged_line_is_named_set_aside_and_computed_anew(tmp_path, number, l
     assert [done.records for done in runner.read(path)] == [done.records for done in before]
 
 
-@pytest.mark.filterwarnings("default::rcpkg.experiments.runner.DamagedLine")
+@pytest.mark.filterwarnings("default::rcbook.experiments.runner.DamagedLine")
 def test_status_survives_a_damaged_line_and_names_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
     path = runner.table_path("rc2024", "III")
@@ -284,7 +284,7 @@ def test_status_survives_a_damaged_line_and_names_it(tmp_path, monkeypatch, caps
 def start_toy_run(tmp_path, sleep):
     """A process that runs the cells of ``TOY``, and its file once the first cells are there."""
     code = (
-        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcpkg.__main__ import main\n"
+        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcbook.__main__ import main\n"
         f"t.install_toy(Path(sys.argv[1]), {sleep})\nsys.exit(main(['run', 'study:toy']))"
     )
     path = tmp_path / "study_table_toy.jsonl"
@@ -376,7 +376,7 @@ def test_killed_run_loses_only_the_cells_in_flight(tmp_path):
     path = tmp_path / "toy.jsonl"
     cells = some_cells(tmp_path, 12, sleep=0.1)
     code = (
-        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcpkg.experiments import runner\n"
+        "import sys, test_experiments as t\nfrom pathlib import Path\nfrom rcbook.experiments import runner\n"
         "runner.run_cells(t.some_cells(Path(sys.argv[1]), 12, sleep=0.1), Path(sys.argv[2]), 2, 'threading', False)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(path)])

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from rcpkg.bregman import DomainError, divergences, mahalanobis
-from rcpkg.functional import (
+from rcpkg.bregman.functional import (
     FunctionalBregmanDivergence,
     Measure,
     RandomFunction,

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 from benchmarks.compare_choice_of_weight import BEYOND, CASES, KEY, compare, summary
 from numpy.testing import assert_array_equal
+from rcbook import datasets
+from rcbook._files import results_folder
+from rcbook.experiments import runner
+from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments.studies import gain_of_calibration as study
+from rcbook.experiments.studies import honest_comparison as honest
 
-from rcpkg import QDA, calibration_test, datasets
-from rcpkg._files import results_folder
-from rcpkg.experiments import runner
-from rcpkg.experiments.cells import STUDY, cells_of
-from rcpkg.experiments.studies import gain_of_calibration as study
-from rcpkg.experiments.studies import honest_comparison as honest
+from rcpkg import QDA, calibration_test
 
 
 def test_set_aside_sets_are_none_of_the_honest_comparison():

@@ -51,8 +51,8 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior, numbered
-from rcpkg.generative import gaussian_full, one_hot
-from rcpkg.generative.gaussian import _positive_medians
+from rcpkg.families import gaussian_full, one_hot
+from rcpkg.families.gaussian import _positive_medians
 
 ALL = pytest.mark.parametrize("name", MODELS)
 

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
-
-from rcpkg.experiments.studies import generative_or_discriminative as rows_needed
 
 
 @pytest.fixture

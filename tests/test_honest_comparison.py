@@ -4,15 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook import datasets
+from rcbook.experiments import comparisons, runner
+from rcbook.experiments.studies import honest_comparison as honest
+from rcbook.experiments.studies.data_and_models_of_rc import five_bins
 from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.metrics import brier_score_loss, log_loss
 from statsmodels.stats.multitest import multipletests
-
-from rcpkg import datasets
-from rcpkg.experiments import comparisons, runner
-from rcpkg.experiments.studies import honest_comparison as honest
-from rcpkg.experiments.studies.data_and_models_of_rc import five_bins
 
 SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
 

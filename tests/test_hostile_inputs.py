@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile import DEPTHS, ESTIMATORS, FINE, REFUSED, SILENT, TIMEOUT, Case, blobs, cases, outcome, pairs, title
+from rcbook._files import results_folder
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from rcpkg import QDA
-from rcpkg._files import results_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGVTALRM"), reason="needs timers of the processor")
 PAIRS = pairs()

@@ -77,7 +77,7 @@ def test_an_installed_wheel_says_where_results_may_lie_and_reads_them_there(site
 def test_an_installed_wheel_writes_to_the_folder_of_the_user(site, tmp_path):
     before = {file for file in site.rglob("*") if file.suffix != ".pyc" and file.name != "__pycache__"}
     code = (
-        "from rcpkg.experiments import runner\n"
+        "from rcbook.experiments import runner\n"
         "cells = runner.cells_of('rc2024', 'III')\n"
         "path = runner.table_path('rc2024', 'III')\n"
         "with runner.sole_run(path):\n"

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from rcbook.experiments import runner
+from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import laws_of_calibration as laws
+from rcbook.experiments.studies import rows_left_out
 from scipy.linalg import eigh
 
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.experiments import runner
-from rcpkg.experiments.cells import cells_of
-from rcpkg.experiments.studies import laws_of_calibration as laws
-from rcpkg.experiments.studies import rows_left_out
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 
 def sampled(name, n=3000):

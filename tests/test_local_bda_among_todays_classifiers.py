@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-
-from rcpkg import datasets
-from rcpkg.experiments.cells import Cell
-from rcpkg.experiments.studies import local_bda_among_todays_classifiers as comparison
+from rcbook import datasets
+from rcbook.experiments.cells import Cell
+from rcbook.experiments.studies import local_bda_among_todays_classifiers as comparison
 
 
 def test_2026_compares_in_pairs(monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from rcpkg import AS_PUBLISHED, LDA, CategoricalNB, ConditionalLikelihood, RiskCalibration
 from rcpkg.base import log_posterior
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 FIXED = AS_PUBLISHED | {"stopping": "none"}
 SAFE = {"step": "safe", "stopping": "none", "target_weight": 0.0, "tol": 0.0}

@@ -25,7 +25,7 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import calibration_weights
-from rcpkg.generative import families, networks, one_hot, structure
+from rcpkg.families import families, networks, one_hot, structure
 
 STATES = (2, 3, 2, 3)
 EVERY = np.array(list(itertools.product(*map(range, STATES))), dtype=float)

@@ -9,11 +9,12 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 from scipy.special import gammaln, multigammaln
 
-from rcpkg.covariance import class_statistics
-from rcpkg.predictive import (
+from rcpkg.choice import wrong_predictions
+from rcpkg.gaussians import (
     BDA7_SEEDS,
     PredictiveNotDefined,
     Seed,
+    class_statistics,
     grid_log_predictive,
     grid_log_predictive_loo,
     grid_loo_errors,
@@ -23,7 +24,6 @@ from rcpkg.predictive import (
     posterior_dof,
     seed_matrix,
 )
-from rcpkg.selection import wrong_predictions
 
 MEASURES = ("fisher", "lebesgue")
 

@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from rcpkg._files import data_folder
-from rcpkg.experiments.cells import Cell
-from rcpkg.experiments.studies import printed_sizes_of_local_bda as study
-from rcpkg.experiments.studies import tables_of_local_bda as tables
-from rcpkg.experiments.studies.printed_sizes_of_local_bda import at_printed_sizes, flatness, printed_sizes, shares
-from rcpkg.experiments.studies.tables_of_local_bda import CHOSEN_ROWS
+from rcbook._files import data_folder
+from rcbook.experiments.cells import Cell
+from rcbook.experiments.studies import printed_sizes_of_local_bda as study
+from rcbook.experiments.studies import tables_of_local_bda as tables
+from rcbook.experiments.studies.printed_sizes_of_local_bda import at_printed_sizes, flatness, printed_sizes, shares
+from rcbook.experiments.studies.tables_of_local_bda import CHOSEN_ROWS
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 import numpy as np
 from numpy.testing import assert_allclose
+from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
+from rcbook.experiments.studies import probabilities_of_bda7 as study
 from sklearn.metrics import log_loss
-
-from rcpkg.experiments.studies import bda7_among_todays_classifiers as rivals
-from rcpkg.experiments.studies import probabilities_of_bda7 as study
 
 
 def test_scores_are_those_of_scikit_learn_and_by_hand():

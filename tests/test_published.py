@@ -1,14 +1,13 @@
-"""rcpkg.published: the printed tables, and what they say about themselves."""
+"""rcbook.published: the printed tables, and what they say about themselves."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-
-from rcpkg import published
-from rcpkg.experiments import check_claims
-from rcpkg.experiments.claims import OUTCOMES, _outcome
+from rcbook import published
+from rcbook.experiments import check_claims
+from rcbook.experiments.claims import OUTCOMES, _outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 

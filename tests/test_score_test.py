@@ -21,7 +21,7 @@ from rcpkg import (
 )
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import score_statistic
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 each_model = pytest.mark.parametrize("name", ML)
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook import experiments, published
+from rcbook.experiments import power
+from rcbook.experiments.comparisons import holm
+from rcbook.experiments.scorecard import VERDICTS, judged
 from scipy import stats
-
-from rcpkg import experiments, published
-from rcpkg.experiments import power
-from rcpkg.experiments.comparisons import holm
-from rcpkg.experiments.scorecard import VERDICTS, judged
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from rcbook.experiments.studies import seeds_of_local_bda as study
 from scipy.stats import multivariate_normal
-
-from rcpkg.experiments.studies import seeds_of_local_bda as study
 
 
 def test_the_posterior_of_the_problems_is_the_one_drawn_from():

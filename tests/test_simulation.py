@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
-from rcpkg.simulation import CHAPTER4_CASES, chapter4_problem, chapter5_problem
+from rcbook.simulation import CHAPTER4_CASES, chapter4_problem, chapter5_problem
 
 
 def eigenvalues(d):

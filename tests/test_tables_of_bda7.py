@@ -6,18 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook import published
+from rcbook._files import data_folder
+from rcbook.experiments import runner
+from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
+from rcbook.experiments.studies import readings_of_bda7 as readings
+from rcbook.experiments.studies import tables_of_bda7 as tables
 from sklearn.datasets import load_iris
 
-from rcpkg import LDA, QDA, published
-from rcpkg._files import data_folder
-from rcpkg.experiments import runner
-from rcpkg.experiments.cells import cells_of
-from rcpkg.experiments.studies import more_runs_of_bda7 as more_runs
-from rcpkg.experiments.studies import readings_of_bda7 as readings
-from rcpkg.experiments.studies import tables_of_bda7 as tables
+from rcpkg import LDA, QDA
 
 # the function of the same name hides the module
-scorecard = importlib.import_module("rcpkg.experiments.scorecard")
+scorecard = importlib.import_module("rcbook.experiments.scorecard")
 
 
 @pytest.mark.parametrize("table", [f"5.{k}" for k in range(1, 23)])

@@ -4,12 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from rcbook import published
+from rcbook.experiments.cells import Cell, cells_of
+from rcbook.experiments.studies import readings_of_local_bda
+from rcbook.experiments.studies import tables_of_local_bda as local_tables
 from sklearn.datasets import load_iris
-
-from rcpkg import published
-from rcpkg.experiments.cells import Cell, cells_of
-from rcpkg.experiments.studies import readings_of_local_bda
-from rcpkg.experiments.studies import tables_of_local_bda as local_tables
 
 
 @pytest.mark.parametrize("table, n_cells", [("6.1", 42), ("6.2", 42), ("6.3", 84)])

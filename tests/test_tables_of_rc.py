@@ -6,6 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
+from rcbook.experiments.studies import readings_of_rc2025 as readings
+from rcbook.experiments.studies import tables_of_rc2024 as rc2024
+from rcbook.experiments.studies import tables_of_rc2025 as rc2025
+from rcbook.experiments.studies.data_and_models_of_rc import calibrated, descended, first_reach, five_bins, rc_data
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
@@ -20,16 +26,10 @@ from rcpkg import (
     published,
 )
 from rcpkg.calibration import calibration_weights
-from rcpkg.experiments.cells import cells_of
-from rcpkg.experiments.studies import readings_of_rc2024, training_histories_of_rc
-from rcpkg.experiments.studies import readings_of_rc2025 as readings
-from rcpkg.experiments.studies import tables_of_rc2024 as rc2024
-from rcpkg.experiments.studies import tables_of_rc2025 as rc2025
-from rcpkg.experiments.studies.data_and_models_of_rc import calibrated, descended, first_reach, five_bins, rc_data
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 # the function of the same name hides the module
-scorecard = importlib.import_module("rcpkg.experiments.scorecard")
+scorecard = importlib.import_module("rcbook.experiments.scorecard")
 MODELS = [CategoricalNB(prior_strength=1.0), QDA(), SharedVarianceGaussianNB()]
 ROWS, LABELS = StandardScaler().fit_transform(load_iris().data), load_iris().target
 Y = one_hot(LABELS, 3)

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-
-from rcpkg import datasets, published
-from rcpkg.experiments import results, runner
-from rcpkg.experiments.cells import STUDY, Cell, cells_of
-from rcpkg.experiments.studies import figures_of_wanbia2014 as figures
-from rcpkg.experiments.studies import tables_of_wanbia2014 as tables
+from rcbook import datasets, published
+from rcbook.experiments import results, runner
+from rcbook.experiments.cells import STUDY, Cell, cells_of
+from rcbook.experiments.studies import figures_of_wanbia2014 as figures
+from rcbook.experiments.studies import tables_of_wanbia2014 as tables
 
 STUDIES = ("wanbiac-sets", "wanbiac-coordinates", "wanbiac-penalties", "wanbiac-streams", "wanbiac-traces")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from rcbook import datasets, published
 
 import rcpkg
-from rcpkg import bregman, datasets, functional, published, uniform
+from rcpkg import bregman, functional, uniform
 
 Floats = npt.NDArray[np.float64]
 

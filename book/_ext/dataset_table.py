@@ -1,11 +1,10 @@
 """The directive ``dataset-table``: the registered data sets as a table, made from the registry at each build."""
 
 from docutils import nodes
+from rcbook import datasets
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import table
-
-from rcpkg import datasets
 
 HEADINGS = ("name", "rows", "features", "classes", "used by", "citation and licence")
 SOURCES = ("rc2024", "rc2025", "thesis2007", "wanbia2014")

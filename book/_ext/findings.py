@@ -4,13 +4,12 @@ import re
 from functools import cache
 from pathlib import Path
 
+from rcbook import published
+from rcbook.experiments import results
+from rcbook.experiments.comparisons import contest
+from rcbook.experiments.studies import calibrated_networks, gain_of_calibration
+from rcbook.experiments.studies.honest_comparison import ROPE, means
 from sphinx.application import Sphinx
-
-from rcpkg import published
-from rcpkg.experiments import results
-from rcpkg.experiments.comparisons import contest
-from rcpkg.experiments.studies import calibrated_networks, gain_of_calibration
-from rcpkg.experiments.studies.honest_comparison import ROPE, means
 
 ROOT = Path(__file__).resolve().parents[2]
 POOLED, PUBLISHED, LOGISTIC = "RC safe, pooled target", "RC as published", "logistic regression, tuned"

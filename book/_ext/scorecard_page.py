@@ -14,15 +14,14 @@ from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
+from rcbook import published
+from rcbook.experiments import check_claims
+from rcbook.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
+from rcbook.experiments.scorecard import VERDICTS
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
-
-from rcpkg import published
-from rcpkg.experiments import check_claims
-from rcpkg.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
-from rcpkg.experiments.scorecard import VERDICTS
 
 # in the order of VERDICTS
 NAMES = {

@@ -22,7 +22,7 @@ OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-sc
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
     r"^\s*[!%]\s*pip\b": "installs packages",
-    r"\brcParams\b": "sets rcParams; rcpkg.plotting.use_style() has the style",
+    r"\brcParams\b": "sets rcParams; rcbook.figures.use_style() has the style",
     r"NBVAL_|warnings\.(?:simplefilter|filterwarnings)": "switches a check off",
 }
 OPTIONS = r"(?P<options>(?:[ \t]*:[\w-]+:[^\n]*\n)*)"
@@ -31,6 +31,7 @@ EXERCISE = re.compile(r"\{exercise(?:-start)?\}[^\n]*\n" + OPTIONS)
 SOLUTION = re.compile(r"\{solution(?:-start)?\}[ \t]+(?P<label>\S+)[ \t]*\n" + OPTIONS)
 LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+OURS = ("rcbook", "rcpkg")  # of a name in both, the library's counts
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 FILE = re.compile(r"LICENSE|Makefile|[A-Z]+_[A-Z_]+|[\w/.-]+\.(?:bib|cff|csv|ipynb|md|py|toml|txt|yml)")
@@ -88,7 +89,7 @@ def figures(notebook: NotebookNode) -> list[str]:
                 problems.append(f"{cell.id}: only the output of a figure may be left out of the comparison")
             continue
         if len(cell.outputs) != 1 or "image/svg+xml" not in cell.outputs[0].get("data", ()):
-            problems.append(f"{cell.id}: a figure cell shows one figure, by rcpkg.plotting.show, and nothing else")
+            problems.append(f"{cell.id}: a figure cell shows one figure, by rcbook.figures.show, and nothing else")
         missing = {"hide-input", IGNORED} - set(tags(cell))
         problems += [f"{cell.id}: figure without the tag {tag}" for tag in sorted(missing)]
         figure, image = options.get("figure", {}), options.get("image", {})
@@ -145,7 +146,7 @@ def statements(notebook: NotebookNode) -> list[str]:
 
 
 def verdicts(notebook: NotebookNode) -> list[str]:
-    """The code of a check is folded; in view is the one line of `rcpkg.checking.checked`, which asserts what it says.
+    """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
 
     A check is tagged check:<label>, or check where it belongs to no labelled result. Nothing else prints a verdict.
     """
@@ -244,9 +245,9 @@ def lines_in_view(notebook: NotebookNode) -> int:
 def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
     """Every public symbol named in prose exists.
 
-    The convention: inline code that begins with ``rcpkg.`` is a dotted path that must resolve. Inline code that is
+    The convention: inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path that must resolve. Inline code that is
     a capitalised name, alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``, ``QDA.fit``), must
-    be defined in a module of rcpkg or a name of scikit-learn, pandas, Python or the chapter's own code; attributes
+    be defined in a module of ours or a name of scikit-learn, pandas, Python or the chapter's own code; attributes
     and keywords of ours must exist too. Other inline code (parameters, expressions, files, environment variables)
     is not looked at.
     """
@@ -257,7 +258,7 @@ def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
             continue
         path, rest = match[0], span[match.end() :]
         head = path.split(".")[0]
-        if head == "rcpkg":
+        if head in OURS:
             found, value = resolve(path)
         elif re.fullmatch(r"[A-Z]\w*[a-z]\w*|[A-Z]{2,}\w*", head) and (rest == "" or rest.startswith("(")):
             if head in also_known:
@@ -317,15 +318,15 @@ def call_problems(function: object, call: str) -> Iterator[str]:
 
 @cache
 def own_modules() -> dict[str, str]:
-    """The module of each class and function that rcpkg defines, private modules and names left out."""
-    package = importlib.import_module("rcpkg")
-    names = [m.name for m in pkgutil.walk_packages(package.__path__, "rcpkg.") if "._" not in m.name]
+    """The module of each class and function that we define, private modules and names left out."""
+    packages = [importlib.import_module(name) for name in OURS]
+    names = [m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.") if "._" not in m.name]
     modules = [importlib.import_module(name) for name in names]
     return {
         name: module.__name__
         for module in modules
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith("rcpkg")
+        if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith(OURS)
     }
 
 

@@ -7,6 +7,7 @@ matrices along the last two; all other axes are batches and broadcast. For matri
 f(X)` with a convex f of one variable has the gradient :math:`f'(X)`.
 """
 
+from rcpkg.bregman import functional, uniform
 from rcpkg.bregman.clustering import BregmanClustering
 from rcpkg.bregman.divergence import BregmanDivergence, divergences, gaussian_kl, mahalanobis, separable
 from rcpkg.bregman.generators import Domain, DomainError, Generator, Interval, Simplex, SymmetricMatrices
@@ -23,7 +24,9 @@ __all__ = [
     "Simplex",
     "SymmetricMatrices",
     "divergences",
+    "functional",
     "gaussian_kl",
     "mahalanobis",
     "separable",
+    "uniform",
 ]

@@ -20,7 +20,7 @@ from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import row_losses
-from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")

@@ -22,7 +22,7 @@ from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
-from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")

@@ -10,9 +10,9 @@ import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.generative import ConjugateClassifier, ProductModel, Statistics
-from rcpkg.generative.gaussian import GaussianClassifier
-from rcpkg.generative.gaussian_full import FullGaussian
+from rcpkg.families import ConjugateClassifier, ProductModel, Statistics
+from rcpkg.families.gaussian import GaussianClassifier
+from rcpkg.families.gaussian_full import FullGaussian
 
 LEAST_CURVATURE = 1e-6  # of a coordinate, relative to the largest: saturated posteriors have none
 LARGEST_WHITENED = 3000  # features, whose square is kept

@@ -19,11 +19,11 @@ from scipy.linalg import block_diag
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
-from rcpkg.generative.families import margin, onto
-from rcpkg.generative.gaussian import GaussianClassifier
-from rcpkg.generative.gaussian_full import FullGaussian
-from rcpkg.generative.networks import NetworkModel
+from rcpkg.families import BernoulliNB, CategoricalNB, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.families.cliques import margin, onto
+from rcpkg.families.gaussian import GaussianClassifier
+from rcpkg.families.gaussian_full import FullGaussian
+from rcpkg.families.networks import NetworkModel
 
 BLOCK_ENTRIES = 2**18  # of the features that are weighted at a time, which then stay in the cache
 

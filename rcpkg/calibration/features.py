@@ -15,10 +15,10 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.calibration.joint_codes import JointCodes, groups_of, joint_codes
-from rcpkg.generative import BernoulliNB, CategoricalNB, ConjugateClassifier, ProductModel, Statistics
-from rcpkg.generative.counts import CountModel
-from rcpkg.generative.gaussian import GaussianClassifier
-from rcpkg.generative.gaussian_full import FullGaussian
+from rcpkg.families import BernoulliNB, CategoricalNB, ConjugateClassifier, ProductModel, Statistics
+from rcpkg.families.counts import CountModel
+from rcpkg.families.gaussian import GaussianClassifier
+from rcpkg.families.gaussian_full import FullGaussian
 
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
 LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows

@@ -8,7 +8,7 @@ import numpy as np
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.problem import Iterate, Problem, sample_size
-from rcpkg.generative import (
+from rcpkg.families import (
     QDA,
     CategoricalNB,
     CategoricalParameters,

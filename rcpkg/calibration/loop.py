@@ -20,7 +20,7 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_num
 from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, history_row
 from rcpkg.calibration.safe_steps import SafeSteps
-from rcpkg.generative import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
 
 STOPPING = ("auto", "soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("auto", "fixed", "safe")

@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.rules import history_row, mean_losses, row_losses
-from rcpkg.generative import Statistics
+from rcpkg.families import Statistics
 
 NEWTON_STEPS = 200
 SLOW = 0.05  # of the gain that the last step promised; if more is left, the curvature of an earlier point is too old

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, losses, mean_losses, row_losses
-from rcpkg.generative import ClosedFormClassifier, Statistics
+from rcpkg.families import ClosedFormClassifier, Statistics
 
 
 def sample_size(statistics: Statistics) -> float:

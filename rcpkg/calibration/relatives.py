@@ -4,7 +4,7 @@ import numpy as np
 
 from rcpkg.calibration.loop import RiskCalibration
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
-from rcpkg.generative import ClosedFormClassifier
+from rcpkg.families import ClosedFormClassifier
 
 
 class TM(RiskCalibration):

@@ -5,7 +5,7 @@ import numpy as np
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.rules import calibration_weights
-from rcpkg.generative import Statistics
+from rcpkg.families import Statistics
 
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes

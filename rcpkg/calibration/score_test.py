@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from rcpkg.base import Array, InvalidStatistics, check_number, check_weights, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.generative import ConjugateClassifier, Statistics, one_hot
+from rcpkg.families import ConjugateClassifier, Statistics, one_hot
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
 JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding

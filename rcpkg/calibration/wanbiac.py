@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, check_choice, check_number, log_posterior
-from rcpkg.generative import CategoricalNB, Statistics
+from rcpkg.families import CategoricalNB, Statistics
 
 SOLVERS = ("lbfgs", "sgd")
 ITERATIONS, PASSES = 1000, 1

@@ -33,6 +33,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rcbook.experiments.runner import commit, environment
+from rcbook.experiments.studies import honest_comparison as honest
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -41,8 +43,6 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import FOLDS, MOST_PARAMETERS, TARGET_WEIGHTS
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.experiments.runner import commit, environment
-from rcpkg.experiments.studies import honest_comparison as honest
 
 SETS = honest.DEVELOPMENT | honest.SET_ASIDE | honest.LARGE
 MODELS = {"NB": CategoricalNB(prior_strength=1.0), "GaussianNB": GaussianNB(), "QDA": QDA(), "LDA": LDA()}

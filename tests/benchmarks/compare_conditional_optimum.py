@@ -43,6 +43,8 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from compare_iterations import problem as earlier_problem
+from rcbook import datasets
+from rcbook.experiments.runner import commit, environment
 from scipy import optimize
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
@@ -50,9 +52,8 @@ from sklearn.linear_model import LogisticRegression, _logistic
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from rcpkg import QDA, CategoricalNB, ConditionalLikelihood, datasets
+from rcpkg import QDA, CategoricalNB, ConditionalLikelihood
 from rcpkg.calibration import conditional_likelihood
-from rcpkg.experiments.runner import commit, environment
 
 GAPS = (1e-3, 1e-6)
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rcbook.experiments.runner import commit, environment
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 from sklearn.dummy import DummyClassifier
@@ -26,7 +27,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rcpkg import LDA, QDA, GaussianNB, RiskCalibration, SharedVarianceGaussianNB
-from rcpkg.experiments.runner import commit, environment
 
 MODELS = QDA, LDA, GaussianNB, SharedVarianceGaussianNB
 HALVES = StratifiedKFold(2, shuffle=True, random_state=0)

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rcbook.experiments.runner import commit, environment
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -42,7 +43,6 @@ from rcpkg import (
     RiskCalibration,
     datasets,
 )
-from rcpkg.experiments.runner import commit, environment
 
 WITHIN = 1e-3
 NAMES = ("simulated", "diabetes", "magic", "satellite", "letter")

@@ -12,11 +12,11 @@ import sys
 
 import numpy as np
 import pandas as pd
+from rcbook.experiments.runner import commit, environment
 from test_bayesian_qda_speed import data, dofs, naive_bda7, seconds
 
-from rcpkg.experiments.runner import commit, environment
-from rcpkg.predictive import grid_log_predictive_loo, grid_loo_errors
-from rcpkg.selection import log_class_prior_loo
+from rcpkg.choice import log_class_prior_loo
+from rcpkg.gaussians import grid_log_predictive_loo, grid_loo_errors
 
 SIZES = ((200, 4, 2), (200, 10, 3), (1000, 10, 3), (200, 30, 3), (200, 60, 3))
 FOLDS = 12

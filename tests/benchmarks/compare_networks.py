@@ -20,17 +20,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rcbook import datasets
+from rcbook.experiments.runner import commit, environment
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import KBinsDiscretizer
 
-from rcpkg import TAN, CategoricalNB, KDependenceBayes, RiskCalibration, datasets
+from rcpkg import TAN, CategoricalNB, KDependenceBayes, RiskCalibration
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import calibration_weights
-from rcpkg.experiments.runner import commit, environment
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 SETS = "connect_4", "covtype"
 MODELS = {

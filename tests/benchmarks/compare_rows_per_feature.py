@@ -32,12 +32,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from compare_degenerate_rows import MODELS, held_out, provenance
+from rcbook import datasets
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import StratifiedShuffleSplit
 from tqdm import tqdm
 
-from rcpkg import RiskCalibration, datasets
+from rcpkg import RiskCalibration
 
 VALUES = (0.0, 1.0, 2.0, 3.0)
 ROWS = (1.0, 1.5, 2.0, 3.0, 5.0)  # a feature

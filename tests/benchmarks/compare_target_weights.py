@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rcbook.experiments.runner import commit, environment
+from rcbook.experiments.studies import honest_comparison as honest
+from rcbook.experiments.studies.data_and_models_of_rc import RC_PRIOR, rc_model
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg import InvalidStatistics, RiskCalibration
-from rcpkg.experiments.runner import commit, environment
-from rcpkg.experiments.studies import honest_comparison as honest
-from rcpkg.experiments.studies.data_and_models_of_rc import RC_PRIOR, rc_model
 
 WEIGHTS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 STARTS = {"NB": "MAP", "QDA": "ML"}  # as in the honest comparison

@@ -16,10 +16,15 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from threadpoolctl import threadpool_limits
 
 from rcpkg import BDA7
-from rcpkg.covariance import FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, shrunken_log_density_loo
-from rcpkg.predictive import grid_log_predictive_loo, grid_loo_errors
-from rcpkg.predictive.leave_one_out import tridiagonal_forms
-from rcpkg.selection import log_class_prior_loo
+from rcpkg.choice import log_class_prior_loo
+from rcpkg.gaussians import (
+    FRIEDMAN_GAMMA,
+    FRIEDMAN_LAMBDA,
+    grid_log_predictive_loo,
+    grid_loo_errors,
+    shrunken_log_density_loo,
+)
+from rcpkg.gaussians.leave_one_out import tridiagonal_forms
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_time=2)
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from rcpkg import QDA, CategoricalNB
 from rcpkg.calibration import calibration_weights
 from rcpkg.calibration.problem import Problem
-from rcpkg.generative import one_hot
+from rcpkg.families import one_hot
 
 pytestmark = pytest.mark.benchmark(group="one iteration of risk-based calibration", timer=time.process_time)
 ROUNDS = 15

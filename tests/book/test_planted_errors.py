@@ -66,7 +66,7 @@ PLANTED = [
     InCode(
         "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.1 * np.abs(estimate - truth).sum(axis=2)"
     ),
-    InLibrary("01", "prop-pc-smoothing", "rcpkg.generative.MultinomialNB.parameters", altered("log_prob", 1.01)),
+    InLibrary("01", "prop-pc-smoothing", "rcpkg.families.MultinomialNB.parameters", altered("log_prob", 1.01)),
     InCode("01", "thm-pc-gaussian", "np.linalg.solve(S, means[1] - means[0])", "S @ (means[1] - means[0])"),
     InCode("01", "thm-pc-exponential", "np.log(weights) - A.sum(axis=1)", "np.log(weights)"),
     InCode("01", "prop-pc-softmax-likelihood", "Y - softmax(X @ B, axis=1)", "Y + softmax(X @ B, axis=1)"),
@@ -87,11 +87,11 @@ PLANTED = [
     InCode("03", "cor-nn-decision", "exact = C @", "exact = C.T @"),
     InCode("03", "thm-nn-change", "k * t - (1 - 2 * t)", "k * t + (1 - 2 * t)"),
     InCode("04", "prop-rc-linear", "model.statistics(X, Y - P)", "model.statistics(X, Y + P)"),
-    InLibrary("04", "prop-rc-nb", "rcpkg.generative.CategoricalNB.parameters", altered("log_prob", 1.01)),
-    InLibrary("04", "prop-rc-qda", "rcpkg.generative.QDA.parameters", altered("covariance", 1.01)),
+    InLibrary("04", "prop-rc-nb", "rcpkg.families.CategoricalNB.parameters", altered("log_prob", 1.01)),
+    InLibrary("04", "prop-rc-qda", "rcpkg.families.QDA.parameters", altered("covariance", 1.01)),
     InCode("04", "prop-rc-qda", "- 0.5 * np.trace", "- np.trace"),
-    InLibrary("04", "prop-rc-lr", "rcpkg.generative.SharedVarianceGaussianNB.parameters", altered("covariance", 1.01)),
-    InLibrary("04", "prop-rc-lr", "rcpkg.generative.SharedVarianceGaussianNB.parameters", altered("log_prior", 1.01)),
+    InLibrary("04", "prop-rc-lr", "rcpkg.families.SharedVarianceGaussianNB.parameters", altered("covariance", 1.01)),
+    InLibrary("04", "prop-rc-lr", "rcpkg.families.SharedVarianceGaussianNB.parameters", altered("log_prior", 1.01)),
     InCode("04", "prop-rc-softmax", "log_prior - 0.5 * c", "log_prior"),
     InCode("04", "prop-soft-loss", "errors <= 2 * soft_loss", "errors <= soft_loss"),
     InLibrary("04", "thm-rc-invariance", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(frequency_weights)),
@@ -110,7 +110,7 @@ PLANTED = [
     InCode("05", "prop-tm-kl", "- mu.dot(eta2 - eta)", "+ mu.dot(eta2 - eta)"),
     InCode("05", "thm-tm-gradient", "Y - softmax_rows(", "Y + softmax_rows("),
     InCode("05", "prop-tm-soft", "np.sum(P * Y, axis=1, keepdims=True) * (Y - P)", "(Y - P)"),
-    InLibrary("05", "thm-tm-safe", "rcpkg.generative.QDA.safe_update", scaled(1.001)),
+    InLibrary("05", "thm-tm-safe", "rcpkg.families.QDA.safe_update", scaled(1.001)),
     InCode("06", "prop-tm-toy", "/ 2e-6 - gradient", "/ 2e-6 + gradient"),
     InCode("06", "prop-tm-multinomial", "(g.cells - theta * G)", "g.cells"),
     InCode("06", "prop-tm-pgd", '"corrected": slope_by(False)', '"corrected": slope_by(True)'),
@@ -129,7 +129,7 @@ PLANTED = [
     InLibrary(
         "07",
         "prop-wn-bias",
-        "rcpkg.experiments.studies.tables_of_wanbia2014.bias_and_variance",
+        "rcbook.experiments.studies.tables_of_wanbia2014.bias_and_variance",
         lambda function: lambda *arguments: function(*arguments)[:1],
     ),
     InCode("07", "prop-co-sklearn", "penalty * norm / (2 * len(Z))", "penalty * norm / len(Z)"),
@@ -176,17 +176,17 @@ PLANTED = [
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.5,
     ),
     InCode("10", "prp-eigenvalues", "(n - 1 - d + j) / n", "(n - d + j) / n"),
-    InLibrary("10", "thm-predictive", "rcpkg.predictive.log_predictive", scaled(1.001)),
+    InLibrary("10", "thm-predictive", "rcpkg.gaussians.log_predictive", scaled(1.001)),
     InCode("10", "prp-approximation", "(n_h + 1) / (n_h + q + 1) * D / n_h", "D / (n_h + q + 1)"),
     InCode("10", "cor-two-routes", "plug_in @ cost.T", "plug_in @ cost"),
-    InLibrary("10", "prp-fixed-seed", "rcpkg.predictive.log_predictive_loo", scaled(1 + 1e-6)),
+    InLibrary("10", "prp-fixed-seed", "rcpkg.gaussians.log_predictive_loo", scaled(1 + 1e-6)),
     InLibrary("11", "thm-local-predictive", "rcpkg.local.local_bda_log_density", scaled(1.001)),
     InCode("11", "thm-all-k", "= Z @ Z.T", "= (1 + 1e-6) * Z @ Z.T"),
     InCode("11", "thm-local-boundary", "(2 / (k + 2 + 4), 2 / k)", "(2 / k, 2 / k)"),
     InCode("12", "prop-vectors", "functional - vector", "functional + vector"),
-    InLibrary("12", "thm-functional-mean", "rcpkg.functional.RandomFunction.information", scaled(0.99)),
-    InLibrary("12", "lem-uniform-distance", "rcpkg.uniform.uniform_squared_error", scaled(2.0)),
-    InLibrary("12", "thm-uniform-risks", "rcpkg.uniform.expected_squared_error", scaled(1.001)),
+    InLibrary("12", "thm-functional-mean", "rcpkg.bregman.functional.RandomFunction.information", scaled(0.99)),
+    InLibrary("12", "lem-uniform-distance", "rcpkg.bregman.uniform.uniform_squared_error", scaled(2.0)),
+    InLibrary("12", "thm-uniform-risks", "rcpkg.bregman.uniform.expected_squared_error", scaled(1.001)),
     InCode("12", "prop-covariance", "B / (q + 2)", "B / (q - 2)"),
     InCode("13", "prop-rc-signature", "(1 - q) * stored", "q * stored"),
     InCode("13", "prop-rc-signature", "(1 - q) * test", "q * test"),
@@ -311,7 +311,7 @@ def as_in_a_kernel() -> Iterator[None]:
     """In the folder of the chapters; figures are not shown; warnings do not stop a cell; settings are restored."""
     with pytest.MonkeyPatch.context() as patch, plt.rc_context(), warnings.catch_warnings(record=True):
         patch.chdir(ROOT / "chapters")
-        patch.setattr("rcpkg.plotting.show", lambda figure: None)
+        patch.setattr("rcbook.figures.show", lambda figure: None)
         plt.switch_backend("agg")
         warnings.simplefilter("always")
         yield

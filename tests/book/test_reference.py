@@ -9,9 +9,9 @@ import pytest
 import results_index
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from rcbook.experiments import scorecard
 
 import rcpkg
-from rcpkg.experiments import scorecard
 
 
 def soup(path):

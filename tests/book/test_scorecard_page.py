@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-
-from rcpkg.experiments import check_claims
-from rcpkg.experiments.power import power, power_by_table
+from rcbook.experiments import check_claims
+from rcbook.experiments.power import power, power_by_table
 
 CHAPTER = "chapters/16_scorecard.html"
 

@@ -1,0 +1,54 @@
+"""Where the project's own tables lie: the registry and the printed tables, and those that were recomputed."""
+
+import os
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def checkout() -> Path:
+    """The root of the repository that the package lies in."""
+    return _ROOT
+
+
+def data_folder() -> Path:
+    """The folder ``data/`` of the repository.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package lies in no checkout.
+    """
+    folder = _ROOT / "data"
+    if not (folder / "datasets.csv").is_file():
+        raise FileNotFoundError(
+            f"there are no tables of the book in {folder}: run from a checkout of the repository, with "
+            "pip install -e . -e book"
+        )
+    return folder
+
+
+def results_folder() -> Path:
+    """The folder in which recomputed tables are looked for and written.
+
+    The one that the environment variable ``RCPKG_RESULTS`` names; without it ``data/results``.
+    """
+    if named := os.environ.get("RCPKG_RESULTS"):
+        return Path(named)
+    return _ROOT / "data" / "results"
+
+
+def stored_file(path: Path, remedy: str) -> Path:
+    """The path of a recomputed table that is there.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is not; the message says where it was looked for, and the ``remedy``.
+    """
+    if path.is_file():
+        return path
+    raise FileNotFoundError(
+        f"there is no {path.name} in {path.parent}: {remedy}, or let the environment variable RCPKG_RESULTS name the "
+        "folder of the results (data/results in the repository)"
+    )

@@ -1,0 +1,98 @@
+"""Learners compared: over data sets that are independent, and over divisions of one data set, which share rows."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from rcbook.experiments.cells import STUDY
+from rcbook.experiments.scorecard import results
+from rcpkg.base import Array
+
+
+def mean_scores(study: str, metric: str, sets: Iterable[str]) -> pd.DataFrame:
+    """Mean of a metric over the runs of a stored study: a row for each data set, a column for each learner.
+
+    Columns are named ``method (setting)``. A learner that could not be fitted to some division has no value.
+    """
+    cells = results(STUDY, study)
+    cells = cells[(cells.metric == metric) & cells.row.isin(list(sets))]
+    setting = np.where(cells.setting_value == "", "", " (" + cells.setting_value + ")")
+    wide = cells.assign(learner=cells.method + setting).pivot_table(
+        index="row", columns="learner", values="value", sort=False
+    )
+    return wide.rename_axis(index="data set", columns=None)
+
+
+def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float) -> pd.DataFrame:
+    """Pairs of learners over the data sets on which both exist; less is better.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair (a, b): ``sets``; on how many a is better, within the ``rope`` (in either direction) and
+        worse; the median of a − b; p of Wilcoxon's signed-rank test, and ``p_holm``, adjusted over all pairs.
+    """
+    rows = []
+    for a, b in pairs:
+        difference = (scores[a] - scores[b]).dropna()
+        p = stats.wilcoxon(difference).pvalue if difference.any() else 1.0
+        rows.append(
+            {
+                "learner": a,
+                "against": b,
+                "sets": len(difference),
+                "better": int((difference < -rope).sum()),
+                "level": int((difference.abs() <= rope).sum()),
+                "worse": int((difference > rope).sum()),
+                "median": float(difference.median()),
+                "p": float(p),
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.assign(p_holm=holm(table.p))
+
+
+def holm(p_values: ArrayLike) -> Array:
+    """P values adjusted by Holm's method, in their order."""
+    p = np.asarray(p_values, dtype=float)
+    order = p.argsort()
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def corrected_standard_error(values: ArrayLike, n_train: int, n_test: int) -> Array:
+    """sqrt((1/J + n_test/n_train) s²), s² the variance of J values from random divisions of the same rows.
+
+    Divisions share rows, so that their values are correlated. If any two have the correlation ρ, the mean has the
+    variance E[s²] (1/J + ρ/(1 − ρ)); the formula follows with the guess ρ = n_test/(n_test + n_train).
+
+    Parameters
+    ----------
+    values : array of shape (J, ...)
+        A value, such as the difference of two learners, for each division.
+    n_train, n_test : int
+        Rows in the training and in the test part of each division.
+
+    Returns
+    -------
+    array of shape (...)
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two divisions, or a part is empty.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), Inference for the generalization error, Machine Learning 52: the corrected t-test.
+    """
+    values = np.asarray(values, dtype=float)
+    if values.ndim == 0 or len(values) < 2:
+        raise ValueError(f"values must hold at least two divisions along their first axis; got shape {values.shape}")
+    if n_train < 1 or n_test < 1:
+        raise ValueError(f"n_train and n_test must be at least 1; got {n_train} and {n_test}")
+    return np.sqrt((1 / len(values) + n_test / n_train) * values.var(axis=0, ddof=1))

@@ -1,0 +1,96 @@
+"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 10).
+
+The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
+100 test rows, with all classifiers on the same draws and their differences paired.
+"""
+
+import numpy as np
+import pandas as pd
+
+from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.scorecard import results
+from rcbook.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
+from rcbook.simulation import CHAPTER4_CASES, chapter4_problem
+from rcpkg.base import GenerativeClassifier
+from rcpkg.families import QDA
+from rcpkg.gaussians import PredictiveNotDefined
+from rcpkg.gaussians.bayesian import BayesianQDA
+from rcpkg.gaussians.discriminant import NearestMeans, PriorIfSingular
+
+STUDY_NAME = "figures-4.1-4.2"
+DIMENSIONS = (4, 8, 12, 16, 20, 30, 40, 60)
+RUNS = 200  # of 1000 as stated
+PAIRS = {
+    "distribution, inverse Wishart": (
+        "parameter, inverse Wishart",
+        "distribution, noninformative",
+        "QDA",
+        "nearest means",
+    ),
+    "distribution, noninformative": ("parameter, noninformative",),
+}
+
+
+def classifiers() -> dict[str, GenerativeClassifier]:
+    """The classifiers of section 4.5: B_h = tr(Sigma_h)/d I and q = d + 3 where there is a seed; QDA predicts the
+    largest class where it is singular."""
+    return {
+        "distribution, inverse Wishart": BayesianQDA(),
+        "parameter, inverse Wishart": BayesianQDA(measure="lebesgue"),
+        "distribution, noninformative": BayesianQDA(prior="noninformative"),
+        "parameter, noninformative": BayesianQDA(prior="noninformative", measure="lebesgue"),
+        "QDA": PriorIfSingular(QDA(class_prior_strength=2, singular_ridge=0.0)),
+        "nearest means": NearestMeans(),
+    }
+
+
+def simulate(cell: Cell, seed: int) -> list[Record]:
+    """Mean test error of each classifier (none where it cannot be fitted in some run), and paired differences:
+    method "a - b"."""
+    problem = chapter4_problem(cell.row, int(cell.setting_value))
+    runs = []
+    for run in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
+        rng = np.random.RandomState(run)
+        (X, y), (X_test, y_test) = problem.sample(TRAINING_ROWS, rng), problem.sample(TEST_ROWS, rng)
+        errors = {}
+        for name, model in classifiers().items():
+            try:
+                errors[name] = 100 * float(np.mean(model.fit(X, y).predict(X_test) != y_test))
+            except PredictiveNotDefined:
+                errors[name] = np.nan
+        runs.append(errors)
+    table = pd.DataFrame(runs)
+    for first, others in PAIRS.items():
+        for other in others:
+            table[f"{first} - {other}"] = table[first] - table[other]
+    return [
+        Record(name, "test_error_percent", None, None, len(column))
+        if column.isna().any()
+        else mean_record(name, "test_error_percent", column)
+        for name, column in table.items()
+    ]
+
+
+def cells(study: str = STUDY_NAME) -> list[Cell]:
+    """One cell for each problem and dimension."""
+    return [
+        Cell(
+            STUDY,
+            study,
+            case,
+            "",
+            name_of(simulate),
+            {"repetitions": RUNS},
+            setting_value=str(d),
+            stream=f"{case}:{d}",
+            quick=d == DIMENSIONS[0],
+        )
+        for case in CHAPTER4_CASES
+        for d in DIMENSIONS
+    ]
+
+
+def tidy() -> pd.DataFrame:
+    """The stored study: mean error or difference, its standard error and the runs for each case, d and method."""
+    study = results(STUDY, STUDY_NAME).rename(columns={"row": "case", "setting_value": "d"})
+    return study.assign(d=study["d"].astype(int))[["case", "d", "method", "value", "value_se", "n_runs"]]

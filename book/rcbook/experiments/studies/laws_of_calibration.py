@@ -1,0 +1,373 @@
+"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 9).
+
+`law` and `law_of_a_wrong_model` compare the spread of the t-th iterate over samples with the covariance that theorems
+give. `size` compares the test's levels with the nominal 5 %, its p value taken from χ² and from the bootstrap, for
+samples of the model and of distributions that it describes wrongly but for the posterior; `power` the same where the
+posterior is wrong in a stated way. The bootstrap's level is had from one bootstrap draw a sample, all draws together
+standing for the distribution of each (Giacomini, Politis and White 2013): a draw for each of 199 in 2,000 samples would
+take days. As the draws are as many as the samples, the standard error of that level is about √2 times that of a share.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.stats import chi2
+from sklearn.base import clone
+
+from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.scorecard import results
+from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.score_test import Null
+from rcpkg.families import (
+    LDA,
+    QDA,
+    BernoulliNB,
+    CategoricalNB,
+    ConjugateClassifier,
+    GaussianNB,
+    ProductModel,
+    SharedVarianceGaussianNB,
+    one_hot,
+)
+
+LAW, SIZE, POWER = "law-of-the-iterates", "size-of-the-test", "power-of-the-test"
+AGAIN = "size-of-the-test-again"
+LEVEL, REPLICATES, POWER_REPLICATES = 0.05, 2000, 200
+SIZES, POWER_SIZES = (100, 300, 1000), (100, 1000)
+LAW_SIZES, LAW_REPLICATES, LAW_RATE = (100, 1000, 10_000), 400, 0.5
+LAW_UPDATES = (0, 1, 4, 16)
+LARGE, POPULATION = 200_000, 20_000  # rows from which the matrices of a law are computed; all there are
+WRONG = {"LDA, tails": 0.4, "GaussianNB, correlation": 0.6, "BernoulliNB, copies": 0.9}
+
+
+class Case(NamedTuple):
+    """A family, and rows from which its true parameters are the closed form."""
+
+    model: ConjugateClassifier
+    rows: Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]
+
+
+def gaussians(r: int, d: int) -> Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]:
+    """Overlapping Gaussian classes, with means a standard deviation or so apart and covariances of their own."""
+
+    def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
+        y = np.arange(400 * r) % r
+        factors = np.eye(d) + 0.3 * rng.standard_normal((r, d, d))
+        return rng.standard_normal((r, d))[y] * 0.8 + np.einsum(
+            "iab,ib->ia", factors[y], rng.standard_normal((len(y), d))
+        ), y
+
+    return draw
+
+
+def categories(r: int, d: int, k: int) -> Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]:
+    """Codes with probabilities of at least 0.5 / k each."""
+
+    def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
+        y = np.arange(400 * r) % r
+        p = 0.5 / k + 0.5 * rng.dirichlet(np.ones(k), size=(r, d))
+        u = rng.uniform(size=(len(y), d, 1))
+        return (u > p.cumsum(axis=2)[y][:, :, :-1]).sum(axis=2).astype(float), y
+
+    return draw
+
+
+def mixed(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
+    X, y = gaussians(2, 2)(rng)
+    codes, _ = categories(2, 2, 3)(rng)
+    return np.hstack([codes, X]), y
+
+
+CASES = {
+    "QDA": Case(QDA(), gaussians(2, 2)),
+    "LDA": Case(LDA(), gaussians(3, 3)),
+    "GaussianNB": Case(GaussianNB(), gaussians(2, 4)),
+    "SharedVarianceGaussianNB": Case(SharedVarianceGaussianNB(), gaussians(2, 5)),
+    "CategoricalNB": Case(CategoricalNB(), categories(2, 4, 3)),
+    "BernoulliNB": Case(BernoulliNB(), categories(3, 5, 2)),
+    "ProductModel": Case(ProductModel([("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 3])]), mixed),
+}
+TRUTH = 2026  # seed of the true parameters, the same for all sizes
+
+
+def truth(name: str) -> ConjugateClassifier:
+    """The family of a case with its true parameters."""
+    case = CASES[name]
+    return clone(case.model).fit(*case.rows(np.random.default_rng(TRUTH)))
+
+
+Draw = Callable[[int, np.random.RandomState], tuple[Array, NDArray]]
+
+
+def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int, seed: int) -> list[Record]:
+    """Shares of as many samples that the test rejects, by χ² and by the bootstrap; how many more had no closed form."""
+    rng = np.random.RandomState(seed % 2**32)
+    found: list[tuple[float, int, float]] = []
+    tried = 0
+    while len(found) < repetitions:
+        X, y = draw(n, rng)
+        sample = clone(model)
+        tried += 1
+        try:
+            rows, labels = sample._check_Xy(X, y)
+            sample._prepare(rows)
+            null = Null(sample, sample._encode(rows), labels, np.ones(len(labels)))
+            found.append((*null.observed, null.drawn(rng)))
+        except (InvalidStatistics, ValueError):  # a class, or a state of one, without rows
+            continue
+    statistics, dof, drawn = np.array(found).T
+    shares = {
+        "chi-squared": statistics > chi2.ppf(1 - LEVEL, dof),
+        "bootstrap": statistics > np.quantile(drawn, 1 - LEVEL),
+    }
+    records = [mean_record(method, "rejected", of.astype(float)) for method, of in shares.items()]
+    return [*records, Record("samples", "without_a_closed_form", float(tried - repetitions))]
+
+
+def right_posterior(name: str) -> tuple[ConjugateClassifier, Draw]:
+    """A family, and samples whose features it describes wrongly, though the posterior is one of its own."""
+
+    def of_class(n: int, matter: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        y = rng.randint(0, 2, n)
+        first = [rng.uniform(size=n) < 0.3 + 0.4 * y for _ in range(matter)]
+        second = rng.uniform(size=n) < 0.5
+        third = np.where(rng.uniform(size=n) < 0.8, second, ~second)  # depends on the second, not on the class
+        return np.column_stack([*first, second, third]).astype(float), y
+
+    def dependent_features(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        return of_class(n, 1, rng)
+
+    def three_that_matter(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        return of_class(n, 3, rng)
+
+    def skewed_feature(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        y = rng.randint(0, 2, n)
+        return np.column_stack([rng.standard_normal(n) + 1.5 * y, rng.standard_exponential(n)]), y
+
+    return {
+        "BernoulliNB, dependent features": (BernoulliNB(), dependent_features),
+        "BernoulliNB, three matter": (BernoulliNB(), three_that_matter),
+        "LDA, skewed feature": (LDA(), skewed_feature),
+    }[name]
+
+
+RIGHT_POSTERIOR = ("BernoulliNB, dependent features", "LDA, skewed feature")
+NOT_SATURATED = "BernoulliNB, three matter"
+
+
+def size(cell: Cell, seed: int) -> list[Record]:
+    """Shares of samples that are rejected at the 5 % level although calibration has nothing to gain."""
+    if cell.row in CASES:
+        model, draw = CASES[cell.row].model, truth(cell.row).sample
+    else:
+        model, draw = right_posterior(cell.row)
+    return rejections(model, draw, int(cell.setting_value), cell.arguments["repetitions"], seed)
+
+
+def departure(name: str, strength: float) -> tuple[ConjugateClassifier, Draw]:
+    """A family and samples that it describes the worse, the greater the ``strength`` is; zero: a sample of its own."""
+
+    def heavy_tails(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        y = rng.randint(0, 2, n)
+        scale = np.exp(strength * rng.standard_normal((n, 1)))
+        return rng.standard_normal((n, 3)) * scale + np.array([0.6, -0.6, 0.3]) * (2 * y[:, None] - 1) / 2, y
+
+    def correlation(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        y = rng.randint(0, 2, n)
+        common = np.sqrt(strength) * rng.standard_normal((n, 1))
+        return common + np.sqrt(1 - strength) * rng.standard_normal((n, 4)) + 0.4 * y[:, None], y
+
+    def copies(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        y = rng.randint(0, 2, n)
+        X = (rng.uniform(size=(n, 4)) < 0.35 + 0.3 * y[:, None]).astype(float)
+        copied = rng.uniform(size=n) < strength
+        X[copied, 1] = X[copied, 0]
+        return X, y
+
+    return {
+        "tails": (LDA(), heavy_tails),
+        "correlation": (GaussianNB(), correlation),
+        "copies": (BernoulliNB(), copies),
+    }[name]
+
+
+STRENGTHS = {
+    "tails": (0.0, 0.2, 0.4, 0.8),
+    "correlation": (0.0, 0.1, 0.3, 0.6),
+    "copies": (0.0, 0.2, 0.5, 0.9),
+}
+
+
+def power(cell: Cell, seed: int) -> list[Record]:
+    """Shares of samples of a wrong model that are rejected at the 5 % level."""
+    model, draw = departure(cell.row, cell.arguments["strength"])
+    return rejections(model, draw, int(cell.setting_value.split("/")[1]), cell.arguments["repetitions"], seed)
+
+
+def iterates(model: ConjugateClassifier, X: Any, Y: Array, updates: tuple[int, ...]) -> list[Any]:
+    """Parameters after these numbers of updates s ← s + lr s(X, Y − P)."""
+    statistics, found = model.statistics(X, Y), []
+    for t in range(max(updates) + 1):
+        parameters = model.parameters(statistics)
+        if t in updates:
+            found.append(parameters)
+        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
+        statistics = statistics + LAW_RATE * model.statistics(X, Y - np.exp(log_P))
+    return found
+
+
+class Sampled(NamedTuple):
+    """A model at the parameters from which a law starts: its coordinates, and what I and C are there."""
+
+    form: MinimalForm
+    eta: list[Array]  # the iterates that samples are compared with
+    V: list[Array]  # covariances that the theorem gives, of √n times what a sample's iterates are off
+    information: Array
+    C: Array
+
+
+def covariances(form: MinimalForm, information: Array, C: Array) -> list[Array]:
+    """I⁻¹ + B_t (C − C I⁻¹ C) B_tᵀ, the covariances of √n (η_t − η) if the model holds."""
+    inverse = cho_solve(cho_factor(information), np.eye(form.size))
+    noise, B, found = C - C @ inverse @ C, np.zeros_like(C), []
+    power_of = inverse
+    for t in range(max(LAW_UPDATES) + 1):
+        if t in LAW_UPDATES:
+            found.append(inverse + B @ noise @ B.T)
+        B = B + LAW_RATE * power_of
+        power_of = power_of - LAW_RATE * inverse @ C @ power_of
+    return found
+
+
+def information_of(form: MinimalForm, parameters: Any) -> Array:
+    """I, and one in the direction that no model depends on."""
+    return form.information(parameters) + np.outer(form.class_weights, form.class_weights)
+
+
+def influences(form: MinimalForm, path: list[Any], P: list[Array], y: NDArray[np.intp]) -> list[Array]:
+    """Covariances of I_t⁻¹ m_t over the rows.
+
+    m_0 = s(x, y) − μ_0, m_{t+1} = m_t + lr [s(x, δ_y − p_t) − E s(x, δ_y − p_t) − C_t I_t⁻¹ m_t].
+    """
+    n, found = len(y), []
+    m = form.times_statistics(np.eye(form.size), y, slice(None)).T - form.mean(path[0])
+    for t, (parameters, p) in enumerate(zip(path, P)):
+        psi = cho_solve(cho_factor(information_of(form, parameters)), m.T)
+        if t in LAW_UPDATES:
+            found.append(psi @ psi.T / n + np.outer(form.class_weights, form.class_weights))
+        score = ((one_hot(y, form.r) - p)[:, :, None] * form.features[:, None]).reshape(n, -1)
+        score = np.hstack([score, np.zeros((n, form.size - score.shape[1]))])
+        C = form.conditional_curvature(p, np.full(n, 1 / n))
+        m = m + LAW_RATE * (score - score.mean(axis=0) - (C @ psi).T)
+    return found
+
+
+def spreads(
+    model: ConjugateClassifier, limit: Sampled, draw: Draw, n: int, repetitions: int, seed: int
+) -> list[Record]:
+    """What samples of n rows do, beside the law: 1 on average each, if it holds.
+
+    ``relative_spread`` is n (η_t − η)ᵀ V⁻¹ (η_t − η) a free direction; ``relative_change`` is n times the square of
+    η_t − η_0 about its limit, in the norm of I, by what its variances in that norm add up to if the model holds.
+    """
+    rng, r, form = np.random.RandomState(seed % 2**32), len(model.classes_), limit.form
+    factors = [cho_factor(V) for V in limit.V]
+    lambdas = np.clip(eigh(limit.C, limit.information, eigvals_only=True), 1e-12, 1.0)
+    filters = [1 - (1 - LAW_RATE * lambdas) ** t for t in LAW_UPDATES]
+    moves = [float(np.sum(f**2 * (1 - lambdas) / lambdas)) for f in filters]
+    u = form.class_weights / np.linalg.norm(form.class_weights)
+    spread, change = ([[] for _ in LAW_UPDATES] for _ in range(2))
+    tried = 0
+    while len(spread[0]) < repetitions:
+        X, y = draw(n, rng)
+        tried += 1
+        try:
+            path = iterates(model, model._encode(X), one_hot(np.searchsorted(model.classes_, y), r), LAW_UPDATES)
+        except InvalidStatistics:
+            continue
+        off = [form.coefficients(model.natural_parameters(p)) - eta for p, eta in zip(path, limit.eta)]
+        if not np.isfinite(off).all():  # a cell without rows
+            continue
+        off = [d - u * (u @ d) for d in off]
+        for k, d in enumerate(off):
+            spread[k].append(n * float(d @ cho_solve(factors[k], d)) / (form.size - 1))
+            moved = d - off[0]
+            change[k].append(n * float(moved @ limit.information @ moved) / moves[k] if k else 1.0)
+    records = [mean_record(f"{t} updates", "relative_spread", values) for t, values in zip(LAW_UPDATES, spread)]
+    records += [mean_record(f"{t} updates", "relative_change", values) for t, values in zip(LAW_UPDATES, change) if t]
+    return [*records, Record("samples", "without_all_iterates", float(tried - repetitions))]
+
+
+def law(cell: Cell, seed: int) -> list[Record]:
+    """The law of the iterates of samples of the model itself."""
+    model = truth(cell.row)
+    X, y = model.sample(LARGE, np.random.RandomState(TRUTH))
+    encoded = model._encode(X)
+    statistics = model.statistics(encoded, one_hot(np.searchsorted(model.classes_, y), len(model.classes_)))
+    form = MinimalForm(model, encoded, statistics)
+    information = information_of(form, model.parameters_)
+    C = form.conditional_curvature(model.predict_proba(X), np.full(LARGE, 1 / LARGE))
+    eta = [form.coefficients(model.natural_parameters(model.parameters_))] * len(LAW_UPDATES)
+    limit = Sampled(form, eta, covariances(form, information, C), information, C)
+    return spreads(model, limit, model.sample, int(cell.setting_value), cell.arguments["repetitions"], seed)
+
+
+def law_of_a_wrong_model(cell: Cell, seed: int) -> list[Record]:
+    """The law of the iterates of rows drawn, with replacement, from a population that the model describes wrongly."""
+    name, strength = cell.row.split(", ")[1], cell.arguments["strength"]
+    model, draw = departure(name, strength)
+    X, y = draw(POPULATION, np.random.RandomState(TRUTH))
+    model = clone(model).fit(X, y)
+    encoded, Y, steps = model._encode(X), one_hot(y, 2), tuple(range(max(LAW_UPDATES) + 1))
+    form = MinimalForm(model, encoded, model.statistics(encoded, Y))
+    path = iterates(model, encoded, Y, steps)
+    P = [np.exp(log_posterior(model.log_joint(encoded, p), model.log_class_probabilities(p))) for p in path]
+    eta = [form.coefficients(model.natural_parameters(path[t])) for t in LAW_UPDATES]
+    C = form.conditional_curvature(P[0], np.full(len(y), 1 / len(y)))
+    limit = Sampled(form, eta, influences(form, path, P, y), information_of(form, path[0]), C)
+
+    def rows(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
+        drawn = rng.randint(0, len(y), n)
+        return X[drawn], y[drawn]
+
+    found = spreads(model, limit, rows, int(cell.setting_value), cell.arguments["repetitions"], seed)
+    return [record for record in found if record.metric != "relative_change"]
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """A cell for each family, or departure and strength, and number of rows."""
+    if study == LAW:
+        for name in ("LDA", "QDA", "GaussianNB", "CategoricalNB", *WRONG):
+            for n in LAW_SIZES:
+                protocol, arguments = law, {"repetitions": LAW_REPLICATES}
+                if name in WRONG:
+                    protocol, arguments = law_of_a_wrong_model, arguments | {"strength": WRONG[name]}
+                yield Cell(STUDY, study, name, "", name_of(protocol), arguments, f"{n}", quick=n == LAW_SIZES[0])
+    elif study == SIZE:
+        for name in (*CASES, *RIGHT_POSTERIOR):
+            for n in SIZES:
+                quick = n == SIZES[0]
+                yield Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=quick)
+    elif study == AGAIN:
+        for n in SIZES:
+            yield Cell(STUDY, study, NOT_SATURATED, "", name_of(size), {"repetitions": REPLICATES}, f"{n}")
+    else:
+        for name, strengths in STRENGTHS.items():
+            for strength in strengths:
+                for n in POWER_SIZES:
+                    arguments = {"repetitions": POWER_REPLICATES, "strength": strength}
+                    setting = f"{strength}/{n}"
+                    yield Cell(STUDY, study, name, "", name_of(power), arguments, setting, quick=n == SIZES[0])
+
+
+def tidy(study: str) -> pd.DataFrame:
+    """A stored study: case, number of rows n, method, metric, value and its standard error; of `POWER` the strength."""
+    found = results(STUDY, study).rename(columns={"row": "case"})
+    setting = found["setting_value"].astype(str).str.split("/")
+    found = found.assign(n=setting.str[-1].astype(int), strength=setting.str[0].astype(float))
+    return found[["case", "strength", "n", "method", "metric", "value", "value_se", "n_runs"]]

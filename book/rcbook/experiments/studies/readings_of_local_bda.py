@@ -1,0 +1,136 @@
+"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 15).
+
+``data/readings.csv`` states each with what had been seen of its columns before it was run.
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+
+from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.scorecard import judged_beside, results
+from rcbook.experiments.studies import tables_of_local_bda as tables
+from rcbook.experiments.studies.printed_sizes_of_local_bda import printed_sizes
+from rcpkg.base import Array
+from rcpkg.local import LocalLinear
+
+STUDY_NAME = "gmm-readings"
+RUNS, SEEDS = 30, 5
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gmm-diagonal": {"covariance_type": "diag"},
+    "gmm-random-start": {"init_params": "random"},
+    "gmm-few-steps": {"max_iter": 10},
+}
+FROM_TWO = "gmm-from-two"  # of numbers of components only: one is not among them
+
+
+def _predicted(X: Array, y: NDArray, T: Array, components: int, seed: int, **settings: Any) -> NDArray:
+    classes, counts = np.unique(y, return_counts=True)
+    joint = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for label, n in zip(classes, counts, strict=True):
+            mixture = GaussianMixture(min(components, n), reg_covar=1e-6, random_state=seed, **settings)
+            joint.append(mixture.fit(X[y == label]).score_samples(T) + np.log(n / len(y)))
+    return classes[np.argmax(joint, axis=0)]
+
+
+def _errors(cell: Cell, seed: int, first: int, **settings: Any) -> tuple[range, Array]:
+    """Numbers of components up to the cap, and the errors of random nine tenths: a row for each division."""
+    X, y, _, _ = tables.data(cell.arguments["row"])
+    cap = max(1, int(np.unique(y, return_counts=True)[1].min()) // X.shape[1])
+    sizes = range(min(first, cap), cap + 1)
+    rng = np.random.default_rng(seed)
+    errors = []
+    for _ in range(cell.arguments["repetitions"]):
+        test, train = np.split(rng.permutation(len(y)), [len(y) // 10])
+        wrong = [_predicted(X[train], y[train], X[test], k, seed, **settings) != y[test] for k in sizes]
+        errors.append(100 * np.mean(wrong, axis=1))
+    return sizes, np.array(errors)
+
+
+def least_error(cell: Cell, seed: int) -> list[Record]:
+    """The least mean error of random nine tenths over the numbers of components, as in Table 6.1."""
+    _, errors = _errors(cell, seed, 1, **SETTINGS[cell.arguments["reading"]])
+    return [mean_record(cell.method, "cv_error_percent", errors[:, tables.least(errors)])]
+
+
+def chosen_size(cell: Cell, seed: int) -> list[Record]:
+    """The number of components with the least mean error, as in Table 6.3."""
+    name = cell.arguments["reading"].replace("-size", "")
+    sizes, errors = _errors(cell, seed, cell.arguments["first"], **SETTINGS.get(name, {}))
+    return [Record(cell.method, "chosen_components", sizes[tables.least(errors)])]
+
+
+def test_error(cell: Cell, seed: int) -> list[Record]:
+    """Test errors at the printed number of components, models of all training rows, as in Table 6.2."""
+    X, y, T, labels = tables.data(cell.arguments["row"])
+    settings = SETTINGS[cell.arguments["reading"].replace("-test", "")]
+    seeds = np.random.SeedSequence(seed).generate_state(SEEDS)
+    errors = [100 * np.mean(_predicted(X, y, T, cell.arguments["k"], int(s), **settings) != labels) for s in seeds]
+    return [mean_record(cell.method, "test_error_percent", errors)]
+
+
+def intercept(cell: Cell, seed: int) -> list[Record]:
+    """Test errors of the linear rule at the printed size with an intercept and without, models of all training rows."""
+    X, y, T, labels = tables.data(cell.arguments["row"])
+    records = []
+    for name, fit_intercept in (("with", True), ("without", False)):
+        model = LocalLinear(n_neighbors=cell.arguments["k"], fit_intercept=fit_intercept).fit(X, y)
+        records.append(Record(cell.method, name, 100 * float(np.mean(model.predict(T) != labels))))
+    return records
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """The mixtures of Tables 6.1 to 6.3 under each reading; or the linear rule of Table 6.2 under its own."""
+    if study == "pinv-intercept":
+        for cell in tables.cells("6.2"):
+            if cell.method == "pinv":
+                row = cell.arguments["row"]
+                size = int(printed_sizes()[row, "pinv"])
+                arguments = {"row": row, "k": size, "reading": "pinv-no-intercept"}
+                protocol = name_of(intercept)
+                yield cell.in_study(study, protocol=protocol, arguments=arguments, quick=False)
+        return
+    for cell in tables.cells("6.1"):
+        for name in SETTINGS if cell.method == "GMM" else ():
+            arguments = {"row": cell.arguments["row"], "repetitions": RUNS, "reading": name}
+            protocol = name_of(least_error)
+            yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=f"6.1|{name}", quick=False)
+    for cell in tables.cells("6.2"):
+        for name in SETTINGS if cell.method == "GMM" else ():
+            row, reading = cell.arguments["row"], name.replace("gmm-", "gmm-test-")
+            arguments = {"row": row, "k": int(printed_sizes()[row, "GMM"]), "reading": reading}
+            yield cell.in_study(
+                study, protocol=name_of(test_error), arguments=arguments, setting_value=f"6.2|{reading}", quick=False
+            )
+    for cell in tables.cells("6.3"):
+        row = cell.arguments["row"]
+        for name in (*SETTINGS, FROM_TWO) if cell.method == "GMM" and row not in tables.LARGE else ():
+            reading = name.replace("gmm-", "gmm-size-")
+            first = 2 if name == FROM_TWO else 1
+            arguments = {"row": row, "repetitions": RUNS, "reading": reading, "first": first}
+            yield cell.in_study(
+                study, protocol=name_of(chosen_size), arguments=arguments, setting_value=f"6.3|{reading}", quick=False
+            )
+
+
+def judged_readings() -> pd.DataFrame:
+    """Each printed number of the mixtures in Tables 6.1 to 6.3 under each reading, by the scorecard's tolerance.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, table, row, printed, value, agrees`` and ``agreed``, whether the stated protocol agrees.
+    """
+    ours = results(STUDY, STUDY_NAME)
+    ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
+    return pd.concat(
+        [judged_beside("thesis2007", str(table), part) for table, part in ours.groupby("table")], ignore_index=True
+    )

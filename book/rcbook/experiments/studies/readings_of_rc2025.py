@@ -1,0 +1,172 @@
+"""What the printed columns of rc2025 are consistent with: three readings, and a bound that holds for each (chapter 13).
+
+"rc2025-updates-on-all-rows": the tables of rc2025 on small sets, if the updates, or the start too, had used the test
+rows. "rc2025-first-rise": the same with the iterate before the first rise of the soft error. "best-iterate": the stated
+protocol with the iterate of least test error.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.scorecard import judged, results
+from rcbook.experiments.studies.data_and_models_of_rc import (
+    LEARNERS,
+    RC_PRIOR,
+    calibrated,
+    descended,
+    rc_data,
+    rc_model,
+)
+from rcbook.experiments.studies.tables_of_rc2025 import (
+    RC2025_MODELS,
+    small_calibrated_cells,
+    small_cells,
+    small_sets,
+)
+from rcpkg.calibration import calibration_weights, frequency_weights, mean_losses, row_losses
+from rcpkg.families import one_hot
+
+READINGS = ("75/25", "train", "all")
+STOPPED = (*LEARNERS, "GD")
+
+
+def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
+    """One random division: errors in per cent of a learner whose updates use the test rows too, and best iteration.
+
+    The start is the closed form of the training rows or of all rows; the iterate of least soft error on the rows of
+    the start is taken, as far as the statistics stay valid, or the one before it first rises.
+    """
+    classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
+    begin = train if cell.arguments["start"] == "train" else np.arange(len(y))
+    model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
+    codes, X = np.searchsorted(model.classes_, y), model._encode(X)
+    Y = one_hot(codes, len(model.classes_))
+    if cell.method == "GD":
+        iterates = descended(model, X, Y, model.parameters_)
+    else:
+        rule = frequency_weights if cell.method == "DFE" else calibration_weights
+        iterates = calibrated(model, X, Y, model.statistics_, rule)
+    runs: list[tuple[float, float, float]] = []
+    at_first_rise = cell.arguments.get("stopping") == "first rise"
+    for log_P in iterates if cell.method in STOPPED else islice(iterates, 1):
+        wrong = 100.0 * (log_P.argmax(axis=1) != codes)
+        soft_error = mean_losses(row_losses(log_P[begin], codes[begin])).soft_error
+        if at_first_rise and runs and soft_error > runs[-1][0]:
+            break
+        runs.append((soft_error, wrong[train].mean(), wrong[test].mean()))
+    best = int(np.argmin([soft_error for soft_error, _, _ in runs]))
+    return runs[best][1], runs[best][2], best + 1
+
+
+def rc2025_updates_on_all_rows(cell: Cell, seed: int) -> list[Record]:
+    """What the test columns of rc2025 would be if the updates, or the start too, had used the test rows."""
+    seeds = np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"])
+    train, test, iterations = zip(*(_updates_on_all_rows(cell, int(s)) for s in seeds), strict=True)
+    return [
+        mean_record(cell.method, "train_error_percent", train),
+        mean_record(cell.method, "test_error_percent", test),
+        mean_record(cell.method, "iterations", iterations),
+    ]
+
+
+def best_iterate(cell: Cell, seed: int) -> list[Record]:
+    """The stated protocol of rc2025 for RC, but with the iterate of least *test* error: no choice of one is better."""
+    classifier, closed_form = cell.arguments["classifier"], cell.arguments["closed_form"]
+    X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
+    least = []
+    for split in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
+        train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=int(split))
+        model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[train], y[train])
+        codes, encoded = np.searchsorted(model.classes_, y), model._encode(X)
+        of_train = np.isin(np.arange(len(y)), train)[:, None]
+        iterates = calibrated(
+            model,
+            encoded,
+            one_hot(codes, len(model.classes_)),
+            model.statistics_,
+            lambda P, Y, of_train=of_train: of_train * calibration_weights(P, Y),
+        )
+        least.append(min(100 * np.mean(log_P[test].argmax(axis=1) != codes[test]) for log_P in iterates))
+    return [mean_record("RC", "test_error_percent", least)]
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """The cells of one of the three studies."""
+    if study == "best-iterate":
+        for cell in small_calibrated_cells():
+            yield cell.in_study(study, protocol=name_of(best_iterate))
+        return
+    for table in RC2025_MODELS:
+        for cell in small_cells(table):
+            if (table, cell.method) == ("11", "RC"):  # printed in Table 3 already
+                continue
+            changed: dict[str, object] = {}
+            if study == "rc2025-first-rise":
+                if cell.method not in STOPPED:
+                    continue
+                changed = {"stopping": "first rise", "repetitions": 8}
+            for start in ("train", "all"):
+                yield cell.in_study(
+                    study,
+                    protocol=name_of(rc2025_updates_on_all_rows),
+                    arguments=cell.arguments | {"start": start} | changed,
+                    setting_value=f"{table}|{start}",
+                )
+
+
+def consistency() -> pd.DataFrame:
+    """Each printed error and iteration of rc2025 on small sets against three readings of how it came about.
+
+    ``75/25``: the stated protocol. ``train``: the start is fitted to the training rows, the updates use all rows.
+    ``all``: start and updates use all rows. A printed number agrees with a reading if it passes the tolerance of the
+    scorecard (z = 3).
+
+    Returns
+    -------
+    DataFrame
+        Indexed by table, row, method, metric, dataset and value_printed; for each reading our mean ``value`` and
+        whether the print ``agrees``; only cells that all three readings have.
+    """
+    study = results(STUDY, "rc2025-updates-on-all-rows")
+    study[["table", "reading"]] = study.setting_value.str.split("|", expand=True)
+    # Table 11 prints the RC columns of Table 3 again
+    again = study[(study.table == "3") & (study.method == "RC")].assign(table="11")
+    study = pd.concat([study, again])
+    parts = []
+    for table in RC2025_MODELS:
+        ours = pd.concat([results("rc2025", table).assign(reading="75/25"), study[study.table == table]])
+        ours = ours[ours.row.isin(small_sets()) & (ours.metric != "reach")]
+        parts.append(judged("rc2025", table, ours))
+    index = ["table", "row", "method", "metric", "dataset", "value_printed"]
+    wide = pd.concat(parts).pivot(index=index, columns="reading", values=["value", "agrees"])
+    wide = wide[[(part, reading) for part in ("value", "agrees") for reading in READINGS]].dropna()
+    return wide.astype({("agrees", reading): bool for reading in READINGS})
+
+
+def stopping_rules() -> pd.DataFrame:
+    """Each printed error and iteration of RC, DFE and GD on small sets under either stopping rule, by the scorecard.
+
+    Returns
+    -------
+    DataFrame
+        ``table, row, method, metric, printed``, ``start`` ("train" or "all", the rows of the start; the updates use
+        all) and, for the rules ``least`` soft error and ``first`` rise, our value and whether the print agrees.
+    """
+    index = ["table", "start", "row", "method", "metric", "dataset", "printed"]
+    parts = []
+    for rule, study in (("least", "rc2025-updates-on-all-rows"), ("first", "rc2025-first-rise")):
+        ours = results(STUDY, study)
+        ours[["table", "start"]] = ours.setting_value.str.split("|", expand=True)
+        ours = ours[ours.method.isin(STOPPED)]
+        for (table, start), part in ours.groupby(["table", "start"]):
+            cells = judged("rc2025", str(table), part).assign(start=start)
+            parts.append(cells.set_index(index)[["value", "agrees"]].add_suffix(f"_{rule}"))
+    wide = pd.concat(parts).groupby(level=index).first().dropna()
+    return wide.astype({"agrees_least": bool, "agrees_first": bool}).reset_index()

@@ -1,0 +1,79 @@
+"""How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 9)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.scorecard import results
+from rcbook.experiments.studies.laws_of_calibration import CASES, truth
+from rcpkg.base import Array, log_posterior
+from rcpkg.calibration import RiskCalibration
+from rcpkg.calibration.choose_weight import NewtonPath
+from rcpkg.families import ConjugateClassifier
+
+STUDY_NAME = "rows-left-out"
+FAMILIES = ("LDA", "QDA", "GaussianNB", "CategoricalNB")
+SIZES, SAMPLES = (30, 90), 2
+WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> NewtonPath:
+    """The path of the pooled target's weights."""
+    model = clone(estimator)
+    rows, labels = model._check_Xy(X, y)
+    learner = RiskCalibration(estimator, target="pooled", target_weight=1.0, step="safe", stopping="none")
+    return NewtonPath(learner, model, rows, labels, None, len(WEIGHTS))
+
+
+def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dict[tuple[float, str], float]:
+    """Mean log-losses for each weight: of rows left out one by one, the same by one Newton step, of training rows."""
+    found, own = {}, np.arange(len(y))
+    path = newton(estimator, X, y)
+    others = [newton(estimator, np.delete(X, i, axis=0), np.delete(y, i)) for i in own]
+    for b in WEIGHTS[::-1]:
+        log_P, _ = path.follow(b)
+        found[b, "approximate"] = -float(log_P[own, y].mean())
+        found[b, "training"] = -float(path.likelihood.evaluate(path.beta, b).log_P[own, y].mean())
+        left_out = 0.0
+        for i, other in enumerate(others):
+            other.follow(b)
+            without = other.problem.model
+            parameters = without.parameters(other.optima[b].mean)
+            scores = without.log_joint(without._encode(X[[i]]), parameters)
+            left_out -= log_posterior(scores, without.log_class_probabilities(parameters))[0, y[i]]
+        found[b, "exact"] = float(left_out) / len(y)
+        found[b, "difference"] = found[b, "approximate"] - found[b, "exact"]
+    return found
+
+
+def compare(cell: Cell, seed: int) -> list[Record]:
+    """The means over samples; one whose closed form does not exist without some row is drawn again."""
+    model, n, rng = truth(cell.row), int(cell.setting_value), np.random.RandomState(seed % 2**32)
+    estimator = clone(CASES[cell.row].model)
+    if cell.row == "CategoricalNB":
+        estimator.set_params(n_states=3)
+    found: list[dict[tuple[float, str], float]] = []
+    while len(found) < cell.arguments["repetitions"]:
+        X, y = model.sample(n, rng)
+        if np.unique(y, return_counts=True)[1].min() >= 4 + model.n_features_in_:
+            found.append(losses(estimator, X, y))
+    return [mean_record(f"{b:g}", name, [of[b, name] for of in found]) for b, name in found[0]]
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """A cell for each family and number of rows."""
+    for n in SIZES:
+        for name in FAMILIES:
+            arguments = {"repetitions": SAMPLES}
+            yield Cell(STUDY, study, name, "", name_of(compare), arguments, f"{n}", quick=n == SIZES[0])
+
+
+def tidy() -> pd.DataFrame:
+    """The stored study: log-loss and its standard error for each family, number of rows n, weight and way to get it."""
+    found = results(STUDY, STUDY_NAME).rename(columns={"row": "family", "setting_value": "n", "method": "weight"})
+    found = found.assign(n=found["n"].astype(int), weight=found["weight"].astype(float))
+    return found[["family", "n", "weight", "metric", "value", "value_se", "n_runs"]]

@@ -1,0 +1,36 @@
+r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+
+A model is three functions of arrays: ``statistics(X, weights)``, ``parameters(statistics)`` and
+``log_joint(X, parameters)``; `ClosedFormClassifier` makes a scikit-learn classifier of them. The models that are
+exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition ψ, with
+∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
+"""
+
+from rcpkg.families.binary import BernoulliNB
+from rcpkg.families.counts import CategoricalNB, CategoricalParameters, MultinomialNB
+from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
+from rcpkg.families.gaussian import GaussianParameters
+from rcpkg.families.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
+from rcpkg.families.gaussian_full import LDA, QDA
+from rcpkg.families.networks import TAN, KDependenceBayes
+from rcpkg.families.product import ProductModel, ProductParameters
+
+__all__ = [
+    "LDA",
+    "QDA",
+    "TAN",
+    "BernoulliNB",
+    "CategoricalNB",
+    "CategoricalParameters",
+    "ClosedFormClassifier",
+    "ConjugateClassifier",
+    "GaussianNB",
+    "GaussianParameters",
+    "KDependenceBayes",
+    "MultinomialNB",
+    "ProductModel",
+    "ProductParameters",
+    "SharedVarianceGaussianNB",
+    "Statistics",
+    "one_hot",
+]

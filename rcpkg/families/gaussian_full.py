@@ -1,0 +1,504 @@
+"""Gaussian classes with full covariance matrices: quadratic and linear discriminant analysis."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dpotrf, dtrtrs
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from rcpkg.base import Array, check_number
+from rcpkg.families.family import Statistics, dampened
+from rcpkg.families.gaussian import (
+    EPS,
+    INDEFINITE,
+    LEAST_PRECISION,
+    LOG_2PI,
+    ROUNDING,
+    GaussianClassifier,
+    GaussianParameters,
+)
+
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
+PASS_BLOCK = 16 * BLOCK  # rows of one call of `weigh`
+LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
+FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
+
+
+def _blocks(n: int, size: int = BLOCK) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _dependent(covariance: Array, scale: Array) -> int:
+    """The feature of which linear regression on those before it leaves the least share of its variance."""
+    factor, failed = dpotrf(covariance / np.outer(scale, scale), lower=1)
+    return failed - 1 if failed else int(np.argmin(np.diagonal(factor)))
+
+
+class FullGaussian(GaussianClassifier):
+    """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        return a[:, :, None] * b[:, None, :]
+
+    def _diagonal(self, covariance: Array) -> Array:
+        return covariance.diagonal(axis1=-2, axis2=-1)
+
+    def _target_size(self, r: int, d: int) -> float:
+        return float(r * (d + 1))
+
+    def _from_diagonal(self, variances: Array) -> Array:
+        return np.diag(variances)
+
+    def _block(self, index: NDArray[np.intp]) -> tuple:
+        return ..., index[:, None], index
+
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        variances = self._diagonal(total)
+        varies = variances > ROUNDING * self._diagonal(power)
+        scale = np.sqrt(np.where(varies, variances, 1.0))
+        noise = EPS * (self._diagonal(power)[varies] / variances[varies]).max(initial=1.0)
+        correlation = np.where(np.outer(varies, varies), total / np.outer(scale, scale), 0.0)
+        values, vectors = np.linalg.eigh(correlation)
+        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
+        return vectors @ vectors.T, vectors.shape[1]
+
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        self._check_variances(covariance, power, count)
+        d = covariance.shape[-1]
+        scale = np.sqrt(self._diagonal(covariance))
+        noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
+        A = covariance / (scale[..., :, None] * scale[..., None, :])
+        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
+            try:
+                matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
+            except np.linalg.LinAlgError:
+                matrix[:] = np.inf
+            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
+            if not np.sum(matrix * matrix) * noise[y] < 0.01:
+                j = _dependent(covariance.reshape(-1, d, d)[y], scale.reshape(-1, d)[y])
+                fault = f"the covariance matrix is not positive definite ({self._feature_name(j)} depends on others)"
+                self._refuse(fault, y, count, d)
+        A /= scale[..., None, :]
+        return A
+
+    def _dampen(self, trial: Array, old: Array) -> Array:
+        L = np.linalg.cholesky(old)
+        half = np.linalg.solve(L, trial)
+        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
+        root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
+        return root @ root.swapaxes(-1, -2)
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
+        X, origin = self._encode(X), self._origin
+        r, d = weights.shape[1], X.shape[1]
+        first = np.zeros((r, d))
+        second = np.zeros((1 if self._shared else r, d, d))
+        row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
+        for rows in _blocks(len(X)):
+            x = X[rows] - origin
+            first += weights[rows].T @ x
+            for total, w in zip(second, row_weights[rows].T):
+                total += (x * w[:, None]).T @ x
+        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if self._shared else second)
+
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
+        log_prior, mean, _, A = parameters
+        X = self._encode(X)
+        r, d = mean.shape
+        centre = mean.mean(axis=0)
+        constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
+        white_mean = (A @ (mean - centre)[:, :, None])[:, :, 0]
+        joint = np.empty((len(X), r))
+        for rows in _blocks(len(X)):
+            x = X[rows] - centre
+            if self._shared:
+                # one whitening for all classes, whose distances differ by what is linear in x
+                Z = x @ A.T
+                joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
+                joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
+            else:
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
+                Z = Z.reshape(-1, r, d)
+                joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
+        return joint + constant
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks, which keeps nothing of a row."""
+        X = self._encode(X)
+        blocks = (
+            self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
+            for rows in _blocks(len(X), PASS_BLOCK)
+        )
+        return reduce(add, blocks)
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η = (log p(y) − ½ μᵀΣ⁻¹μ − ½ log|2πΣ|, Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
+        log_prior, mean, _, A = parameters
+        mean = mean - self._origin
+        precision = A.swapaxes(-1, -2) @ A
+        first = (precision @ mean[:, :, None])[:, :, 0]
+        log_det = np.log(self._diagonal(A)).sum(axis=-1)
+        count = log_prior - 0.5 * (mean * first).sum(axis=1) + log_det - 0.5 * mean.shape[1] * LOG_2PI
+        return Statistics(count=count, first=first, second=-0.5 * precision)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_0y + ½ η_1yᵀ P_y⁻¹ η_1y − ½ log|P_y/2π| with P_y = −2 η_2y."""
+        precision = -2 * natural.second
+        log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
+        solved = np.linalg.solve(precision, natural.first[:, :, None])[:, :, 0]
+        return natural.count + 0.5 * (natural.first * solved).sum(axis=1) - 0.5 * log_det
+
+    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
+        whitener = np.linalg.cholesky(precision).swapaxes(-1, -2)
+        root = np.linalg.solve(whitener, np.eye(precision.shape[-1]))
+        covariance = root @ root.swapaxes(-1, -2)
+        return (covariance @ first[:, :, None])[:, :, 0], covariance, whitener
+
+    def _definite(self, precision: Array) -> Array:
+        values, vectors = np.linalg.eigh(precision)
+        common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
+        common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))
+        factor = np.linalg.cholesky(common)
+        half = np.linalg.solve(factor, precision)
+        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.swapaxes(-1, -2))).min()
+        return precision if lowest > INDEFINITE else precision + (LEAST_PRECISION - lowest) * common
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
+        X = self._encode(X) - self._origin
+        scores = X @ natural.first.T + natural.count
+        for y, second in enumerate(natural.second[None] if self._shared else natural.second):
+            square = np.einsum("id,id->i", X @ second, X)
+            if self._shared:
+                scores += square[:, None]
+            else:
+                scores[:, y] += square
+        return scores
+
+    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
+        factors = np.linalg.cholesky(parameters.covariance)
+        for c, mean in enumerate(parameters.mean):
+            X[y == c] = mean + X[y == c] @ (factors if self._shared else factors[c]).T
+        return self._decode(X)
+
+
+class QDA(FullGaussian):
+    """Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y).
+
+    ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
+    μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for the mean and the covariance of each class; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
+        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
+        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
+        in the sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond the one that its mean
+        takes, d being the dimension of the rows. All covariances are then given the ridge times
+        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance (r, d, d) and whitener; None where the rows of ``partial_fit``
+        do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (r, d, d)
+        Covariances within the classes.
+    origin_ : array of shape (d,)
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
+
+    Raises
+    ------
+    InvalidStatistics
+        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: without a prior each class needs more
+        than d rows.
+
+    Notes
+    -----
+    Where a class has hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
+    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
+    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
+
+    References
+    ----------
+    rc2025 §3.1, app. C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QDA().fit(X, y)
+    >>> model.predict_proba(X[[70, 106]]).round(2)
+    array([[0.  , 0.33, 0.67],
+           [0.  , 0.  , 1.  ]])
+    >>> round(model.score(X, y), 2)
+    0.98
+    """
+
+    _shared = False
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks; where classes are many and features few, by quadratic features.
+
+        The d(d+1)/2 + d + 1 monomials of a block serve the densities and the statistics, in one wide matrix product
+        each, at half the arithmetic of the products class by class.
+        """
+        r, d = parameters.mean.shape
+        if r < FUSED_CLASSES_PER_FEATURE * d:
+            return super().weighted_statistics(X, parameters, weigh)
+        upper = np.triu_indices(d)
+        coefficients = self._quadratic_coefficients(parameters, upper)
+        if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
+            return super().weighted_statistics(X, parameters, weigh)
+        X, origin = self._encode(X), self._origin
+        moments = np.zeros_like(coefficients)
+        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        monomials = np.empty((coefficients.shape[1], size))
+        for rows in _blocks(len(X), size):
+            x = (X[rows] - origin).T.copy()
+            block = monomials[:, : x.shape[1]]
+            block[0], block[1 : d + 1], start = 1.0, x, d + 1
+            for j in range(d):
+                np.multiply(x[j], x[j:], out=block[start : start + d - j])
+                start += d - j
+            moments += weigh((coefficients @ block).T, rows).T @ block.T
+        second = np.empty((r, d, d))
+        second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
+        return Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+
+    def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
+        """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""
+        eta = self.natural_parameters(parameters)
+        second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
+        return np.hstack([eta.count[:, None], eta.first, second])
+
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array, upper: tuple) -> float:
+        """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
+        mean = parameters.mean - self._origin
+        size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        terms = np.abs(coefficients) @ np.concatenate([[1.0], size, size[upper[0]] * size[upper[1]]])
+        return EPS * float(terms.max())
+
+
+class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
+    """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
+
+    ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
+    m = ``prior_strength``: μ_y = (m μ₀ + s_y)/(m + s_0y), Σ = (m Σ₀ + n Σ̂)/(m + n), n the weight of all rows.
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for the mean of each class and for the one covariance; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
+        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    singular_ridge : float, default=2.0
+        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
+        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
+        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
+        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
+        in the sources.
+    rows_per_feature : float, default=3.0
+        Rows are few where there are ν < d ``rows_per_feature`` of them beyond those that the r means take, d being the
+        dimension of the rows. The covariance is then given the ridge times ``rows_per_feature`` − ν/d; else it is that
+        of maximum likelihood, unless it is singular. 0: always so.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    n_components : int, optional
+        Number of discriminants that ``transform`` gives, at most r − 1 and d, which is the default.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    statistics_ : Statistics
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance (d, d) and whitener; None where the rows of ``partial_fit``
+        do not suffice yet.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (d, d)
+        Covariances within the classes.
+    coef_ : array of shape (r, d)
+        Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
+    intercept_ : array of shape (r,)
+        Its intercepts; of two classes their difference, (1,).
+    scalings_ : array of shape (d, k)
+        Directions of the discriminants.
+    explained_variance_ratio_ : array of shape (k,)
+        Share of each discriminant in the variance between the classes.
+    origin_ : array of shape (d,)
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+    varying_ : array of shape (d,)
+        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
+        count these.
+
+    Raises
+    ------
+    InvalidStatistics
+        In ``fit`` with ``singular_ridge=0``, where the covariance is singular: without a prior there must be at least
+        d + r rows.
+
+    Notes
+    -----
+    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
+    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
+    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with one covariance in place of r.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import LDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LDA().fit(X, y)
+    >>> model.predict_proba(X[[70, 106]]).round(2)
+    array([[0.  , 0.25, 0.75],
+           [0.  , 0.05, 0.95]])
+    >>> round(model.score(X, y), 2)
+    0.98
+    """
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        prior_mean: str | float | ArrayLike = 0.0,
+        prior_covariance: str | float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        singular_ridge: float = 2.0,
+        rows_per_feature: float = 3.0,
+        priors: ArrayLike | None = None,
+        n_components: int | None = None,
+    ) -> None:
+        super().__init__(
+            prior_strength=prior_strength,
+            prior_mean=prior_mean,
+            prior_covariance=prior_covariance,
+            class_prior_strength=class_prior_strength,
+            singular_ridge=singular_ridge,
+            rows_per_feature=rows_per_feature,
+            priors=priors,
+        )
+        self.n_components = n_components
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        if self.n_components is not None:
+            check_number("n_components", self.n_components, 1, integer=True)
+            largest = min(len(self.classes_) - 1, X.shape[1])
+            if self.n_components > largest:
+                raise ValueError(
+                    f"n_components cannot be larger than {largest}, the lesser of the number of features and that of "
+                    f"classes less one; got {self.n_components}"
+                )
+
+    @property
+    def coef_(self) -> Array:
+        """Σ⁻¹μ_y for each class, shape (r, d); of two classes their difference, shape (1, d)."""
+        coef = self._linear()[0]
+        return coef if len(coef) > 2 else coef[1:] - coef[:1]
+
+    @property
+    def intercept_(self) -> Array:
+        """log p(y) − ½ μ_yᵀΣ⁻¹μ_y for each class, shape (r,); of two classes their difference, shape (1,)."""
+        intercept = self._linear()[1]
+        return intercept if len(intercept) > 2 else intercept[1:] - intercept[:1]
+
+    def _linear(self) -> tuple[Array, Array]:
+        """The part of log p(x, y) that depends on y, wᵀx + b, for each class."""
+        log_prior, mean, _, A = self._of_fitted()
+        white = mean @ A.T
+        coef = np.zeros((len(mean), len(self.varying_)))
+        coef[:, self.varying_] = white @ A
+        return coef, log_prior - 0.5 * (white**2).sum(axis=1)
+
+    def _discriminants(self) -> tuple[Array, Array]:
+        """Directions (d', k) of most variance between the classes, in units of that within them, and these variances.
+
+        With A of unit covariance AΣAᵀ, the right singular vectors of √p(y) A(μ_y − μ), taken back by Aᵀ.
+        """
+        log_prior, mean, _, A = self._of_fitted()
+        p = np.exp(log_prior)
+        _, values, vectors = np.linalg.svd(np.sqrt(p)[:, None] * ((mean - p @ mean) @ A.T), full_matrices=False)
+        k = min(len(mean) - 1, mean.shape[1])
+        directions = A.T @ vectors[:k].T
+        directions *= np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(k)])
+        return directions, values[:k] ** 2
+
+    @property
+    def scalings_(self) -> Array:
+        """Directions of the discriminants, shape (d, k): with variance 1 within classes; first the most telling."""
+        directions = self._discriminants()[0]
+        scalings = np.zeros((len(self.varying_), directions.shape[1]))
+        scalings[self.varying_] = directions
+        return scalings[:, : self.n_components]
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of each discriminant in the variance between the classes, shape (k,)."""
+        variances = self._discriminants()[1]
+        return (variances / variances.sum())[: self.n_components]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.scalings_.shape[1]
+
+    def transform(self, X: ArrayLike) -> Array:
+        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y)."""
+        scalings = self.scalings_
+        return (self._check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
+
+    _shared = True
+    _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

@@ -1,0 +1,447 @@
+"""Bayesian network classifiers as closed-form learners: the class is a parent of each feature, and so are others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.special import logsumexp
+from sklearn.utils.metaestimators import available_if
+
+from rcpkg.base import Array, check_number
+from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, is_decomposable
+from rcpkg.families.counts import CategoricalParameters, CountModel
+from rcpkg.families.family import ConjugateClassifier, Statistics, safe_class_counts, safe_counts
+from rcpkg.families.states import CodedCategories
+from rcpkg.families.structure import k_dependence, mutual_information, tree
+
+
+def _of_full_family(method: Callable[..., Any]) -> Any:
+    """A method that only networks have which are full exponential families."""
+    return available_if(lambda model: model._is_full)(method)
+
+
+class NetworkModel(CodedCategories, CountModel):
+    """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
+
+    A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
+    probabilities, but neither μ nor ψ here, which would take sums over more than its families.
+    """
+
+    unknown = "skip"
+    _calibrates_gaps = False
+    structure: Parents | None = None
+
+    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+        """Parents of each feature, such that no table has more than ``most`` cells a class."""
+        raise NotImplementedError
+
+    @property
+    def _promises_decomposable(self) -> bool:
+        """Whether the structure that is learnt will be decomposable."""
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        if hasattr(self, "families_"):
+            return self.families_.decomposable
+        return self._promises_decomposable if self.structure is None else is_decomposable(self._given())
+
+    @property
+    def parents_(self) -> list[list[int]]:
+        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
+        return [list(of) for of in self.families_.parents]
+
+    def _given(self) -> list[tuple[int, ...]]:
+        """Parents that ``structure`` names, each a sequence of integers."""
+        try:
+            given = [tuple(int(p) for p in of) for of in self.structure]
+            plain = all(p == q for of, kept in zip(self.structure, given) for p, q in zip(of, kept))
+        except (TypeError, ValueError):
+            plain = False
+        if not plain or any(
+            p < 0 or p >= len(given) or of.count(p) > 1 or p == j for j, of in enumerate(given) for p in of
+        ):
+            raise ValueError(
+                "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
+                f"[[], [0], [0, 1]]; got {self.structure!r}"
+            )
+        return given
+
+    def _prepare(self, X: Array) -> None:
+        super()._prepare(X)
+        self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
+
+    def _learn_structure(self, X: Array, Y: Array) -> None:
+        """Learn the parents from these rows, or take those that are given."""
+        d = X.shape[1]
+        if self.structure is None:
+            most = max(1, LARGEST_TABLES // (Y.shape[1] * d))
+            parents = self._learnt(self._known_places(X), Y, most)
+        else:
+            parents = self._given()
+            if len(parents) != d:
+                raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
+        self._lay_out(parents, Y.shape[1])
+
+    def _lay_out(self, parents: Parents, r: int) -> None:
+        families = Families(parents, self.n_states_)
+        if families.width * r > LARGEST_TABLES:
+            j = int(np.argmax(families.sizes))
+            raise ValueError(
+                f"the tables of the network have {families.width * r:,} cells, more than {LARGEST_TABLES:,}; that of "
+                f"{self._feature_name(j)} alone has {families.sizes[j] * r:,}: give it fewer parents, or merge states"
+            )
+        families.lay_out()
+        self.families_ = families
+
+    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+        """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
+        old, families = self._states, self.families_
+        self._set_states(old, X)
+        self._lay_out(families.parents, len(statistics.count))
+        places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
+        return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
+
+    def _encode(self, X: Array) -> csr_array:
+        """A one for the cell of each family in which no value is missing; raises where a state was not declared."""
+        return self.families_.indicators(self._known_places(X))
+
+    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K); a family counts in the rows in which all of it is known."""
+        if not issparse(X):
+            if not hasattr(self, "families_"):
+                self._prepare(X)
+                self._learn_structure(X, np.maximum(weights, 0.0))
+            X = self._encode(X)
+        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
+
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
+
+    def _distribution_sums(self, cells: Array) -> Array:
+        return self.families_.sums(cells)
+
+    def _spread(self, of_distribution: Array) -> Array:
+        return self.families_.spread(of_distribution)
+
+    def _log_frequencies(self, cells: Array) -> Array:
+        """Logarithms of relative frequencies; where nothing is counted the states are equally probable."""
+        sums = self._distribution_sums(cells)
+        counted = sums > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            frequencies = cells / self._spread(sums)
+            log_frequencies = np.log(frequencies, out=frequencies)
+        if not counted.all():
+            nothing = ~self._spread(counted)
+            equal = -np.log(np.repeat(self.n_states_, self.families_.sizes))
+            np.copyto(log_frequencies, equal, where=nothing)
+        return log_frequencies
+
+    def _cell_name(self, y: int, column: int) -> str:
+        families = self.families_
+        j = int(np.searchsorted(families.starts, column, side="right")) - 1
+        values = np.unravel_index(column - families.starts[j], families.shapes[j])
+        *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
+        return f"{own}{' given ' + ', '.join(of) if of else ''} in {self._class_name(y)}"
+
+    def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_j log p(x_j | x_pa(j), y), summed over the values that are missing.
+
+        A cell of probability zero in every class, of which no training row tells, is skipped.
+        """
+        log_prob = parameters.log_prob
+        nowhere = np.isneginf(log_prob).all(axis=0)
+        counted = np.where(nowhere, 0.0, log_prob) if nowhere.any() else log_prob
+        if issparse(X):
+            self._check_complete(X)
+            return X @ counted.T + parameters.log_prior
+        places = self._places(self._codes(X))
+        joint = self.families_.indicators(places) @ counted.T + parameters.log_prior
+        return joint + self.families_.marginal(places, self.families_.split(log_prob)) if places.min() < 0 else joint
+
+    def _check_complete(self, X: csr_array) -> None:
+        if X.nnz < X.shape[0] * len(self.n_states_):
+            seen = np.add.reduceat(X.sum(axis=0), self.families_.starts)
+            j = next(j for j in self.families_.order if seen[j] < X.shape[0])
+            raise ValueError(
+                f"{self._feature_name(j)} holds missing values, and calibration of a network takes complete rows: "
+                "leave such rows out, or give missing values a state of their own"
+            )
+
+    def same_form(self, other: object) -> bool:
+        """With the same states and parents of each feature, too."""
+        return (
+            super().same_form(other)
+            and all(map(np.array_equal, self.categories_, other.categories_))
+            and self.parents_ == other.parents_
+        )
+
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Counts increase by addition and decrease by a factor; of a full family they become those of the model, mμ.
+
+        In a curved one each distribution keeps its total, which is but the length of its steps: the changes of the
+        totals are no gradient, and nothing would bring them back.
+        """
+        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
+        before = self.with_pseudo_rows(old)
+        count = safe_class_counts(before.count, change.count) - of_class
+        cells, totals = safe_counts(before.cells, change.cells), self._distribution_sums(before.cells)
+        if self._is_full:
+            totals = safe_counts(totals, self._distribution_sums(change.cells))
+        sums = self._distribution_sums(cells)
+        cells *= self._spread(np.divide(totals, sums, out=np.ones_like(sums), where=sums > 0))
+        cells -= of_cell
+        new = Statistics(count=count, cells=cells)
+        if self.has_prior or not self._is_full:
+            return new
+        return count.sum() * self.mean_parameters(self.parameters(new))
+
+    @_of_full_family
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), p(x_pa(j), x_j, y)), from the parents to the children."""
+        prior, families = np.exp(parameters.log_prior), self.families_
+        joint = families.distribute(families.split(np.exp(parameters.log_prob)))
+        return Statistics(count=prior, cells=prior[:, None] * families.join(joint))
+
+    @_of_full_family
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + log Σ_x exp Σ_j η_y(x_pa(j), x_j), summed from the children to the parents."""
+        return natural.count + self.families_.collect(self.families_.split(natural.cells))[1]
+
+    @_of_full_family
+    def log_partition(self, natural: Statistics) -> float:
+        """Log-partition ψ(η) = log Σ_y Σ_x exp ⟨η, s(x, y)⟩."""
+        return float(logsumexp(self.class_log_partition(natural)))
+
+    @_of_full_family
+    def from_natural(self, natural: Statistics) -> CategoricalParameters:
+        """p(y) ∝ exp(η_y + A_y), and p(x_j | x_pa(j), y) ∝ the exponential of η and of what the children add."""
+        conditionals, total = self.families_.collect(self.families_.split(natural.cells))
+        log_prior = natural.count + total
+        return CategoricalParameters(log_prior - logsumexp(log_prior), self.families_.join(conditionals))
+
+    @_of_full_family
+    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """Observed class weights, and one network for all classes; r pseudo-rows."""
+        return super().pooled_parameters(statistics)
+
+    @_of_full_family
+    def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
+        """The network in which each feature has lost the last of its parents; r q pseudo-rows, where no feature has
+        more than q states of its parents: one for each distribution of the richest."""
+        tables, n_parents = [], [len(of) for of in self.families_.parents]
+        strength = np.broadcast_to(np.asarray(self.prior_strength) / self.n_states_, self.n_states_.shape)
+        for table, of, m in zip(self.families_.split(statistics.cells), n_parents, strength):
+            fewer = table.sum(axis=of, keepdims=True) if of else table
+            tables.append(np.broadcast_to(fewer + m, table.shape))
+        size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
+        log_prob = self._log_frequencies(self.families_.join(tables))
+        return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
+
+    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        families = self.families_
+        u = rng.uniform(size=(len(y), len(families.parents)))
+        places = np.empty(u.shape, dtype=np.intp)
+        tables = families.split(np.exp(parameters.log_prob))
+        for j in families.order:
+            p = tables[j][(y, *places[:, list(families.parents[j])].T)]
+            # inverse of the distribution function; the last state takes what rounding leaves
+            places[:, j] = (u[:, [j]] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+        X = np.empty(u.shape, dtype=object if self._names else float)
+        for j, names in enumerate(self.categories_):
+            X[:, j] = names[places[:, j]]
+        return X
+
+
+class TAN(NetworkModel):
+    """Tree-augmented naive Bayes: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most one feature as a parent.
+
+    The tree is that of greatest likelihood, by I(x_i; x_j | y), the conditional mutual information (Chow and Liu);
+    it is directed away from the feature that tells most of the class. Statistics: class counts and the counts of
+    (x_pa(j), x_j, y). ML: relative frequencies; MAP: with m₀/r_j pseudo-rows a state, m₀ = ``prior_strength``.
+
+    Parameters
+    ----------
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    prior_strength : float or array of shape (d,), default=1.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
+        distribution of which no row tells is uniform.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    parents_ : list of d lists
+        Parents of each feature, beside the class.
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
+        of the parents first.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    families_ : Families
+        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names.
+
+    Notes
+    -----
+    Features are taken as `CategoricalNB` takes them; make numbers codes with `MDLDiscretizer` or `KBinsDiscretizer`.
+    A tree is a full exponential family, so that all of calibration applies. A feature that is missing, or holds a
+    category unseen in training, is summed over, exactly. In training a table counts the rows in which all of its
+    features are known; calibration takes complete rows only. ``partial_fit`` learns the tree from its first rows.
+
+    References
+    ----------
+    Friedman, Geiger and Goldszmidt (1997); Chow and Liu (1968).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rcpkg import TAN, CategoricalNB
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.integers(2, size=(2, 200))
+    >>> X, y = np.column_stack([a, b, a]), a ^ b  # no feature alone tells the class
+    >>> CategoricalNB(prior_strength=1.0).fit(X, y).score(X, y) < 0.6
+    True
+    >>> model = TAN().fit(X, y)
+    >>> model.parents_, model.score(X, y)
+    ([[1], [], [1]], 1.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_states: int | ArrayLike | None = None,
+        prior_strength: float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        ConjugateClassifier.__init__(
+            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
+        )
+        self.n_states = n_states
+
+    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+        of_class, pairs = mutual_information(places, Y, self.n_states_)
+        pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
+        return tree(of_class, pairs)
+
+
+class KDependenceBayes(NetworkModel):
+    """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
+
+    Features in the order of I(x_j; y); the parents of each are chosen among those before it by I(x_i; x_j | y), the
+    conditional mutual information (Sahami). With ``decomposable`` they are chosen within the family of one feature,
+    so that the network is part of a k-tree and a full exponential family. Statistics, ML and MAP are those of `TAN`.
+
+    Parameters
+    ----------
+    k : int, default=1
+        Greatest number of parents of a feature, beside the class: 0 ≤ k < d; 0 is naive Bayes.
+    decomposable : bool, default=True
+        Whether the parents of a feature must be joined themselves; False is Sahami's choice.
+    structure : list of d lists of int, optional
+        Parents of each feature, the most important first, in place of what k and ``decomposable`` ask for.
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    prior_strength : float or array of shape (d,), default=1.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
+        distribution of which no row tells is uniform.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities, in the order of ``classes_``; by default they are estimated.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y).
+    parents_ : list of d lists
+        Parents of each feature, beside the class, the one that tells most of it first.
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
+        of the parents first.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    families_ : Families
+        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names.
+
+    Notes
+    -----
+    What `TAN` says of features, missing values and ``partial_fit`` holds here. A network that is not decomposable is a
+    curved exponential family: safe steps climb, but there is neither a target nor `ConditionalLikelihood`.
+
+    The tables of all features and classes have 2²⁴ cells at most. A parent is passed over with which the table of a
+    feature would exceed its share of them; a ``structure`` that does raises ValueError.
+
+    References
+    ----------
+    Sahami (1996). The decomposable choice is this book's.
+
+    Examples
+    --------
+    Numbers are cut into intervals first, by the training rows:
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rcpkg import KDependenceBayes, MDLDiscretizer, RiskCalibration
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> network = RiskCalibration(KDependenceBayes(k=2), target="nested")
+    >>> pipeline = make_pipeline(MDLDiscretizer(), network)
+    >>> round(pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
+    0.93
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int = 1,
+        decomposable: bool = True,
+        structure: Parents | None = None,
+        n_states: int | ArrayLike | None = None,
+        prior_strength: float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        ConjugateClassifier.__init__(
+            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
+        )
+        self.k = k
+        self.decomposable = decomposable
+        self.structure = structure
+        self.n_states = n_states
+
+    def _prepare(self, X: Array) -> None:
+        check_number("k", self.k, 0, integer=True)
+        if self.structure is None and self.k >= X.shape[1]:
+            raise ValueError(
+                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
+            )
+        super()._prepare(X)
+
+    @property
+    def _promises_decomposable(self) -> bool:
+        return bool(self.decomposable) or self.k in (0, 1)
+
+    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+        of_class, pairs = mutual_information(places, Y, self.n_states_)
+        return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))

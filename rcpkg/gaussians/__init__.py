@@ -1,0 +1,97 @@
+r"""Gaussian classes: their scatter, covariance estimates and predictive densities, and the classifiers made of them.
+
+Notation: n_h rows of class h, W_h its scatter matrix (S_h in the sources), W = sum_h W_h, N = sum_h n_h, r
+classes.
+
+Predictive densities of Gaussian classes with the parameters integrated out, and their exact
+leave-one-out.
+
+Prior :math:`p(\mathcal N_h)\propto|\Sigma_h|^{-q/2}\exp(-\tfrac12\operatorname{tr}\Sigma_h^{-1}B_h)`
+(thesis2007 4.20) relative to :math:`|\Sigma|^{-(d+2)/2}d\mu\,d\Sigma` (measure "fisher", 4.16) or to
+:math:`d\mu\,d\Sigma` ("lebesgue"). With
+
+.. math:: a = n_h + q \text{ (fisher)}, \qquad a = n_h + q - d - 2 \text{ (lebesgue)}, \qquad D_h = S_h + B_h,
+
+the predictive is a multivariate t with :math:`\nu=a-d+1` degrees of freedom, location :math:`\bar x_h`, scale
+:math:`\frac{n_h+1}{n_h\nu}D_h`. It exists if and only if :math:`n_h\ge1`, :math:`\nu>0` and :math:`D_h` is
+positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
+"""
+
+from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
+from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
+from rcpkg.gaussians.edda import EDDA_ITERATIVE, EDDA_MODELS, VANISHING_VOLUME, edda_covariances
+from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
+from rcpkg.gaussians.leave_one_out import LooErrors, grid_log_predictive_loo, grid_loo_errors
+from rcpkg.gaussians.predictive import (
+    PredictiveNotDefined,
+    log_marginal_likelihood,
+    log_predictive,
+    log_predictive_loo,
+    posterior_dof,
+)
+from rcpkg.gaussians.scatter import (
+    ClassStatistics,
+    LeftOut,
+    class_statistics,
+    dominates,
+    is_definite,
+    leave_one_out_statistics,
+    left_out,
+    log_normal,
+    reduced_weights,
+    scaled_cholesky,
+    without_row,
+)
+from rcpkg.gaussians.shrinkage import (
+    FRIEDMAN_GAMMA,
+    FRIEDMAN_LAMBDA,
+    SAFE_DOWNDATE,
+    SINGULAR_RATIO,
+    shrunken_covariances,
+    shrunken_log_density,
+    shrunken_log_density_loo,
+)
+
+__all__ = [
+    "BDA7",
+    "BDA7_SEEDS",
+    "EDDA",
+    "EDDA_ITERATIVE",
+    "EDDA_MODELS",
+    "FRIEDMAN_GAMMA",
+    "FRIEDMAN_LAMBDA",
+    "RDA",
+    "SAFE_DOWNDATE",
+    "SINGULAR_RATIO",
+    "VANISHING_VOLUME",
+    "BayesianQDA",
+    "ClassStatistics",
+    "LeftOut",
+    "LooErrors",
+    "NearestMeans",
+    "PredictiveNotDefined",
+    "PriorIfSingular",
+    "QuadraticBayes",
+    "Seed",
+    "class_statistics",
+    "dominates",
+    "edda_covariances",
+    "grid_log_predictive",
+    "grid_log_predictive_loo",
+    "grid_loo_errors",
+    "is_definite",
+    "leave_one_out_statistics",
+    "left_out",
+    "log_marginal_likelihood",
+    "log_normal",
+    "log_predictive",
+    "log_predictive_loo",
+    "posterior_dof",
+    "reduced_weights",
+    "scaled_cholesky",
+    "seed_matrix",
+    "shrunken_covariances",
+    "shrunken_log_density",
+    "shrunken_log_density_loo",
+    "without_row",
+]

@@ -1,0 +1,369 @@
+"""Exact leave-one-out of a grid of predictive densities, and its errors at less cost."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dsytrd
+
+from rcpkg.base import Array
+from rcpkg.choice import own_scores, wrong_predictions
+from rcpkg.gaussians.grid import (
+    BDA7_SEEDS,
+    SPHERICAL_BASES,
+    Models,
+    Seed,
+    cholesky_forms,
+    eigen_forms,
+    fill,
+    grid_log_predictive,
+    models_by_base,
+    shifted_forms,
+)
+from rcpkg.gaussians.predictive import posterior_dof
+from rcpkg.gaussians.scatter import dominates, left_out, without_row
+from rcpkg.gaussians.shrinkage import SAFE_DOWNDATE
+
+
+def tridiagonal_forms(
+    scatter: Array, drop: Array | None, diagonal: Array, V: Array, multiples: Array
+) -> tuple[Array, Array]:
+    r"""log|A_i| and v_i' A_i^-1 v_i for :math:`A_i=S-w_iw_i^T+c\operatorname{diag}(\lambda_i)`, every i and
+    c: exact.
+
+    A Householder reduction of :math:`R=\Lambda^{-1/2}(S-ww^T)\Lambda^{-1/2}` bordered by
+    :math:`u=\Lambda^{-1/2}v` leaves a tridiagonal T whose first basis vector is u/|u|, so that the pivots
+    :math:`\delta_j=t_j+c-e_j^2/\delta_{j+1}` from the bottom up give :math:`\log|R+cI|=\sum\log\delta_j` and
+    :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple.
+
+    Parameters
+    ----------
+    scatter : (d, d);  drop : w (n, d) or None;  diagonal : lambda (n, d);  V : v (n, d);  multiples : c (m,)
+
+    Returns
+    -------
+    two arrays of shape (n, m)
+    """
+    n, d = V.shape
+    log_det, quadratic = np.empty((n, len(multiples))), np.empty((n, len(multiples)))
+    step = max(1, int(2**19 / (d + 1) ** 2))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        inverse_root = 1 / np.sqrt(diagonal[rows])
+        size = len(inverse_root)
+        A = np.zeros((size, d + 1, d + 1))
+        A[:, 1:, 1:] = scatter * inverse_root[:, :, None] * inverse_root[:, None, :]
+        if drop is not None:
+            w = drop[rows] * inverse_root
+            A[:, 1:, 1:] -= w[:, :, None] * w[:, None, :]
+        A[:, 0, 1:] = V[rows] * inverse_root
+        A[:, 1:, 0] = A[:, 0, 1:]
+        main, off = np.empty((size, d + 1)), np.empty((size, d))
+        for i in range(size):
+            _, main[i], off[i], _, _ = dsytrd(A[i].T, lower=1, lwork=d + 1, overwrite_a=1)
+        off **= 2
+        pivot = main[:, d, None] + multiples
+        total = np.log(pivot)
+        for j in range(d - 1, 0, -1):
+            pivot = main[:, j, None] + multiples - off[:, j, None] / pivot
+            total += np.log(pivot)
+        log_det[rows] = total + np.log(diagonal[rows]).sum(axis=1)[:, None]
+        quadratic[rows] = off[:, 0, None] / pivot
+    return log_det, quadratic
+
+
+class _DiagonalCase(NamedTuple):
+    """Rows left out that belong to class h (own), or to the others: their deviations V from its mean, what is left
+    of the class (count, a, kappa), and the seed reference / divisor before the rows are taken from it."""
+
+    h: int
+    own: bool
+    rows: Array
+    V: Array
+    count: int
+    a: Array
+    kappa: float
+    reference: Array
+    divisor: int
+
+
+class _LeaveOneOut:
+    """A grid of predictive densities under which each row is left out in turn.
+
+    What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (n, r): the own
+    class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        y: Array,
+        n_classes: int,
+        dofs: Sequence[float],
+        seeds: Sequence[Seed],
+        measure: str,
+        weights: Array | None = None,
+    ):
+        self.left, self.weights = left_out(X, y, n_classes, weights), weights
+        self.dofs, self.seeds, self.measure = np.asarray(dofs, dtype=float), seeds, measure
+        self.models = models_by_base(self.dofs, seeds)
+        statistics = self.left.statistics
+        self.dominates = dominates(X, y, statistics)
+        several = self.dominates & (statistics.counts[y] > 2)  # of two rows the other one has no scatter
+        self.refit = several[:, None] & (y[:, None] == np.arange(n_classes))
+        self.refit |= dominates(X, y, statistics, pooled=True)[:, None] | (weights is not None)
+
+    def blank(self, n_models: int) -> Array:
+        """Room for the log densities of models, shape (len(dofs), n_models, n, r): no density yet."""
+        return np.full((len(self.dofs), n_models, len(self.left.X), len(self.left.statistics.counts)), -np.inf)
+
+    def exact(self, rows: Array) -> Array:
+        """Exact log densities of ``rows``, shape (len(dofs), len(seeds), n, r); those of other rows are of no use."""
+        out, refit = self.blank(len(self.seeds)), self.refit.copy()
+        for base, models in self.models.items():
+            if base in SPHERICAL_BASES:
+                refit |= self.spherical(out, base, models, rows)
+            else:
+                self.diagonal(out, base, models, rows)
+        for i in rows[refit[rows].any(axis=1)]:
+            statistics = without_row(self.left.X, self.left.y, self.left.statistics, i, self.weights)
+            X, classes = self.left.X[i : i + 1], np.flatnonzero(refit[i])
+            fresh = grid_log_predictive(X, statistics, self.dofs, self.seeds, self.measure, classes)
+            out[:, :, i, classes] = fresh[:, :, 0, classes]
+        return out
+
+    def _multiplier(self, base: str, h: int) -> Array:
+        """The sigma of B = c * sigma * I for class h without each row, shape (n,)."""
+        counts, _, scatters = self.left.statistics
+        n, d = self.left.X.shape
+        traces = np.trace(scatters, axis1=1, axis2=2)
+        dropped = self.left.kappa * (self.left.z**2).sum(axis=1)
+        if base == "trace_pooled":
+            return (traces.sum() - dropped) / (d * (n - 1))
+        if base == "trace_class":
+            own = (traces[h] - dropped) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
+            return np.where(self.left.y == h, own, traces[h] / (d * counts[h]))
+        return np.ones(n)
+
+    def _cases(self, folds: Array) -> Iterator[tuple[int, bool, Array, int]]:
+        """Class h, whether the rows are its own, those of the left-out rows ``folds`` that need no refit, and how many
+        the class keeps."""
+        for h in np.flatnonzero(self.left.statistics.counts):
+            usable = folds[~self.refit[folds, h]]
+            for own in (False, True):
+                rows, count = usable[(self.left.y[usable] == h) == own], self.left.statistics.counts[h] - own
+                if len(rows) and count:
+                    yield h, own, rows, count
+
+    def spherical(self, out: Array, base: str, models: Models, folds: Array) -> Array:
+        """Write exact log densities of the rows ``folds`` for B = c * sigma * I, from two eigendecompositions a class;
+        returns the (row, class) to be refitted."""
+        counts, means, scatters = self.left.statistics
+        d, refit = self.left.X.shape[1], np.zeros_like(self.refit)
+        for h, own, rows, count in self._cases(folds):
+            sigma = self._multiplier(base, h)
+            rows = rows[sigma[rows] > 0]
+            shift = sigma[rows, None] * models.multiples
+            a = posterior_dof(count, d, self.dofs, self.measure)
+            U, ratio = self.left.X[rows] - means[h], 1.0
+            if own and count == 1:
+                log_det, quadratic = d * np.log(shift), 4 * (U**2).sum(axis=1)[:, None] / shift
+            elif base == "identity":
+                log_det, quadratic, ratio = cholesky_forms(scatters[h], U, models.multiples)
+            else:
+                values, V = np.linalg.eigh(scatters[h])
+                log_det, quadratic = shifted_forms(values, U @ V, shift)
+            if own and count > 1:
+                kappa = counts[h] / count
+                downdate = 1 - kappa * quadratic
+                unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
+                refit[rows[unsafe], h] = True
+                downdate[unsafe] = 1.0
+                log_det, quadratic = log_det + np.log(downdate), kappa**2 * quadratic / downdate
+            fill(out, models, rows, h, count, a, d, log_det, quadratic)
+        return refit
+
+    def _diagonal_cases(self, base: str, folds: Array) -> Iterator[_DiagonalCase]:
+        """The cases of a diagonal base for the left-out rows ``folds``, those without a density passed over."""
+        counts, means, scatters = self.left.statistics
+        n, d = self.left.X.shape
+        spread = np.einsum("hjj->hj", scatters)
+        pooled = spread.sum(axis=0)
+        for h, own, rows, count in self._cases(folds):
+            reference = pooled if base == "diag_pooled" else spread[h]
+            if not (reference > 0).all() or (base == "diag_class" and own and count == 1):
+                continue
+            a = posterior_dof(count, d, self.dofs, self.measure)
+            kappa = counts[h] / count if own else 1.0
+            divisor = n - 1 if base == "diag_pooled" else count
+            yield _DiagonalCase(h, own, rows, self.left.X[rows] - means[h], count, a, kappa, reference, divisor)
+
+    def diagonal(self, out: Array, base: str, models: Models, folds: Array) -> None:
+        """Write exact log densities of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row
+        and class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
+        dropped = self.left.kappa[:, None] * self.left.z**2
+        for case in self._diagonal_cases(base, folds):
+            scatter, d = self.left.statistics.scatters[case.h], case.V.shape[1]
+            diagonal = (case.reference - dropped[case.rows]) / case.divisor
+            if base == "diag_class" and not case.own:
+                log_det, quadratic = eigen_forms(scatter, case.V, case.reference / case.divisor, models.multiples)
+            elif case.own and case.count == 1:
+                log_det = np.log(diagonal).sum(axis=1)[:, None] + d * np.log(models.multiples)
+                quadratic = 4 * (case.V**2 / diagonal).sum(axis=1)[:, None] / models.multiples
+            else:
+                drop = np.sqrt(case.kappa) * case.V if case.own else None
+                log_det, quadratic = tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
+            fill(out, models, case.rows, case.h, case.count, case.a, d, log_det, quadratic)
+
+    def bounds(self, base: str, models: Models, folds: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds on the log densities of the rows ``folds`` under the models of a diagonal base, shape
+        (len(dofs), models, n, r), but for the classes to be refitted."""
+        low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
+        dropped = self.left.kappa[:, None] * self.left.z**2
+        for case in self._diagonal_cases(base, folds):
+            scatter, diagonal = self.left.statistics.scatters[case.h], case.reference / case.divisor
+            if base == "diag_class" and not case.own:
+                ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
+            else:
+                share = dropped[case.rows] / case.reference
+                ends = _expand(scatter, case.V, diagonal, share, models.multiples)
+            for bound, (log_det, quadratic) in zip((high, low), ends):
+                if case.own:
+                    downdate = 1 - case.kappa * quadratic
+                    possible = downdate > 0
+                    downdate = np.where(possible, downdate, 1.0)
+                    log_det = np.where(possible, log_det + np.log(downdate), np.inf)
+                    quadratic = case.kappa**2 * quadratic / downdate
+                fill(bound, models, case.rows, case.h, case.count, case.a, self.left.X.shape[1], log_det, quadratic)
+        return low, high
+
+
+def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):
+    r"""Lower and upper ends of log|A_i| and v_i' A_i^-1 v_i for
+    :math:`A_i=S+c\,\Lambda(I-\operatorname{diag}(s_i))`, shares :math:`0\le s_i<1` (n, d), by the expansion
+    of `grid_loo_errors`: ((log_det, quadratic), (log_det, quadratic))."""
+    root = np.sqrt(diagonal)
+    values, axes = np.linalg.eigh(scatter / np.outer(root, root))
+    U, rho = V / root, share.max(axis=1)
+    tail = rho / (1 - rho)
+    lower, upper = (np.empty((2, len(V), len(multiples))) for _ in range(2))
+    for j, c in enumerate(multiples):
+        eigenvalues = np.maximum(values, 0.0) + c
+        P = (axes / eigenvalues) @ axes.T
+        first = c * share @ np.diag(P)
+        second = c**2 * np.einsum("nd,nd->n", share @ (P * P), share)
+        upper[0, :, j] = np.log(eigenvalues).sum() + np.log(diagonal).sum() - first - second / 2
+        lower[0, :, j] = upper[0, :, j] - tail * second / 3
+        w = U @ P
+        shared = share * w
+        third = c**2 * np.einsum("nd,nd->n", shared @ P, shared)
+        lower[1, :, j] = np.einsum("nd,nd->n", U + c * shared, w) + third
+        upper[1, :, j] = lower[1, :, j] + tail * third
+    return lower, upper
+
+
+def grid_log_predictive_loo(
+    X: Array,
+    y: Array,
+    n_classes: int,
+    dofs: Sequence[float],
+    seeds: Sequence[Seed] = BDA7_SEEDS,
+    measure: str = "fisher",
+    weights: Array | None = None,
+) -> Array:
+    r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
+    exact.
+
+    Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a
+    base: trace and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds
+    one tridiagonal reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is
+    refitted without it; with ``weights`` all are, see `rcpkg.gaussians.reduced_weights`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : integer array of shape (n,), values 0, ..., n_classes - 1
+    n_classes : int
+    dofs, seeds : sequences of float and of Seed
+        The grid.
+    measure : {"fisher", "lebesgue"}, default="fisher"
+        Distribution-based or parameter-based.
+    weights : array of shape (n,), optional
+        How often each row counts, > 0; one of them is left out.
+
+    Returns
+    -------
+    array of shape (len(dofs), len(seeds), n, r)
+        -inf where the density does not exist, such as for the class that the left-out row was the last of.
+    """
+    return _LeaveOneOut(X, y, n_classes, dofs, seeds, measure, weights).exact(np.arange(len(X)))
+
+
+class LooErrors(NamedTuple):
+    """Leave-one-out errors ``wrong``, boolean, shape (len(dofs), len(seeds), n), and ``exact_share``, the share of
+    rows that needed the exact route.
+    """
+
+    wrong: Array
+    exact_share: float
+
+
+def grid_loo_errors(
+    X: Array,
+    y: Array,
+    log_prior: Array,
+    dofs: Sequence[float],
+    seeds: Sequence[Seed] = BDA7_SEEDS,
+    measure: str = "fisher",
+) -> LooErrors:
+    r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
+
+    With the divisor that holds without it, leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With
+    :math:`D_0` the matrix before,
+    :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share of the row in the
+    seed's entries:
+
+    .. math::
+        0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac{\rho}{3(1-\rho)}\operatorname{tr}M^2,\qquad
+        0\le v^T(D_0-E)^{-1}v-(Q_0+Q_1+Q_2)\le\tfrac{\rho}{1-\rho}Q_2.
+
+    So every score lies in a known interval, at O(n r d^2) a multiple. Rows that the intervals leave undecided
+    go through the exact route: the errors are the exact ones.
+
+    Parameters
+    ----------
+    X, y, dofs, seeds, measure
+        As in `grid_log_predictive_loo`.
+    log_prior : array of shape (n, r)
+        Log class probabilities without the row.
+    """
+    grid = _LeaveOneOut(X, y, log_prior.shape[1], dofs, seeds, measure)
+    wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
+    doubtful = grid.dominates | grid.refit.any(axis=1)
+    folds = np.flatnonzero(~doubtful)
+    for base, models in grid.models.items() if len(folds) else ():
+        alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
+        if base in SPHERICAL_BASES:
+            scores = grid.blank(len(models.columns))
+            doubtful |= grid.spherical(scores, base, alone, folds).any(axis=1)
+            wrong[:, models.columns] = wrong_predictions(scores + log_prior, y)
+        else:
+            low, high = grid.bounds(base, alone, folds)
+            wrong[:, models.columns], sure = _decide(low + log_prior, high + log_prior, y)
+            doubtful |= ~sure.all(axis=(0, 1))
+    rows = np.flatnonzero(doubtful)
+    if len(rows):
+        wrong[:, :, rows] = wrong_predictions(grid.exact(rows)[:, :, rows] + log_prior[rows], y[rows])
+    return LooErrors(wrong, float(np.mean(doubtful)))
+
+
+def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
+    """From bounds on the scores (..., n, r): whether the row is wrongly classified, and whether the bounds
+    prove it."""
+    own_low, own_high = own_scores(low, y), own_scores(high, y)
+    index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
+    np.put_along_axis(low, index, -np.inf, axis=-1)
+    np.put_along_axis(high, index, -np.inf, axis=-1)
+    rounding = 1e-9 * (1 + np.abs(np.where(np.isfinite(own_low), own_low, 0.0)))
+    wrong = (own_high + rounding < low.max(axis=-1)) | np.isneginf(own_high)
+    return wrong, wrong | (own_low - rounding > high.max(axis=-1))

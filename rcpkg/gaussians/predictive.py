@@ -1,0 +1,153 @@
+"""Predictive densities of one Gaussian class, its mean and covariance integrated out."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln, multigammaln
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.gaussians.scatter import class_statistics, scaled_cholesky
+
+
+class PredictiveNotDefined(InvalidStatistics):
+    """The integral over means and covariances diverges: there is no predictive density."""
+
+
+def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str = "fisher") -> Array | float:
+    """a = n + q (Fisher ``measure``) or n + q - d - 2 (Lebesgue), with n = ``count`` rows and q = ``dof``."""
+    if measure not in ("fisher", "lebesgue"):
+        raise ValueError(f'measure must be "fisher" or "lebesgue"; got {measure!r}')
+    return count + dof - (d + 2 if measure == "lebesgue" else 0)
+
+
+def log_t(count, a, d: int, log_det, quadratic):
+    r""":math:`\log\frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}-\frac
+    d2\log\frac{\pi(n+1)}n-\frac12\log|D|-\frac{a+1}2 \log(1+\frac n{n+1}Q)`, thesis2007 (5.4); -inf where the
+    density does not exist for lack of degrees of freedom."""
+    exists = a > d - 1
+    a = np.where(exists, a, d)
+    value = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * (count + 1) / count)
+    value = value - log_det / 2 - (a + 1) / 2 * np.log1p(count / (count + 1) * quadratic)
+    return np.where(exists, value, -np.inf)
+
+
+def _cholesky(D: Array) -> Array:
+    """Cholesky factor of D = S + B, or PredictiveNotDefined where D is numerically singular."""
+    L, pivot = scaled_cholesky(D)
+    if pivot <= len(D) * np.finfo(float).eps:
+        raise PredictiveNotDefined(
+            f"S + B is singular (d = {len(D)}): choose a positive definite seed on the scale of the features; the "
+            f"noninformative prior needs at least {len(D) + 1} rows in general position"
+        )
+    return L
+
+
+def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Array, float]:
+    """Cholesky factor of S + B and a, or PredictiveNotDefined."""
+    d = len(scatter)
+    a = posterior_dof(count, d, dof, measure)
+    if count <= 0:
+        raise PredictiveNotDefined("no row of the class is left: the flat prior of the mean needs at least one")
+    if a <= d - 1:
+        raise PredictiveNotDefined(f"{a - d + 1:g} degrees of freedom: raise dof = {dof:g} by more than {d - 1 - a:g}")
+    return _cholesky(scatter + seed), a
+
+
+def log_predictive(
+    X: Array, count: float, mean: Array, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher"
+) -> Array:
+    r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28,
+    5.4, A.8).
+
+    .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
+        \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    count, mean, scatter : rows of the class, their mean (d,) and scatter matrix (d, d)
+    seed : array of shape (d, d)
+        B; zeros with dof = d + 1 for the noninformative prior.
+    dof : float
+        q.
+    measure : "fisher" or "lebesgue"
+
+    Returns
+    -------
+    array of shape (n,)
+
+    Raises
+    ------
+    PredictiveNotDefined
+        Without a row, without degrees of freedom, or with S + B singular.
+    """
+    L, a = _posterior(count, scatter, seed, dof, measure)
+    U = solve_triangular(L, (X - mean).T, lower=True)
+    return log_t(count, a, len(L), 2 * np.log(np.diag(L)).sum(), (U**2).sum(axis=0))
+
+
+def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fisher") -> Array:
+    r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the
+    data.
+
+    Leaving :math:`x_i` out: :math:`S'=S-\kappa z_iz_i^T`, :math:`x_i-\bar x'=\kappa z_i`, with :math:`z_i=x_i-\bar
+    x`, :math:`\kappa=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
+    E[\mathcal N](x_i)=\text{const}
+    -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows of the class.
+    seed, dof, measure
+        B, q and the measure, as in `log_predictive`.
+
+    Returns
+    -------
+    array of shape (n,)
+        -inf for a single row.
+
+    Raises
+    ------
+    PredictiveNotDefined
+        If the density does not exist with one row fewer.
+    """
+    n, d = X.shape
+    if n == 1:
+        return np.array([-np.inf])
+    statistics = class_statistics(X, np.zeros(n, dtype=int), 1)
+    L, a = _posterior(n, statistics.scatters[0], seed, dof, measure)
+    a = a - 1
+    t = (solve_triangular(L, (X - statistics.means[0]).T, lower=True) ** 2).sum(axis=0)
+    downdate = 1 - n / (n - 1) * t
+    if a <= d - 1 or (downdate <= 1e-12).any():
+        raise PredictiveNotDefined(f"with {n - 1} rows left the density does not exist: raise dof or the seed")
+    constant = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * n / (n - 1))
+    return constant - np.log(np.diag(L)).sum() + a / 2 * np.log(downdate)
+
+
+def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher") -> float:
+    r"""Log of :math:`\alpha_h=\int\!\!\int\ell(\mathcal N_h,\mathcal
+    T_h)\,|\Sigma|^{-q/2}e^{-\frac12\operatorname{tr}\Sigma^{-1}B}dM` (thesis2007 A.7, A.9):
+
+    .. math:: \alpha_h=(2\pi)^{-\frac{n_hd}2}\Bigl(\frac{2\pi}{n_h}\Bigr)^{\frac d2}\Gamma_d(\tfrac
+        a2)\,\bigl|\tfrac D2\bigr|^{-\frac a2}.
+
+    The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha
+    without is the predictive at x.
+
+    Parameters
+    ----------
+    count, scatter : rows of the class and their scatter matrix (d, d)
+    seed, dof, measure
+        B, q and the measure, as in `log_predictive`.
+
+    Raises
+    ------
+    PredictiveNotDefined
+        As `log_predictive`.
+    """
+    L, a = _posterior(count, scatter, seed, dof, measure)
+    d = len(L)
+    log_det = 2 * np.log(np.diag(L)).sum() - d * np.log(2)
+    normal = -count * d / 2 * np.log(2 * np.pi) + d / 2 * np.log(2 * np.pi / count)
+    return float(normal + multigammaln(a / 2, d) - a / 2 * log_det)

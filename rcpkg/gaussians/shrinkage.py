@@ -1,0 +1,203 @@
+"""Friedman's shrinkage of the covariances, and its exact leave-one-out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from rcpkg.base import Array
+from rcpkg.gaussians.scatter import (
+    ClassStatistics,
+    LeftOut,
+    gaussian_log_density,
+    left_out,
+    scaled_cholesky,
+    without_row,
+)
+
+#: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
+FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
+FRIEDMAN_GAMMA = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: A covariance counts as singular, and its class has no density, where the eigenvalues (for gamma = 0, which
+#: commutes with rescaling: the squared pivots of the correlation matrix) span more than this ratio
+SINGULAR_RATIO = 1e-10
+#: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are
+#: refitted where the product is smaller than this
+SAFE_DOWNDATE = 1e-6
+
+
+def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
+    r"""Friedman's
+    :math:`\hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac{\gamma}{d}\operatorname{tr}
+    (\hat\Sigma_h(\lambda))I`, :math:`\hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda
+    S}{(1-\lambda)n_h+\lambda n}` (thesis2007 5.1, 5.2; S is the within-class scatter), shape (r, d, d). An
+    empty class at lambda = 0 gets zeros.
+
+    Parameters
+    ----------
+    statistics : ClassStatistics
+    lam, gamma : float in [0, 1]
+    """
+    n_h, d = statistics.counts, statistics.means.shape[1]
+    weight = (1 - lam) * n_h + lam * n_h.sum()
+    scatter = (1 - lam) * statistics.scatters + lam * statistics.pooled
+    sigma = scatter / np.where(weight > 0, weight, 1.0)[:, None, None]
+    trace = np.trace(sigma, axis1=-2, axis2=-1) / d
+    return (1 - gamma) * sigma + gamma * trace[:, None, None] * np.eye(d)
+
+
+def shrunken_log_density(
+    X: Array,
+    statistics: ClassStatistics,
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
+    gammas: Sequence[float] = FRIEDMAN_GAMMA,
+    classes: Array | None = None,
+) -> Array:
+    """Gaussian log densities of every class under `shrunken_covariances`, for all (lambda, gamma).
+
+    One eigendecomposition a class and lambda: gamma acts on the eigenvalues only.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    statistics : ClassStatistics
+    lambdas, gammas : sequences of float in [0, 1]
+    classes : array of int, optional
+        Those that are asked for; all by default.
+
+    Returns
+    -------
+    array of shape (len(lambdas), len(gammas), n, r)
+        -inf for a class that is empty, not asked for, or whose covariance is singular (see `SINGULAR_RATIO`).
+    """
+    n_classes, d = statistics.means.shape
+    out = np.full((len(lambdas), len(gammas), len(X), n_classes), -np.inf)
+    for i, lam in enumerate(lambdas):
+        covariances = shrunken_covariances(statistics, lam, 0.0)
+        for h in np.flatnonzero(statistics.counts) if classes is None else classes:
+            if statistics.counts[h] == 0:
+                continue
+            sigma = covariances[h]
+            values, axes = np.linalg.eigh(sigma)
+            centred = X - statistics.means[h]
+            U = centred @ axes
+            for j, gamma in enumerate(gammas):
+                if gamma == 0:
+                    L, pivot = scaled_cholesky(sigma)
+                    if pivot > SINGULAR_RATIO:
+                        quadratic = (solve_triangular(L, centred.T, lower=True) ** 2).sum(axis=0)
+                        out[i, j, :, h] = gaussian_log_density(d, 2 * np.log(np.diag(L)).sum(), quadratic)
+                    continue
+                shrunken = (1 - gamma) * np.maximum(values, 0.0) + gamma * values.mean()
+                if shrunken[0] > SINGULAR_RATIO * shrunken[-1]:
+                    out[i, j, :, h] = gaussian_log_density(d, np.log(shrunken).sum(), U**2 @ (1 / shrunken))
+    return out
+
+
+def shrunken_log_density_loo(
+    X: Array,
+    y: Array,
+    n_classes: int,
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
+    gammas: Sequence[float] = FRIEDMAN_GAMMA,
+    weights: Array | None = None,
+) -> Array:
+    r"""`shrunken_log_density` of each row with the row left out of the fit: exact.
+
+    With :math:`M=(1-\lambda)S_h+\lambda S`, leaving out :math:`x_i` subtracts :math:`\rho z_iz_i^T`,
+    :math:`z_i` its deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class,
+    :math:`\lambda n/(n-1)` for the others. So one eigendecomposition of M a class and lambda, and rank-one
+    formulae, serve all rows and all gamma. Where the downdate is nearly singular, the class is refitted; with
+    ``weights``, all are, see `reduced_weights`.
+
+    Parameters
+    ----------
+    X, y, n_classes, weights
+        As in `class_statistics`.
+    lambdas, gammas : sequences of float in [0, 1]
+
+    Returns
+    -------
+    array of shape (len(lambdas), len(gammas), n, r)
+    """
+    left = left_out(X, y, n_classes, weights)
+    counts, _, scatters = left.statistics
+    out = np.full((len(lambdas), len(gammas), len(X), n_classes), -np.inf)
+    refit = np.full((len(lambdas), len(X), n_classes), weights is not None)
+    for i, lam in enumerate(lambdas if weights is None else ()):
+        for h in np.flatnonzero(counts):
+            M = (1 - lam) * scatters[h] + lam * left.statistics.pooled
+            values, axes = np.linalg.eigh(M)
+            decomposed = _Decomposed(np.maximum(values, 0.0), axes, *scaled_cholesky(M))
+            for own in (False, True):
+                rows = np.flatnonzero((y == h) == own)
+                # a single row that is left of its class has no scatter of its own
+                if len(rows) and counts[h] - own > (own and lam == 0):
+                    out[i][:, rows, h], unsafe = _left_out_log_density(left, decomposed, h, own, rows, lam, gammas)
+                    refit[i, rows[unsafe], h] = True
+    for row in np.flatnonzero(refit.any(axis=(0, 2))):
+        statistics = without_row(X, y, left.statistics, row, weights)
+        for i in np.flatnonzero(refit[:, row].any(axis=1)):
+            classes = np.flatnonzero(refit[i, row])
+            fresh = shrunken_log_density(X[row : row + 1], statistics, [lambdas[i]], gammas, classes)
+            out[i][:, row, classes] = fresh[0, :, 0, classes].T
+    return out
+
+
+class _Decomposed(NamedTuple):
+    """Eigenvalues (d,) and eigenvectors of a matrix, and its Cholesky factor with the smallest squared pivot."""
+
+    values: Array
+    axes: Array
+    factor: Array
+    pivot: float
+
+
+def _left_out_log_density(
+    left: LeftOut, M: _Decomposed, h: int, own: bool, rows: Array, lam: float, gammas: Sequence[float]
+) -> tuple[Array, Array]:
+    """`shrunken_log_density_loo` of rows of class h (``own``) or of the others, under class h at one lambda, (gammas,
+    rows); and the rows to be refitted."""
+    n, d = left.X.shape
+    count, kappa, z = left.statistics.counts[h] - own, left.kappa[rows], left.z[rows]
+    weight = (1 - lam) * count + lam * (n - 1)
+    rho = kappa if own else lam * kappa
+    deviation = kappa[:, None] * z if own else left.X[rows] - left.statistics.means[h]
+    rotated, lost = deviation @ M.axes, z @ M.axes
+    mean_value = (M.values.sum() - rho * (lost**2).sum(axis=1)) / d
+    refit = mean_value <= 1e-3 * M.values.mean()
+    mean_value[refit] = 1.0
+    out = np.full((len(gammas), len(rows)), -np.inf)
+    for j, gamma in enumerate(gammas):
+        if gamma == 1:
+            quadratic = (deviation**2).sum(axis=1) * weight / mean_value
+            out[j] = gaussian_log_density(d, d * np.log(mean_value / weight), quadratic)
+            continue
+        if gamma == 0:
+            # what has a null direction, or too few rows for full rank, keeps it without the row
+            if M.pivot < 1e-13 or (lam == 0 and count <= d):
+                continue
+            whitened = (solve_triangular(M.factor, part.T, lower=True).T for part in (deviation, z))
+            log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, M.pivot)
+            log_det = log_det + 2 * np.log(np.diag(M.factor)).sum()
+        else:
+            shifted = M.values + gamma / (1 - gamma) * mean_value[:, None]
+            log_det, quadratic, unsafe = _downdated(shifted, rotated, lost, rho, shifted[:, 0] / shifted[:, -1])
+        refit |= unsafe
+        log_det = log_det + d * np.log((1 - gamma) / weight)
+        out[j] = gaussian_log_density(d, log_det, quadratic * weight / (1 - gamma))
+    return out, refit
+
+
+def _downdated(values: Array, V: Array, lost: Array, rho: Array, ratio) -> tuple[Array, Array, Array]:
+    """log|K - rho z z'|, v'(K - rho z z')^-1 v for K = diag(values) > 0, a row of V and of lost (z) each; and
+    the rows for which that matrix is too close to singular to be had by a downdate, given the smallest
+    eigenvalue ratio of K."""
+    inverse = 1 / values
+    downdate = 1 - rho * np.einsum("nd,nd->n", lost**2, np.broadcast_to(inverse, lost.shape))
+    unsafe = ratio * downdate < SAFE_DOWNDATE
+    downdate[unsafe] = 1.0
+    cross = np.einsum("nd,nd->n", V, lost * inverse)
+    quadratic = np.einsum("nd,nd->n", V**2, np.broadcast_to(inverse, V.shape)) + rho * cross**2 / downdate
+    return np.log(values).sum(axis=1) + np.log(downdate), quadratic, unsafe
