@@ -454,9 +454,9 @@ def test_conversion_from_alpha(alpha):
     cases = [(X, 4, CategoricalNB, sk_nb.CategoricalNB), (X, 2, BernoulliNB, sk_nb.BernoulliNB)]
     words, topics = document_rows(d=6)
     cases += [(words, 6, MultinomialNB, sk_nb.MultinomialNB)]
-    for rows, states, ours, theirs in cases:
+    for rows, n_states, ours, theirs in cases:
         labels = topics if ours is MultinomialNB else y
-        model = ours(prior_strength=alpha * states, class_prior_strength=0.0).fit(rows, labels)
+        model = ours(prior_strength=alpha * n_states, class_prior_strength=0.0).fit(rows, labels)
         expected = theirs(alpha=alpha).fit(rows, labels).predict_log_proba(rows)
         assert_allclose(model.predict_log_proba(rows), expected, atol=1e-10)
     X, y = categorical_rows(n_states=(2, 3, 5))
