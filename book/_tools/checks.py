@@ -246,10 +246,10 @@ def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
     """Every public symbol named in prose exists.
 
     The convention: inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path that must resolve.
-    Inline code that is a capitalised name, alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``,
-    ``QDA.fit``), must be defined in a module of ours or a name of scikit-learn, pandas, Python or the chapter's own code;
-    attributes and keywords of ours must exist too. Other inline code (parameters, expressions, files, environment variables)
-    is not looked at.
+    Inline code that is a capitalised name, alone or with a call or an attribute (``QDA``,
+    ``QDA(prior_strength=1)``, ``QDA.fit``), must be defined in a module of ours or a name of scikit-learn, pandas,
+    Python or the chapter's own code; attributes and keywords of ours must exist too. Other inline code
+    (parameters, expressions, files, environment variables) is not looked at.
     """
     problems = []
     for span in SPAN.findall(without_literals(text)):
