@@ -23,6 +23,8 @@ from model_cases import (
     rows_for,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from rcpkg.calibration.problem import Iterate, Problem
+from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +33,6 @@ from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -48,9 +49,16 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import calibration_weights, frequency_weights, losses, soft_error_weights
-from rcpkg.calibration.problem import Iterate, Problem
-from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
+from rcpkg.calibration import (
+    Batches,
+    Fixed,
+    HeldOut,
+    Safe,
+    calibration_weights,
+    frequency_weights,
+    losses,
+    soft_error_weights,
+)
 from rcpkg.families import one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
@@ -68,7 +76,7 @@ def same(a, b, **tolerance):
 def calibrated(name, max_iter=5, **options):
     X, y = rows_for(name)
     options = {"learning_rate": 0.05, "stopping": "none", "on_invalid": "raise"} | options
-    return RiskCalibration(clone(MODELS[name]), **AS_PUBLISHED | {"max_iter": max_iter} | options).fit(X, y)
+    return RiskCalibration.as_published(clone(MODELS[name]), max_iter=max_iter, **options).fit(X, y)
 
 
 # The toy example of rc2025 §4.1 --------------------------------------------------------------------------------------
@@ -91,9 +99,9 @@ TOY_X, TOY_Y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
 
 
 def toy(max_iter):
-    return RiskCalibration(
-        TwoMeans(), **AS_PUBLISHED | {"learning_rate": 0.5, "max_iter": max_iter, "stopping": "none"}
-    ).fit(TOY_X, TOY_Y)
+    return RiskCalibration.as_published(TwoMeans(), learning_rate=0.5, max_iter=max_iter, stopping="none").fit(
+        TOY_X, TOY_Y
+    )
 
 
 def test_toy_initial_model():
@@ -170,9 +178,9 @@ def test_risk_calibration_is_extended_baum_welch(model):
     X, y = gaussian_rows() if isinstance(model, QDA) else categorical_rows()
     Y, lr = np.eye(y.max() + 1)[y], 0.3
     start = clone(model).fit(X, y)
-    after = RiskCalibration(
-        model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 1, "stopping": "none", "on_invalid": "raise"}
-    ).fit(X, y)
+    after = RiskCalibration.as_published(model, learning_rate=lr, max_iter=1, stopping="none", on_invalid="raise").fit(
+        X, y
+    )
     W, n_y = Y - start.predict_proba(X), Y.sum(axis=0)
     D, prior = n_y / lr, n_y / len(y)
 
@@ -222,9 +230,7 @@ def test_history(name):
 def test_iterates_are_affine_invariant(name, offset, scale):
     X, y = gaussian_rows()
     X = np.round(X * 2**10) / 2**10
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 5, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=0.05, max_iter=5, stopping="none")
     P = clone(rc).fit(X, y).predict_proba(X)
     assert_allclose(clone(rc).fit(scale * X + offset, y).predict_proba(scale * X + offset), P, atol=1e-6)
 
@@ -234,9 +240,7 @@ def test_tm_is_risk_calibration_with_learning_rate_one(name):
     """rc2025 §5.2."""
     X, y = rows_for(name)
     tm = TM(clone(MODELS[name]), max_iter=3).fit(X, y)
-    rc = RiskCalibration(
-        clone(MODELS[name]), **AS_PUBLISHED | {"learning_rate": 1.0, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(clone(MODELS[name]), learning_rate=1.0, max_iter=3, stopping="none").fit(X, y)
     assert tm.n_iter_ == rc.n_iter_
     same(tm.estimator_.statistics_, rc.estimator_.statistics_, rtol=1e-12, atol=1e-12)
 
@@ -253,7 +257,7 @@ def test_class_independent_statistics_do_not_move(name):
 def test_frequency_estimates_grow_the_sample(name):
     """DFE adds lr Σ_i (1 − p(y_i|x_i)) rows an update (rc2025 §5.1)."""
     X, y = rows_for(name)
-    dfe = DiscriminativeFrequencyEstimate(clone(MODELS[name]), learning_rate=0.5, max_iter=4, stopping="none")
+    dfe = DiscriminativeFrequencyEstimate(clone(MODELS[name]), max_iter=4, stopping="none", step=Fixed(0.5))
     dfe.fit(X, y)
     statistics = dfe.estimator_.statistics_
     part = next(iter(statistics)) if name.startswith("Product") else statistics
@@ -305,7 +309,7 @@ def test_rows_of_weight_zero_do_not_count():
     """Even where their loss is infinite: 0 · ∞ must not become NaN."""
     X = np.array([[0.0], [1.0], [0.0], [1.0], [2.0], [2.0]])
     y = np.array([0, 0, 1, 1, 1, 0])
-    rc = RiskCalibration(CategoricalNB(n_states=3), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"})
+    rc = RiskCalibration.as_published(CategoricalNB(n_states=3), max_iter=3, stopping="none")
     rc.fit(X, y, sample_weight=[1, 1, 1, 1, 1, 0])
     assert np.isfinite(rc.history_).all(axis=None)
 
@@ -322,7 +326,7 @@ def test_mean_losses():
 def overshooting(**options):
     """A run with a step so long that its soft error falls, rises, and is least before the end."""
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    return RiskCalibration(QDA(), **AS_PUBLISHED | ({"learning_rate": 1.0, "max_iter": 25} | options)).fit(X, y)
+    return RiskCalibration.as_published(QDA(), learning_rate=1.0, max_iter=25, **options).fit(X, y)
 
 
 def test_none_returns_the_last_iterate():
@@ -354,9 +358,7 @@ def test_best_of_all_iterates(stopping, column):
 def test_validation_keeps_the_best_on_held_out_rows():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
     options = {"learning_rate": 0.2, "max_iter": 25, "random_state": 3}
-    rc = RiskCalibration(QDA(), validation_fraction=0.3, **AS_PUBLISHED | {"stopping": "validation"} | options).fit(
-        X, y
-    )
+    rc = RiskCalibration.as_published(QDA(), stopping=HeldOut(0.3), **options).fit(X, y)
     assert 0 < rc.best_iter_ < rc.n_iter_
     assert rc.best_iter_ == rc.history_.validation_log_loss.idxmin()
     again = clone(rc).fit(X, y)
@@ -366,7 +368,7 @@ def test_validation_keeps_the_best_on_held_out_rows():
 
 def test_zero_updates_is_the_closed_form():
     X, y = gaussian_rows()
-    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 0}).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), max_iter=0).fit(X, y)
     assert (rc.n_iter_, rc.best_iter_, len(rc.history_)) == (0, 0, 1)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
@@ -385,9 +387,7 @@ def invalid_rows(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_halt_ends_with_the_iterates_so_far(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(
-        *invalid_rows(name)
-    )
+    rc = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(*invalid_rows(name))
     assert rc.n_iter_ < 9
     assert len(rc.history_) == rc.n_iter_ + 1
     assert rc.best_iter_ == rc.n_iter_
@@ -396,9 +396,7 @@ def test_halt_ends_with_the_iterates_so_far(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_raise_names_what_turned_invalid(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(
-        model, on_invalid="raise", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(model, on_invalid="raise", learning_rate=lr, max_iter=9, stopping="none")
     with pytest.raises(InvalidStatistics, match=r"negative count|weight|variance|positive definite"):
         rc.fit(*invalid_rows(name))
 
@@ -409,12 +407,10 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
     model, lr = INVALID[name]
     X, y = invalid_rows(name)
-    halted = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(X, y)
+    halted = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(X, y)
     old = halted.estimator_.statistics_
-    frozen = RiskCalibration(
-        model,
-        on_invalid="freeze",
-        **AS_PUBLISHED | {"learning_rate": lr, "max_iter": halted.n_iter_ + 1, "stopping": "none"},
+    frozen = RiskCalibration.as_published(
+        model, on_invalid="freeze", learning_rate=lr, max_iter=halted.n_iter_ + 1, stopping="none"
     ).fit(X, y)
     assert frozen.n_iter_ == halted.n_iter_ + 1
     new = frozen.estimator_.statistics_
@@ -426,8 +422,8 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     assert not kept.all()
     if name == "CategoricalNB":
         assert_allclose(new.cells, np.where(moved.cells >= 0, moved.cells, old.cells), rtol=1e-8)
-    longer = RiskCalibration(
-        model, on_invalid="freeze", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
+    longer = RiskCalibration.as_published(
+        model, on_invalid="freeze", learning_rate=lr, max_iter=9, stopping="none"
     ).fit(X, y)
     assert longer.n_iter_ == 9
     assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
@@ -436,9 +432,7 @@ def test_freeze_keeps_what_would_turn_invalid(name):
 @pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
 def test_freeze_of_shared_covariances(name):
     X, y = gaussian_rows(n=60)
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 6.0, "max_iter": 9, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
     assert rc.fit(X, y).n_iter_ < 9
     assert clone(rc).set_params(on_invalid="freeze").fit(X, y).n_iter_ == 9
 
@@ -447,8 +441,8 @@ def test_prior_counts_when_validity_is_judged():
     """Under MAP a count may fall to minus its pseudo-count: a zero cell does not end the run at once."""
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
-    rc = RiskCalibration(
-        CategoricalNB(prior_strength=5.0), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 4, "stopping": "none"}
+    rc = RiskCalibration.as_published(
+        CategoricalNB(prior_strength=5.0), learning_rate=0.05, max_iter=4, stopping="none"
     )
     rc.fit(X, y)
     assert rc.n_iter_ == 4
@@ -464,16 +458,7 @@ def test_prior_counts_when_validity_is_judged():
 @given(seed=st.integers(0, 10**6), lr=st.sampled_from([0.01, 0.3, 3.0, 100.0]))
 def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
     X, y = rows_for(name, seed)
-    rc = RiskCalibration(
-        clone(MODELS[name]),
-        learning_rate=lr,
-        max_iter=6,
-        step="safe",
-        stopping="none",
-        on_invalid="raise",
-        target_weight=0.0,
-        tol=0.0,
-    ).fit(X, y)
+    rc = RiskCalibration(clone(MODELS[name]), max_iter=6, step=Safe(lr), target_weight=0.0, tol=0.0).fit(X, y)
     assert np.all(np.diff(rc.history_.log_loss) <= 1e-12)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < rc.history_.log_loss.iloc[0]
@@ -514,9 +499,7 @@ def test_safe_steps_on_separable_data_go_on_without_trouble(name):
     """The gradient vanishes and steps grow without bound; nothing overflows, and the losses fall to zero."""
     X, y = gaussian_rows(n=60, d=2)
     X[:, 0] += 30 * y
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(clone(GAUSSIAN[name]), max_iter=150, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < 1e-6
 
@@ -597,9 +580,7 @@ def test_safe_steps_reach_the_conditional_likelihood_optimum():
         (QDA(), X, y, quadratic),
         (CategoricalNB(), codes, labels, dummies),
     ):
-        rc = RiskCalibration(
-            model, learning_rate=1.0, max_iter=300, step="safe", stopping="none", target_weight=0.0, tol=0.0
-        ).fit(rows, target)
+        rc = RiskCalibration(model, max_iter=300, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(rows, target)
         reached, optimum = rc.history_.log_loss.iloc[-1], conditional_optimum(features, target)
         assert optimum < rc.history_.log_loss.iloc[0] - 1e-3  # there was something to climb
         assert optimum - 1e-6 < reached < optimum + 1e-3, type(model).__name__
@@ -612,21 +593,17 @@ def test_safe_steps_climb_from_a_prior_to_the_optimum(name):
     model = clone(ML[name]).set_params(prior_strength=5.0)
     if name in GAUSSIAN:
         model.set_params(prior_mean=3.0)
-    rc = RiskCalibration(
-        model, learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(model, max_iter=200, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     closed = clone(model).fit(X, y)
     assert rc.history_.log_loss[0] == pytest.approx(-np.mean(closed.predict_log_proba(X)[np.arange(len(y)), y]))
-    free = RiskCalibration(
-        ML[name], learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    free = RiskCalibration(ML[name], max_iter=200, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     assert rc.history_.log_loss.iloc[-1] == pytest.approx(free.history_.log_loss.iloc[-1], abs=1e-5)
     assert rc.history_.log_loss.is_monotonic_decreasing
 
 
 def test_safe_steps_of_the_soft_error_never_raise_it():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    rc = SoftErrorCalibration(GaussianNB(), learning_rate=5.0, max_iter=20, step="safe", stopping="none").fit(X, y)
+    rc = SoftErrorCalibration(GaussianNB(), max_iter=20, step=Safe(5.0), stopping="none").fit(X, y)
     assert np.all(np.diff(rc.history_.soft_error) <= 1e-12)
     assert rc.history_.soft_error.iloc[-1] < rc.history_.soft_error.iloc[0]
 
@@ -635,7 +612,7 @@ def test_models_without_a_safe_update_say_so():
     with pytest.raises(NotImplementedError, match="no update that is valid"):
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match="mean parameters, which TwoMeans does not give"):
-        RiskCalibration(TwoMeans(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(TOY_X, TOY_Y)
+        RiskCalibration.as_published(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
     with pytest.raises(NotImplementedError, match="which of its statistics to freeze"):
         TwoMeans().frozen(Statistics(), Statistics())
 
@@ -716,9 +693,7 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
         X[:, 0], y = y % 2, y % 2
     else:
         X[:, 0] += 30 * y
-    rc = RiskCalibration(
-        clone(MODELS[name]), learning_rate=1.0, max_iter=400, step="safe", stopping="none", target_weight=1.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(clone(MODELS[name]), max_iter=400, step=Safe(1.0), target_weight=1.0, tol=0.0).fit(X, y)
     model = rc.estimator_
     closed_form = clone(MODELS[name]).fit(X, y)
     parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
@@ -740,20 +715,16 @@ def test_penalised_optimum_does_not_depend_on_the_start(name):
 def test_a_fitted_model_can_be_the_target():
     X, y = gaussian_rows()
     target = QDA().fit(X[:60], y[:60])
-    rc = RiskCalibration(
-        QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1e6, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), target=target, target_weight=1e6, max_iter=3, stopping="none").fit(X, y)
     assert_allclose(rc.predict_proba(X), target.predict_proba(X), atol=1e-3)
     shifted = QDA().fit(X[:60] + 5.0, y[:60])  # moments about another origin
-    rc = RiskCalibration(
-        QDA(), target=shifted, **AS_PUBLISHED | {"target_weight": 1e8, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), target=shifted, target_weight=1e8, max_iter=3, stopping="none").fit(X, y)
     assert_allclose(rc.predict_proba(X), shifted.predict_proba(X), atol=1e-3)
     for wrong in (LDA().fit(X, y), QDA().fit(X, y + 1), QDA().fit(X[:, :2], y)):
         with pytest.raises(ValueError, match="target must be a fitted model of the same type"):
-            RiskCalibration(QDA(), target=wrong, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+            RiskCalibration.as_published(QDA(), target=wrong, target_weight=1.0).fit(X, y)
     with pytest.raises(ValueError, match="not fitted"):
-        RiskCalibration(QDA(), target=QDA(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(), target=QDA(), target_weight=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize("target", ["pooled", "grand"])
@@ -787,13 +758,13 @@ def test_a_target_on_the_boundary_is_refused():
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
     with pytest.raises(InvalidStatistics, match="the target lies on the boundary"):
-        RiskCalibration(CategoricalNB(), target="generative", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
-    RiskCalibration(CategoricalNB(), target="pooled", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
-    RiskCalibration(CategoricalNB(n_states=6, prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(CategoricalNB(), target="generative", target_weight=1.0).fit(X, y)
+    RiskCalibration.as_published(CategoricalNB(), target="pooled", target_weight=1.0).fit(X, y)
+    RiskCalibration.as_published(CategoricalNB(n_states=6, prior_strength=1.0), target_weight=1.0).fit(X, y)
     X, y = gaussian_rows()
     X[:, 1] = 3.0
     with pytest.raises(InvalidStatistics, match="no positive variance"):
-        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0).fit(X, y)
 
 
 def test_a_target_makes_small_classes_valid():
@@ -801,7 +772,7 @@ def test_a_target_makes_small_classes_valid():
     X, y = gaussian_rows()
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
-        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED).fit(X[keep], y[keep])
+        RiskCalibration.as_published(QDA(singular_ridge=0.0)).fit(X[keep], y[keep])
     settings = AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}
     rc = RiskCalibration(QDA(singular_ridge=0.0), **settings).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
@@ -810,7 +781,7 @@ def test_a_target_makes_small_classes_valid():
 def test_a_target_of_another_form_is_refused():
     """Of as many numbers, but for other features or states."""
     X, y = categorical_rows(n_states=(2, 3, 4))
-    learner = RiskCalibration(CategoricalNB(), **AS_PUBLISHED | {"target_weight": 1.0})
+    learner = RiskCalibration.as_published(CategoricalNB(), target_weight=1.0)
     for order in ([1, 0, 2], [2, 1, 0]):
         with pytest.raises(ValueError, match="features and states"):
             clone(learner).set_params(target=CategoricalNB().fit(X[:, order], y)).fit(X, y)
@@ -819,7 +790,7 @@ def test_a_target_of_another_form_is_refused():
     def product(columns):
         return ProductModel([("code", CategoricalNB(), [0, 1]), ("size", QDA(), columns)])
 
-    learner = RiskCalibration(product([3, 4]), **AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 2})
+    learner = RiskCalibration.as_published(product([3, 4]), target_weight=1.0, max_iter=2)
     learner.set_params(target=product([3, 4]).fit(Z, y)).fit(Z, y)
     with pytest.raises(ValueError, match="features and states"):
         learner.set_params(target=product([4, 3]).fit(Z, y)).fit(Z, y)
@@ -829,14 +800,12 @@ def test_a_target_without_enough_data_is_named():
     X, y = gaussian_rows()
     target = QDA().partial_fit(X[:2], y[:2], classes=np.unique(y))
     with pytest.raises(InvalidStatistics, match="not enough data"):
-        RiskCalibration(QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(), target=target, target_weight=1.0).fit(X, y)
 
 
 def test_held_out_rows_need_weight():
     X, y = gaussian_rows()
-    learner = RiskCalibration(
-        QDA(), validation_fraction=0.2, random_state=0, **AS_PUBLISHED | {"stopping": "validation"}
-    )
+    learner = RiskCalibration.as_published(QDA(), random_state=0, stopping=HeldOut(0.2))
     probe = np.zeros(len(y))
     probe[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)[0]] = 1
     with pytest.raises(ValueError, match="sample_weight is zero for all held-out rows"):
@@ -856,10 +825,10 @@ def test_a_product_loses_the_priors_of_its_blocks():
 
 def test_one_batch_of_all_rows_is_a_full_step():
     X, y = gaussian_rows()
-    batch = RiskCalibration(
-        QDA(), batch_size=1000, **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}
+    batch = RiskCalibration.as_published(
+        QDA(), max_iter=1, stopping="none", step=Batches(size=1000, learning_rate=0.05)
     ).fit(X, y)
-    full = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}).fit(X, y)
+    full = RiskCalibration.as_published(QDA(), learning_rate=0.05, max_iter=1, stopping="none").fit(X, y)
     same(batch.estimator_.statistics_, full.estimator_.statistics_)
 
 
@@ -942,9 +911,9 @@ def test_history_holds_no_nan(learner, on_invalid, name):
 
 def test_progress_bar(capsys):
     X, y = gaussian_rows()
-    RiskCalibration(QDA(), verbose=1, **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
+    RiskCalibration.as_published(QDA(), verbose=1, max_iter=3, stopping="none").fit(X, y)
     assert "RiskCalibration" in capsys.readouterr().err
-    RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
+    RiskCalibration.as_published(QDA(), max_iter=3, stopping="none").fit(X, y)
     assert capsys.readouterr().err == ""
 
 

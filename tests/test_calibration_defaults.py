@@ -9,6 +9,7 @@ import pytest
 from benchmarks.compare_target_weights import SETS, excess, log_losses
 from model_cases import GAUSSIAN, MODELS, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
+from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -34,7 +34,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
+from rcpkg.calibration import HeldOut
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = pytest.mark.parametrize("name", MODELS)
@@ -93,13 +93,13 @@ def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
 def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
     X, y = rows()
     default = RiskCalibration(clone(model), **options | {"tol": 0.0}).fit(X, y)
-    same_model(default, RiskCalibration(clone(model), **AS_PUBLISHED | options).fit(X, y))
+    same_model(default, RiskCalibration.as_published(clone(model), **options).fit(X, y))
 
 
 def test_single_settings_are_kept():
     X, y = gaussian_rows()
-    by_validation = RiskCalibration(QDA(), validation_fraction=0.3, random_state=0).fit(X, y)
-    explicit = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.3, random_state=0).fit(X, y)
+    by_validation = RiskCalibration(QDA(), random_state=0, stopping=HeldOut(0.3)).fit(X, y)
+    explicit = RiskCalibration(QDA(), stopping=HeldOut(0.3), random_state=0).fit(X, y)
     same_model(by_validation, explicit)
     assert "validation_log_loss" in by_validation.history_
     stopped = RiskCalibration(QDA(), stopping="soft_error").fit(X, y)
@@ -110,7 +110,7 @@ def test_single_settings_are_kept():
 
 def test_the_sources_settings_are_those_of_algorithm_1():
     X, y = load_iris(return_X_y=True)
-    published = RiskCalibration(QDA(), **AS_PUBLISHED).fit(X, y)
+    published = RiskCalibration.as_published(QDA()).fit(X, y)
     s, losses = (closed := QDA().fit(X, y)).statistics_, []
     for _ in range(64):
         P = closed.set_statistics(s).predict_proba(X)
@@ -243,7 +243,7 @@ def test_no_step_left_is_told():
 def test_a_first_update_that_is_invalid_is_told():
     X, y = gaussian_rows()
     with pytest.warns(ConvergenceWarning, match=r"the first update, of learning_rate=50\.0, .* uncalibrated"):
-        rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 50.0}).fit(X, y)
+        rc = RiskCalibration.as_published(QDA(), learning_rate=50.0).fit(X, y)
     assert (rc.n_iter_, rc.stop_reason_, rc.converged_) == (0, "invalid", False)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
@@ -254,7 +254,7 @@ def test_what_was_asked_for_is_not_warned_of():
     assert RiskCalibration(QDA(), max_iter=0).fit(X, y).stop_reason_ == "max_iter"
     assert RiskCalibration(QDA(), max_iter=2, tol=0.0).fit(X, y).stop_reason_ == "max_iter"
     assert RiskCalibration(QDA(), max_iter=2, stopping="best_error").fit(X, y).stop_reason_ == "max_iter"
-    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 1.0}).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), learning_rate=1.0).fit(X, y)
     assert (rc.stop_reason_, rc.best_iter_) == ("soft_error", rc.n_iter_ - 1)
 
 

@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
-from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
+from rcpkg.calibration.objective import target_parameters
 from rcpkg.calibration.penalised import target_change
 
 each_model = pytest.mark.parametrize("name", ML)
@@ -28,7 +29,7 @@ def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
     X, y = model.check_X_y(X, y)
-    return NewtonPath(learner(ML[name], target=target), model, X, y, None, 1), X, y
+    return NewtonPath(target, model, X, y, None, 1), X, y
 
 
 @each_target
@@ -44,7 +45,7 @@ def test_newton_arrives_where_safe_steps_do(name, target):
 
 
 def safe_objective(path, safe):
-    natural = path.problem.model.natural_parameters(safe.estimator_.parameters_)
+    natural = path.objective.family.natural_parameters(safe.estimator_.parameters_)
     return path.likelihood.evaluate(path.form.coefficients(natural), 0.3).value
 
 
@@ -73,7 +74,7 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
         model = clone(ML[name])
         model.check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
-        with_it = NewtonPath(learner(ML[name], target=target), model, rows, labels, weights, 1)
+        with_it = NewtonPath(target, model, rows, labels, weights, 1)
         left_out, _ = with_it.follow(3.0)
         kept = with_it.likelihood.evaluate(with_it.beta, 3.0).log_P[-1]
         off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept - refit).max())
@@ -137,13 +138,15 @@ def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
 @pytest.mark.parametrize("target", ["pooled", "grand"])
 def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
     path, _, _ = newton(name, target)
-    form, learner_ = path.form, learner(ML[name], target=target)
+    form = path.form
 
     def target_of(statistics):
-        parameters, size = learner_._target_of(path.problem.model, statistics)
-        return size * form.sums(path.problem.model.mean_parameters(parameters)), size
+        parameters, size = target_parameters(path.objective.family, statistics, target)
+        return size * form.sums(path.objective.family.mean_parameters(parameters)), size
 
-    for total, each in zip(*(target_change(form, target_of, path.start, by_total) for by_total in (True, False))):
+    for total, each in zip(
+        *(target_change(form, target_of, path.objective.labels, by_total) for by_total in (True, False))
+    ):
         assert_allclose(total, each, atol=1e-5 * np.abs(each).max())
 
 
@@ -181,7 +184,7 @@ def test_whole_weights_are_repetitions(name):
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
     rows, labels = model.check_X_y(X, y)
-    path = NewtonPath(learner(ML[name]), model, rows, labels, weight, 1)
+    path = NewtonPath("pooled", model, rows, labels, weight, 1)
     path.follow(0.5)
     return np.exp(path.likelihood.evaluate(path.beta, 0.5).log_P[:50])
 
@@ -217,7 +220,7 @@ def test_bad_parameters_are_named(settings, message):
 def test_other_models_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="ClosedFormClassifier of rcpkg"):
-        RiskCalibrationCV(RiskCalibration(QDA(), **AS_PUBLISHED)).fit(X, y)
+        RiskCalibrationCV(RiskCalibration.as_published(QDA())).fit(X, y)
 
 
 def test_fold_without_a_class_is_refused():

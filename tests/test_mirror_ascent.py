@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 from sklearn.base import clone
 
-from rcpkg import AS_PUBLISHED, LDA, CategoricalNB, ConditionalLikelihood, RiskCalibration
+from rcpkg import LDA, CategoricalNB, ConditionalLikelihood, RiskCalibration
 from rcpkg.base import log_posterior
 from rcpkg.families import one_hot
 
-FIXED = AS_PUBLISHED | {"stopping": "none"}
-SAFE = {"step": "safe", "stopping": "none", "target_weight": 0.0, "tol": 0.0}
+as_published = RiskCalibration.as_published
+SAFE = {"step": "safe", "target_weight": 0.0, "tol": 0.0}
 
 
 def unseen_directions(model, X, r=3):
@@ -76,7 +76,7 @@ def test_the_path_of_the_weights_stays_on_the_leaf_of_its_target(name, target):
 def test_weights_lead_to_the_limit_of_calibration(name):
     """With the generative target η_b tends to the limit of RC as b → 0 (the same corollary, part 2)."""
     X, y = rows_for(name)
-    rc = RiskCalibration(clone(ML[name]), **FIXED | {"learning_rate": 0.3, "max_iter": 1500}).fit(X, y)
+    rc = as_published(clone(ML[name]), learning_rate=0.3, max_iter=1500, stopping="none").fit(X, y)
     limit = rc.estimator_.mean_parameters(rc.estimator_.parameters_)
     off = []
     for b in (0.1, 0.01, 0.001):
@@ -100,7 +100,7 @@ def test_empty_cells_stay_empty_and_have_the_same_supremum():
     empty = closed.statistics_.cells == 0
     assert empty.sum() == 1
     whole = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), coordinates="standardised", tol=1e-9).fit(X, y)
-    fixed = RiskCalibration(CategoricalNB(), **FIXED | {"learning_rate": 0.3, "max_iter": 3000}).fit(X, y)
+    fixed = as_published(CategoricalNB(), learning_rate=0.3, max_iter=3000, stopping="none").fit(X, y)
     safe = RiskCalibration(CategoricalNB(), max_iter=100, **SAFE).fit(X, y)
     for fit in (fixed, safe):
         assert not fit.estimator_.statistics_.cells[empty].any()

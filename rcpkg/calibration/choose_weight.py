@@ -3,23 +3,23 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_numbers, check_weights, log_posterior
+from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
+from rcpkg.calibration.learner import SAFE_STEPS, Learner
+from rcpkg.calibration.objective import Objective, check_target, target_parameters
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
-from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import row_losses
+from rcpkg.calibration.steps import Safe
+from rcpkg.calibration.stops import Converged
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -45,7 +45,7 @@ class NewtonPath:
 
     def __init__(
         self,
-        learner: RiskCalibration,
+        target: str | ClosedFormClassifier,
         model: ConjugateClassifier,
         X: Any,
         y: NDArray[np.intp],
@@ -54,42 +54,41 @@ class NewtonPath:
     ) -> None:
         model = copy(model)
         model.prepare(X)
-        problem = learner._problem(model, X, y, sample_weight, check_random_state(0))
-        start = problem.label_statistics()
-        model.settle(start, problem.n_rows)
-        learner._set_target(problem, start)
-        self.problem, self.start, self.beta = problem, start, None
+        objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+        start = objective.labels
+        self.objective, self.beta = objective, None
         self.optima: dict[float, Optimum] = {}
-        form = self.form = MinimalForm(problem.model, problem.X, start)
+        form = self.form = MinimalForm(objective.family, objective.X, start)
         products = len(y) * form.size**2 * n_weights
         if form.size > MOST_PARAMETERS or products > MOST_PRODUCTS:
             raise NotConverged(f"{form.size} parameters and {len(y)} rows are more than its Hessians are made for")
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        self.likelihood = PenalisedLikelihood(form, y, weight, form.sums(problem.target), problem.target_size)
-        self.change = self._change(learner, model, start)
-        at_target, _ = learner._target_of(model, start)
-        self.own = form.coefficients(problem.model.natural_parameters(at_target))
+        pseudo = objective.target
+        self.likelihood = PenalisedLikelihood(form, y, weight, form.sums(pseudo.statistics), pseudo.size)
+        self.change = self._change(target, model, start)
+        at_target, _ = target_parameters(model, start, target)
+        self.own = form.coefficients(objective.family.natural_parameters(at_target))
 
     def _change(
-        self, learner: RiskCalibration, model: ConjugateClassifier, start: Statistics
+        self, target: str | ClosedFormClassifier, model: ConjugateClassifier, start: Statistics
     ) -> tuple[Array, Array] | None:
         """Derivatives of s̄ and m̄ by a row's statistics; None for a target that is given."""
-        if not isinstance(learner.target, str):
+        if not isinstance(target, str):
             return None
 
         def target_of(statistics: Statistics) -> tuple[Array, float]:
-            parameters, size = learner._target_of(model, statistics)
+            parameters, size = target_parameters(model, statistics, target)
             return size * self.form.sums(model.mean_parameters(parameters)), size
 
-        return target_change(self.form, target_of, start, by_total=learner.target in ("pooled", "grand"))
+        return target_change(self.form, target_of, start, by_total=target in ("pooled", "grand"))
 
     def follow(self, b: float) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the weight b, and the log evidence of b."""
-        form, F, problem = self.form, self.likelihood, self.problem
+        form, F = self.form, self.likelihood
         if self.beta is None:
-            model = problem.model
-            first = model.parameters(problem.step(self.start, b * problem.target, 1.0))
-            self.beta = form.coefficients(model.natural_parameters(first))
+            family = self.objective.family
+            first = family.parameters(self.objective.with_weight(b).start)
+            self.beta = form.coefficients(family.natural_parameters(first))
         self.beta, point, H = F.maximise(self.beta, b, NEWTON_TOL)
         self.optima[b] = Optimum(form.statistics(point.mean), F.history)
         change = None
@@ -99,7 +98,7 @@ class NewtonPath:
         return F.leave_one_out(self.beta, point, H, b, change), F.log_evidence(point, H, b, self.own)
 
 
-class RiskCalibrationCV(RiskCalibration):
+class RiskCalibrationCV(Learner):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.
 
     For each weight, the optimum of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], and −log p(y_i | x_i) at the optimum without row i,
@@ -129,8 +128,6 @@ class RiskCalibrationCV(RiskCalibration):
         and pseudo-row.
     random_state : int or RandomState, optional
         For a splitter that shuffles; five folds in place of leave-one-out do not.
-    verbose : int, default=0
-        1: a progress bar of the updates that the last fit makes, where Newton's method did not find its optimum.
 
     Attributes
     ----------
@@ -195,38 +192,30 @@ class RiskCalibrationCV(RiskCalibration):
         max_iter: int = SAFE_STEPS,
         tol: float = 1e-8,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
     ) -> None:
-        shared = {"target": target, "max_iter": max_iter, "tol": tol, "random_state": random_state, "verbose": verbose}
-        super().__init__(estimator, step="safe", stopping="none", target_weight=1.0, **shared)
+        self.estimator = estimator
+        self.target = target
         self.target_weights = target_weights
         self.cv = cv
         self.scoring = scoring
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the weight of the target, then calibrate with it."""
         weights = self._checked_weights()
-        model = clone(self.estimator)
-        rows, labels = model.check_X_y(X, y)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(labels))
-        self._choose(weights, model, rows, labels, sample_weight)
-        super().fit(X, y, sample_weight)
-        del self._optimum
-        return self
-
-    def _settled(self) -> Self:
-        settled = super()._settled()
-        settled.target_weight = self.target_weight_
-        return settled
-
-    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
-        """The optimum and the way to it, where Newton's method found them already."""
-        if self._optimum is None:
-            return super()._run(problem, rng)
-        problem.warm_start = problem.total_weight * self._optimum.mean
-        chosen = problem.evaluate(self._start(problem))
-        return Run(chosen, len(self._optimum.history) - 1, self._optimum.history, "converged")
+        model, X, y, weight = self._validated(X, y, sample_weight)
+        optimum = self._choose(weights, model, X, y, weight)
+        model.prepare(X)
+        settings = {"target": self.target, "target_weight": self.target_weight_}
+        objective = Objective.of_rows(model, X, y, weight, **settings)
+        if optimum is None:
+            path = climb(objective, Safe(), Converged(self.tol), self.max_iter)
+            self._report(path, Safe(), Converged(self.tol))
+            return self._adopt(path.chosen.model, path.history, path.best_iter, path.stop_reason)
+        point = objective.at(objective.total_weight * optimum.mean)
+        return self._adopt(point.model, optimum.history, len(optimum.history) - 1, "converged")
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -235,7 +224,10 @@ class RiskCalibrationCV(RiskCalibration):
         return pd.DataFrame(self._cv_results)
 
     def _checked_weights(self) -> Array:
-        self._check_parameters()
+        self._check_estimator()
+        check_number("max_iter", self.max_iter, 0, integer=True)
+        check_number("tol", self.tol, 0)
+        check_target(self.target, 1.0)
         if not isinstance(self.estimator, ConjugateClassifier):
             raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
         weights = check_numbers("target_weights", self.target_weights)
@@ -249,8 +241,8 @@ class RiskCalibrationCV(RiskCalibration):
 
     def _choose(
         self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
-    ) -> None:
-        """Set what left-out rows say of the weights, and the best of these."""
+    ) -> Optimum | None:
+        """The optimum of the best weight, if it is known, once what left-out rows say of all of them is set."""
         optima: dict[float, Optimum] = {}
         if isinstance(self.cv, str):
             try:
@@ -269,7 +261,6 @@ class RiskCalibrationCV(RiskCalibration):
         first, second = (found[name] for name in (self.scoring, "log_loss"))
         best = int(np.lexsort((-weights, second, first))[0])
         self.target_weight_ = float(weights[best])
-        self._optimum = optima.get(self.target_weight_)
         self.at_end_ = len(weights) > 1 and best in (0, len(weights) - 1)
         if self.at_end_:
             end, more = ("greatest", "greater") if best else ("least", "smaller")
@@ -279,16 +270,12 @@ class RiskCalibrationCV(RiskCalibration):
                 UserWarning,
                 stacklevel=3,
             )
-
-    def _learner(self, weight: float, least_tol: float = 0.0) -> RiskCalibration:
-        tol = max(self.tol, least_tol)
-        settings = {"step": "safe", "stopping": "none", "max_iter": self.max_iter, "tol": tol}
-        return RiskCalibration(self.estimator, target=self.target, target_weight=weight, **settings)
+        return optima.get(self.target_weight_)
 
     def _leave_one_out(
         self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
     ) -> tuple[dict[str, Array], dict[float, Optimum]]:
-        path = NewtonPath(self._learner(1.0), model, X, y, sample_weight, len(weights))
+        path = NewtonPath(self.target, model, X, y, sample_weight, len(weights))
         losses, evidence = [], []
         for b in weights[::-1]:
             log_P, log_evidence = path.follow(b)
@@ -307,13 +294,12 @@ class RiskCalibrationCV(RiskCalibration):
         cv: Any,
         fold_tol: float = 0.0,
     ) -> dict[str, Array]:
-        rng = check_random_state(self.random_state)
         losses = np.full((len(weights), 2, len(y)), np.nan)
         n_folds = 0
         for train, held in _folds(cv, y):
             n_folds += 1
             weight = None if sample_weight is None else sample_weight[train]
-            for k, log_P in self._path(weights, model, X, y, train, held, weight, rng, fold_tol):
+            for k, log_P in self._path(weights, model, X, y, train, held, weight, fold_tol):
                 losses[k][:, held] = row_losses(log_P, y[held])[1:]
         self.validation_ = f"{n_folds} folds"
         tested = ~np.isnan(losses[0, 0])
@@ -331,7 +317,6 @@ class RiskCalibrationCV(RiskCalibration):
         train: NDArray[np.intp],
         held: NDArray[np.intp],
         sample_weight: Array | None,
-        rng: np.random.RandomState,
         fold_tol: float,
     ) -> Iterator[tuple[int, Array]]:
         """Number of each weight, and log posteriors of held-out rows at the optimum of the others, from the last on."""
@@ -343,16 +328,17 @@ class RiskCalibrationCV(RiskCalibration):
             )
         model = copy(model)
         model.prepare(X[train])
-        problem = self._learner(1.0)._problem(model, X[train], y[train], sample_weight, rng)
-        last, warm, size = None, None, 0.0
+        given = {"target": self.target, "target_weight": float(weights[-1])}
+        objective = Objective.of_rows(model, X[train], y[train], sample_weight, **given)
+        last, warm, pseudo = None, None, 0.0
         for k in range(len(weights) - 1, -1, -1):
-            of_weight = replace(problem, warm_start=warm)
-            share = weights[k] * size / (problem.total_weight + weights[k] * size)
-            run = self._learner(weights[k], fold_tol * share)._run(of_weight, rng)
-            optimum, parameters = run.chosen.statistics, run.chosen.parameters
-            fitted, size = of_weight.model, of_weight.target_size
-            warm, last = optimum if last is None else _onwards(fitted, optimum, last), optimum
-            yield k, log_posterior(fitted.log_joint(X[held], parameters), fitted.log_class_probabilities(parameters))
+            objective = objective.with_weight(weights[k])
+            share = weights[k] * pseudo / (objective.total_weight + weights[k] * pseudo)
+            stop = Converged(max(self.tol, fold_tol * share))
+            point = climb(objective, Safe(), stop, self.max_iter, start=warm).chosen
+            optimum, pseudo = point.statistics, objective.target.size
+            warm, last = optimum if last is None else _onwards(objective.family, optimum, last), optimum
+            yield k, point.log_posterior(X[held])
 
 
 def _onwards(model: ConjugateClassifier, optimum: Statistics, last: Statistics) -> Statistics:

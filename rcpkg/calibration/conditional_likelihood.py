@@ -8,19 +8,20 @@ share, so that its maximum is a multinomial logistic regression.
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics, check_choice, check_number, log_posterior
 from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
-from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
-from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
@@ -29,15 +30,7 @@ SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
-class Optimum(NamedTuple):
-    """Where the search ended: what of an `Iterate` the estimator takes on."""
-
-    statistics: Statistics
-    parameters: Any
-    value: float
-
-
-class ConditionalLikelihood(RiskCalibration):
+class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
     Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, where p(y | x) ∝ exp⟨η, s(x, y)⟩; the
@@ -129,7 +122,6 @@ class ConditionalLikelihood(RiskCalibration):
     (True, False)
     """
 
-    _moves_class_weights = True
     _needs_complete_rows = True
 
     def __init__(
@@ -146,13 +138,16 @@ class ConditionalLikelihood(RiskCalibration):
         memory: int = 20,
         cache_size: float = 1000.0,
     ) -> None:
-        settings = {"max_iter": max_iter, "target": target, "target_weight": target_weight, "tol": tol}
-        super().__init__(estimator, stopping="none", step="fixed", **settings)
+        self.estimator = estimator
         self.coordinates, self.solver, self.l2 = coordinates, solver, l2
+        self.max_iter, self.tol = max_iter, tol
+        self.target, self.target_weight = target, target_weight
         self.memory, self.cache_size = memory, cache_size
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        self._check_estimator()
+        check_number("max_iter", self.max_iter, 0, integer=True)
+        check_target(self.target, self.target_weight)
         check_number("tol", self.tol, 0, above=True)
         check_number("memory", self.memory, 1, integer=True)
         check_number("l2", self.l2, 0)
@@ -173,23 +168,23 @@ class ConditionalLikelihood(RiskCalibration):
         if not hasattr(self.estimator, "log_partition"):
             raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
 
-    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
-        """The search from the closed form; chooses the iterate at its end."""
-        problem.model.check_complete(problem.X)
-        _check_lengths(problem.model, problem.X)
-        start = self._start(problem)
-        settled = None if self.target_weight else problem.settled
-        closed = problem.model.parameters(start) if settled is None else settled
-        prepared, model = problem.model, problem.model.without_prior()
-        problem.model = model
-        natural = model.natural_parameters(closed)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form, then search for the optimum from there."""
+        self._check_parameters()
+        prepared, X, y, weight = self._validated(X, y, sample_weight)
+        prepared.prepare(X)
+        objective = Objective.of_rows(prepared, X, y, weight, target=self.target, target_weight=self.target_weight)
+        model = objective.family
+        model.check_complete(objective.X)
+        _check_lengths(model, objective.X)
+        closed, pooled = objective.closed_form, (prepared, objective.labels)
+        if objective.target:
+            closed, pooled = None, (model, objective.start)
+        natural = model.natural_parameters(model.parameters(objective.start) if closed is None else closed)
         if self.coordinates == "closed_form":
             refuse_zero_probabilities(natural)
-        natural = _finite(natural)
-        search = self._search(problem, lambda: _pooled(prepared, start), natural)
-        natural = search.natural(search.minimise(self.max_iter, self.memory))
-        parameters = model.from_natural(natural)
-        chosen = Optimum(problem.total_weight * model.mean_parameters(parameters), parameters, search.value)
+        search = self._search(objective, lambda: _pooled(*pooled), _finite(natural))
+        parameters = model.from_natural(search.natural(search.minimise(self.max_iter, self.memory)))
         n_iter = len(search.history) - 1
         if search.separable:
             reason = "separable"
@@ -197,44 +192,44 @@ class ConditionalLikelihood(RiskCalibration):
             reason = "converged"
         else:
             reason = "max_iter" if n_iter == self.max_iter else "no_step"
-        return Run(chosen, n_iter, search.history, reason)
+        self.separable_, self.objective_ = search.separable, search.value
+        self._warn(reason, search.history)
+        statistics = objective.total_weight * model.mean_parameters(parameters)
+        return self._adopt(model.set_statistics(statistics, parameters), search.history, n_iter, reason)
 
-    def _search(self, problem: Problem, pooled: Callable[[], Any], natural: Statistics) -> "_Search":
+    def _search(self, objective: Objective, pooled: Callable[[], Any], natural: Statistics) -> "_Search":
         """The search that the parameters, the model and its size ask for."""
-        linear = has_features(problem.model)
+        linear = has_features(objective.family)
         if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
             raise ValueError(
-                f"the scores of {type(problem.model).__name__} are not known to be linear in features of the rows: "
+                f"the scores of {type(objective.family).__name__} are not known to be linear in features of the rows: "
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(problem.model, pooled(), bool(self.target_weight))
-            return _StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
+            coordinates = Standardised(objective.family, pooled(), bool(self.target_weight))
+            return _StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
         newton = self.solver == "newton" or (self.solver == "auto" and self.coordinates == "whitened")
         kind = "plain" if self.l2 else "conditioned" if newton else "natural"
         whiteners = pooled() if kind == "conditioned" else None
-        features = Features(problem.model, problem.X, kind, whiteners, self.cache_size)
-        r = len(problem.model.classes_)
+        features = Features(objective.family, objective.X, kind, whiteners, self.cache_size)
+        r = len(objective.family.classes_)
         free = free_rows(r, features.width) if newton else r
-        objective = LogisticObjective(features, problem.y, r, problem.sample_weight, self.l2, free or r)
+        logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, self.l2, free or r)
         if newton and free:
-            return _NewtonSearch(objective, natural, self.tol)
+            return _NewtonSearch(logistic, natural, self.tol)
         name = "curvature" if newton else self.coordinates
-        return _LinearSearch(objective, natural, self.tol, name)
+        return _LinearSearch(logistic, natural, self.tol, name)
 
-    def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
-        self.separable_, self.objective_ = run.stop_reason == "separable", run.chosen.value
-        return super()._adopt(model, run)
-
-    def _report(self, problem: Problem, run: Run) -> None:
-        n_iter, slope = len(run.history) - 1, run.history[-1]["step"]
-        if run.stop_reason == "separable":
+    def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
+        n_iter, slope = len(history) - 1, history[-1]["step"]
+        if reason == "separable":
             message = "the model separates the classes of the training rows, so that no finite optimum exists"
-        elif run.stop_reason != "converged":
+        elif reason != "converged":
             message = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}; raise max_iter or tol"
         else:
             return
-        warnings.warn(f"{message}; a target_weight > 0 makes the problem well posed", ConvergenceWarning, stacklevel=3)
+        advice = "" if self.target_weight or self.l2 else "; a target_weight > 0 makes the problem well posed"
+        warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
 
 
 class _Search:
@@ -352,38 +347,38 @@ class _LinearSearch(_QuasiNewtonSearch):
 class _StandardisedSearch(_QuasiNewtonSearch):
     """In standardised coordinates, which a target needs."""
 
-    def __init__(self, problem: Problem, coordinates: Standardised, start: Statistics, tol: float) -> None:
-        super().__init__(start.ravel(), tol, bool(problem.target_weight))
-        self.problem, self.coordinates, self.start = problem, coordinates, start
-        self.scale = problem.total_weight + problem.target_weight * problem.target_size
+    def __init__(self, objective: Objective, coordinates: Standardised, start: Statistics, tol: float) -> None:
+        super().__init__(start.ravel(), tol, objective.target is not None)
+        self.F, self.coordinates, self.start = objective, coordinates, start
+        self.scale = objective.size
 
     def natural(self, z: Array) -> Statistics:
         return self.coordinates.natural(self.start.unravel(z))
 
     def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
         at = self.start.unravel(z)
-        value, gradient, losses, separated = conditional_objective(self.problem, self.coordinates.natural(at))
+        value, gradient, losses, separated = conditional_objective(self.F, self.coordinates.natural(at))
         slope = self.coordinates.gradient(at, gradient).ravel()
         return -value / self.scale, -slope / self.scale, losses, separated
 
 
-def conditional_objective(problem: Problem, natural: Statistics) -> tuple[float, Statistics, Losses, bool]:
+def conditional_objective(objective: Objective, natural: Statistics) -> tuple[float, Statistics, Losses, bool]:
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)], its gradient in η, the losses, and whether each row that counts is classified right."""
-    model = problem.model
-    scores = model.scores(problem.X, natural)
+    model = objective.family
+    scores = model.scores(objective.X, natural)
     log_P = log_posterior(scores, np.zeros(scores.shape[1]))
-    by_row = row_losses(log_P, problem.y)
-    others = np.where(problem.Y > 0, -np.inf, scores).max(axis=1)
-    ahead = scores[np.arange(len(scores)), problem.y] > others
-    separated = bool(np.all(ahead if problem.sample_weight is None else ahead[problem.sample_weight > 0]))
-    losses = mean_losses(by_row, problem.sample_weight)
-    value = -problem.total_weight * losses.log_loss
-    gradient = model.statistics(problem.X, problem.weights(log_P, slice(None)))
-    if problem.target_weight:
-        b, size = problem.target_weight, problem.target_size
+    by_row = row_losses(log_P, objective.y)
+    others = np.where(objective.Y > 0, -np.inf, scores).max(axis=1)
+    ahead = scores[np.arange(len(scores)), objective.y] > others
+    separated = bool(np.all(ahead if objective.sample_weight is None else ahead[objective.sample_weight > 0]))
+    losses = mean_losses(by_row, objective.sample_weight)
+    value = -objective.total_weight * losses.log_loss
+    gradient = model.statistics(objective.X, objective.weights(log_P, slice(None)))
+    if objective.target:
+        b, size, target = objective.target.weight, objective.target.size, objective.target.statistics
         mean = model.mean_parameters(model.from_natural(natural))
-        value += b * (problem.target.dot(natural) - size * model.log_partition(natural))
-        gradient = gradient + b * (problem.target - size * mean)
+        value += b * (target.dot(natural) - size * model.log_partition(natural))
+        gradient = gradient + b * (target - size * mean)
     return value, gradient, losses, separated
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -77,6 +78,11 @@ class Point:
         value = -F.total_weight * getattr(self.losses, F.loss)
         return value + F.target.weight * F.target.statistics.dot(self.natural) if F.target else value
 
+    @property
+    def model(self) -> ClosedFormClassifier:
+        """A fitted classifier."""
+        return copy(self.objective.family).set_statistics(self.statistics, self.parameters)
+
     def log_posterior(self, X: Any) -> Array:
         """log p(y | x) of validated or encoded rows X, shape (n, r)."""
         family = self.objective.family
@@ -149,9 +155,9 @@ class Objective:
         the parameters of MAP an update need not be a direction of ascent.
         """
         model = clone(estimator)
-        rows, codes = model._check_Xy(X, y)
+        rows, codes = model.check_X_y(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
-        model._prepare(rows)
+        model.prepare(rows)
         return cls.of_rows(model, rows, codes, weight, rule, target, target_weight, keep_prior)
 
     @classmethod
@@ -174,14 +180,14 @@ class Objective:
             )
         Y = one_hot(y, len(model.classes_))
         counting = _weighted(Y, sample_weight)
-        model._learn_structure(X, counting)
-        X = model._encode(X)
+        model.learn_structure(X, counting)
+        X = model.encode(X)
         labels = model.statistics(X, counting)
         n_rows = len(y) if sample_weight is None else int(np.count_nonzero(sample_weight))
         given = {"sample_weight": sample_weight, "rule": rule, "labels": labels}
-        closed_form = model._settle(labels, n_rows)
+        closed_form = model.settle(labels, n_rows)
         if target_weight:
-            model._check_complete(X)
+            model.check_complete(X)
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
             return cls(model.without_prior(), X, Y, target=drawn, **given)
@@ -330,7 +336,7 @@ def target_parameters(
                 "target must be a fitted model of the same type as estimator, with the same classes, features and "
                 "states"
             )
-        return target._fitted_parameters(), sample_size(target.statistics_)
+        return target.fitted_parameters(), sample_size(target.statistics_)
     if target == "generative":
         return model.parameters(statistics), sample_size(statistics)
     return getattr(model, f"{target}_parameters")(statistics)

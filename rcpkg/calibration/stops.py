@@ -112,9 +112,7 @@ class HeldOut:
         latter must have a positive ``sample_weight``.
         """
         try:
-            train, held = train_test_split(
-                np.arange(len(y)), test_size=self.fraction, stratify=y, random_state=rng
-            )
+            train, held = train_test_split(np.arange(len(y)), test_size=self.fraction, stratify=y, random_state=rng)
         except ValueError as error:
             raise ValueError(
                 f"stopping=HeldOut({self.fraction!r}) does not leave rows of each class on both sides"

@@ -11,7 +11,6 @@ from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
 from rcpkg.base import Array, log_posterior
-from rcpkg.calibration import RiskCalibration
 from rcpkg.calibration.choose_weight import NewtonPath
 from rcpkg.families import ConjugateClassifier
 
@@ -25,8 +24,7 @@ def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> New
     """The path of the pooled target's weights."""
     model = clone(estimator)
     rows, labels = model.check_X_y(X, y)
-    learner = RiskCalibration(estimator, target="pooled", target_weight=1.0, step="safe", stopping="none")
-    return NewtonPath(learner, model, rows, labels, None, len(WEIGHTS))
+    return NewtonPath("pooled", model, rows, labels, None, len(WEIGHTS))
 
 
 def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dict[tuple[float, str], float]:
@@ -41,7 +39,7 @@ def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dic
         left_out = 0.0
         for i, other in enumerate(others):
             other.follow(b)
-            without = other.problem.model
+            without = other.objective.family
             parameters = without.parameters(other.optima[b].mean)
             scores = without.log_joint(without.encode(X[[i]]), parameters)
             left_out -= log_posterior(scores, without.log_class_probabilities(parameters))[0, y[i]]
