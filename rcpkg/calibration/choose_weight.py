@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.learner import SAFE_STEPS, Learner
@@ -20,6 +20,7 @@ from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, targe
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged
+from rcpkg.checks import check_number, check_numbers
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

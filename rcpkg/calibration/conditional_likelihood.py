@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics, check_choice, check_number, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.learner import Learner
@@ -23,6 +23,7 @@ from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps

@@ -13,12 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, check_number, check_weights
+from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.calibration.climb import Path, climb
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
+from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
 
 STOPS = {

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_number, check_weights, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
+from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, Statistics, one_hot
 
 TARGETS = ("pooled", "generative", "grand", "nested")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rcpkg.base import Array, InvalidStatistics, check_choice, check_number
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Objective, Point, sample_size
 from rcpkg.calibration.steps import Run, Step
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import (
     QDA,
     CategoricalNB,

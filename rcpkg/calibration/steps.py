@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics, check_choice, check_number, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import calibration_weights
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, Statistics
 
 Run = Callable[[Point, int], Point | None]

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from rcpkg.base import Array, check_choice, check_number
+from rcpkg.base import Array
 from rcpkg.calibration.rules import Losses, losses
+from rcpkg.checks import check_choice, check_number
 
 if TYPE_CHECKING:
     from rcpkg.calibration.climb import Path
