@@ -23,8 +23,6 @@ from model_cases import (
     rows_for,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from rcpkg.calibration.problem import Iterate, Problem
-from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -51,21 +49,37 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration import (
     Batches,
+    Best,
+    Converged,
     Fixed,
     HeldOut,
+    Objective,
+    Projected,
     Safe,
+    SoftErrorRises,
     calibration_weights,
     frequency_weights,
     losses,
     soft_error_weights,
 )
+from rcpkg.calibration.steps import SECANTS, SafeRun
 from rcpkg.families import one_hot
 
 ALL = pytest.mark.parametrize("name", MODELS)
+
+
+def stepping(kind, model, lr=None, on_invalid="halt", **options):
+    """A learner with fixed steps of the length lr, TM's of the length one."""
+    if kind is TM:
+        return TM(model, on_invalid=on_invalid, **options)
+    return kind(model, step=Fixed(lr or 0.1, on_invalid), **options)
+
+
 LEARNERS = {
-    "RC": partial(RiskCalibration, **AS_PUBLISHED),
-    "DFE": DiscriminativeFrequencyEstimate,
-    "SoftError": SoftErrorCalibration,
+    "RC": partial(stepping, RiskCalibration.as_published),
+    "DFE": partial(stepping, DiscriminativeFrequencyEstimate),
+    "SoftError": partial(stepping, SoftErrorCalibration),
+    "TM": partial(stepping, TM),
 }
 
 
@@ -75,7 +89,7 @@ def same(a, b, **tolerance):
 
 def calibrated(name, max_iter=5, **options):
     X, y = rows_for(name)
-    options = {"learning_rate": 0.05, "stopping": "none", "on_invalid": "raise"} | options
+    options = {"step": Fixed(0.05, "raise"), "stopping": "none"} | options
     return RiskCalibration.as_published(clone(MODELS[name]), max_iter=max_iter, **options).fit(X, y)
 
 
@@ -292,13 +306,11 @@ def test_soft_error_weights_are_the_gradient(name):
 
 
 @pytest.mark.parametrize("name", ML)
-@pytest.mark.parametrize("learner", [*LEARNERS, "TM"])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_integer_weights_are_repeated_rows(name, learner):
     X, y = rows_for(name)
     w = np.random.default_rng(5).integers(0, 4, size=len(X))
-    options = {"max_iter": 3, "stopping": "none"}
-    rate = {} if learner == "TM" else {"learning_rate": 0.05}
-    estimator = (TM if learner == "TM" else LEARNERS[learner])(clone(MODELS[name]), **options, **rate)
+    estimator = LEARNERS[learner](clone(MODELS[name]), 0.05, max_iter=3, stopping="none")
     weighted = clone(estimator).fit(X, y, sample_weight=w)
     repeated = clone(estimator).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     assert_allclose(weighted.history_, repeated.history_, rtol=1e-8)
@@ -326,7 +338,7 @@ def test_mean_losses():
 def overshooting(**options):
     """A run with a step so long that its soft error falls, rises, and is least before the end."""
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    return RiskCalibration.as_published(QDA(), learning_rate=1.0, max_iter=25, **options).fit(X, y)
+    return RiskCalibration.as_published(QDA(), learning_rate=1.0, **{"max_iter": 25} | options).fit(X, y)
 
 
 def test_none_returns_the_last_iterate():
@@ -383,7 +395,7 @@ def invalid_rows(name):
     return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("name", INVALID)
 def test_halt_ends_with_the_iterates_so_far(name):
     model, lr = INVALID[name]
@@ -401,7 +413,7 @@ def test_raise_names_what_turned_invalid(name):
         rc.fit(*invalid_rows(name))
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("name", INVALID)
 def test_freeze_keeps_what_would_turn_invalid(name):
     """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
@@ -434,7 +446,7 @@ def test_freeze_of_shared_covariances(name):
     X, y = gaussian_rows(n=60)
     rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
     assert rc.fit(X, y).n_iter_ < 9
-    assert clone(rc).set_params(on_invalid="freeze").fit(X, y).n_iter_ == 9
+    assert clone(rc).set_params(step=Fixed(6.0, "freeze")).fit(X, y).n_iter_ == 9
 
 
 def test_prior_counts_when_validity_is_judged():
@@ -506,17 +518,16 @@ def test_safe_steps_on_separable_data_go_on_without_trouble(name):
 
 def quadratic_steps(path, gradient, lr=0.3):
     """Safe steps that remember updates along a path of η, where s = η and F has that gradient; and the last iterate."""
-    problem = SimpleNamespace(
+    objective = SimpleNamespace(
         rule=None,
-        model=SimpleNamespace(natural_parameters=None),
-        ascent=lambda iterate: iterate.gradient,
-        natural=lambda iterate: iterate.natural,
+        family=SimpleNamespace(natural_parameters=None),
+        ascent=lambda point: point.gradient,
         pull=lambda statistics: 0.0,
     )
-    steps = SafeSteps(problem, lr)
+    steps = SafeRun(objective, lr)
     iterates = [
-        Iterate(Statistics(part=eta), None, Statistics(part=gradient(eta)), None, 0.0, Statistics(part=eta))
-        for eta in path
+        SimpleNamespace(statistics=s, natural=s, gradient=Statistics(part=gradient(s.part)))
+        for s in (Statistics(part=eta) for eta in path)
     ]
     for old, new in pairwise(iterates):
         steps._remember(old, new)
@@ -676,10 +687,7 @@ def test_safe_steps_climb_the_penalised_objective(name):
     closed_form, X, y, _ = fitted(name)
     parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
     target = size * closed_form.mean_parameters(parameters)
-    runs = [
-        calibrated(name, step="safe", learning_rate=0.5, target_weight=2.0, max_iter=t).estimator_
-        for t in range(0, 12, 2)
-    ]
+    runs = [calibrated(name, step=Safe(0.5), target_weight=2.0, max_iter=t).estimator_ for t in range(0, 12, 2)]
     values = [penalised(model, X, y, target, 2.0) for model in runs]
     assert np.all(np.diff(values) >= -1e-8)
     assert values[-1] > values[0]
@@ -707,8 +715,8 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
 def test_penalised_optimum_does_not_depend_on_the_start(name):
     """Fixed, implicit steps and safe steps end at the same model."""
     X, _ = rows_for(name)
-    fixed = calibrated(name, target_weight=1.0, learning_rate=0.2, max_iter=300)
-    safe = calibrated(name, target_weight=1.0, learning_rate=1.0, max_iter=300, step="safe")
+    fixed = calibrated(name, target_weight=1.0, step=Fixed(0.2, "raise"), max_iter=300)
+    safe = calibrated(name, target_weight=1.0, max_iter=300, step=Safe(1.0))
     assert_allclose(fixed.predict_proba(X), safe.predict_proba(X), atol=2e-3)
 
 
@@ -773,8 +781,7 @@ def test_a_target_makes_small_classes_valid():
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
         RiskCalibration.as_published(QDA(singular_ridge=0.0)).fit(X[keep], y[keep])
-    settings = AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}
-    rc = RiskCalibration(QDA(singular_ridge=0.0), **settings).fit(X[keep], y[keep])
+    rc = RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
 
 
@@ -835,7 +842,8 @@ def test_one_batch_of_all_rows_is_a_full_step():
 @pytest.mark.parametrize("name", ML)
 @pytest.mark.parametrize("target_weight", [0.0, 1.0])
 def test_mini_batches_learn_and_are_reproducible(name, target_weight):
-    options = {"batch_size": 16, "max_iter": 4, "target_weight": target_weight}
+    step = Batches(size=16, learning_rate=0.05, on_invalid="raise")
+    options = {"step": step, "max_iter": 4, "target_weight": target_weight}
     first, second = (calibrated(name, random_state=1, **options) for _ in range(2))
     assert_array_equal(first.history_, second.history_)
     assert not np.array_equal(calibrated(name, random_state=2, **options).history_, first.history_)
@@ -852,26 +860,15 @@ def test_mini_batches_learn_and_are_reproducible(name, target_weight):
     [
         (SklearnNB(), {}, "estimator must be a ClosedFormClassifier"),
         (QDA, {}, "estimator must be a ClosedFormClassifier"),
-        (QDA(), {"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
-        (QDA(), {"learning_rate": -1.0}, "learning_rate must be"),
-        (QDA(), {"learning_rate": np.nan}, "learning_rate must be"),
-        (QDA(), {"learning_rate": np.inf}, "learning_rate must be"),
-        (QDA(), {"learning_rate": "fast"}, "learning_rate must be"),
         (QDA(), {"max_iter": 2.5}, "max_iter must be an integer >= 0"),
         (QDA(), {"max_iter": -1}, "max_iter must be"),
-        (QDA(), {"stopping": "early"}, "stopping must be one of auto, soft_error, .*; got 'early'"),
-        (QDA(), {"step": "long"}, "step must be one of auto, fixed, safe; got 'long'"),
-        (QDA(), {"on_invalid": "ignore"}, "on_invalid must be one of halt, freeze, raise"),
+        (QDA(), {"stopping": "early"}, "stopping must be one of soft_error, .*, or a stop such as .*; got 'early'"),
+        (QDA(), {"stopping": SoftErrorRises}, "stopping must be one of soft_error"),
+        (QDA(), {"step": "long"}, "step must be None, 'safe' or a step .*; got 'long'"),
         (QDA(), {"target": "mean"}, "target must be a fitted model or one of pooled, generative, grand"),
         (QDA(), {"target": 3, "target_weight": 1.0}, "target must be a fitted model or one of"),
         (QDA(), {"target_weight": -1.0}, "target_weight must be"),
-        (QDA(), {"batch_size": 0}, "batch_size must be an integer >= 1"),
-        (QDA(), {"batch_size": 1.5}, "batch_size must be an integer >= 1"),
-        (QDA(), {"batch_size": 10, "step": "safe"}, "batch_size goes with step='fixed'"),
-        (QDA(), {"stopping": "validation"}, "must be set together"),
-        (QDA(), {"validation_fraction": 0.2, "stopping": "none"}, "must be set together"),
-        (QDA(), {"stopping": "validation", "validation_fraction": 1.5}, "validation_fraction must lie between 0 and 1"),
-        (QDA(), {"stopping": "validation", "validation_fraction": 0.001}, "validation_fraction"),
+        (QDA(), {"stopping": HeldOut(0.001)}, "HeldOut.* does not leave rows of each class on both sides"),
     ],
 )
 def test_bad_parameters_are_named(estimator, options, message):
@@ -879,7 +876,31 @@ def test_bad_parameters_are_named(estimator, options, message):
         RiskCalibration(estimator, **options).fit(*gaussian_rows())
 
 
-@pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Fixed(0.0), "learning_rate must be a finite number > 0"),
+        (lambda: Fixed(-1.0), "learning_rate must be"),
+        (lambda: Fixed(np.nan), "learning_rate must be"),
+        (lambda: Safe(np.inf), "learning_rate must be"),
+        (lambda: Projected("fast"), "learning_rate must be"),
+        (lambda: Projected(gradient="raw"), "gradient must be 'corrected' or 'printed'"),
+        (lambda: Fixed(on_invalid="ignore"), "on_invalid must be 'halt' or 'freeze' or 'raise'"),
+        (lambda: Batches(size=0), "size must be an integer >= 1"),
+        (lambda: Batches(size=1.5), "size must be an integer >= 1"),
+        (lambda: HeldOut(1.5), "fraction must lie between 0 and 1"),
+        (lambda: HeldOut(0), "fraction must be a finite number > 0"),
+        (lambda: Converged(-1.0), "tol must be a finite number >= 0"),
+        (lambda: Best("loss"), "loss must be 'soft_error' or 'error' or 'log_loss'"),
+        (lambda: DiscriminativeFrequencyEstimate(QDA(), step="safe").fit(*gaussian_rows()), "step must be a step such"),
+    ],
+)
+def test_bad_steps_and_stops_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_bad_data_are_refused(learner):
     X, y = gaussian_rows()
     with pytest.raises(ValueError, match="NaN"):
@@ -896,25 +917,14 @@ def test_bad_data_are_refused(learner):
         learner(QDA()).fit(X, y, sample_weight=(y > 0).astype(float))
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
-@pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 @pytest.mark.parametrize("on_invalid", ["halt", "freeze"])
 @ALL
 def test_history_holds_no_nan(learner, on_invalid, name):
     X, y = rows_for(name)
-    rate = {} if learner is TM else {"learning_rate": 3.0}
-    history = (
-        learner(clone(MODELS[name]), max_iter=5, stopping="none", on_invalid=on_invalid, **rate).fit(X, y).history_
-    )
-    assert not history.isna().any(axis=None)
-
-
-def test_progress_bar(capsys):
-    X, y = gaussian_rows()
-    RiskCalibration.as_published(QDA(), verbose=1, max_iter=3, stopping="none").fit(X, y)
-    assert "RiskCalibration" in capsys.readouterr().err
-    RiskCalibration.as_published(QDA(), max_iter=3, stopping="none").fit(X, y)
-    assert capsys.readouterr().err == ""
+    rc = learner(clone(MODELS[name]), 3.0, on_invalid, max_iter=5, stopping="none").fit(X, y)
+    assert not rc.history_.isna().any(axis=None)
 
 
 # Memory --------------------------------------------------------------------------------------------------------------
@@ -934,11 +944,11 @@ def test_peak_memory_of_an_iteration(name):
     X, y = model.check_X_y(X, y)
     model.prepare(X)
     Y = one_hot(y, r)
-    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
-    current = problem.evaluate(model.statistics(problem.X, Y))
+    objective = Objective(model, model.encode(X), Y)
+    current = objective.at(objective.start)
     tracemalloc.start()
     try:
-        problem.evaluate(problem.step(current.statistics, current.gradient, 0.01))
+        objective.at(objective.moved(current.statistics, current.gradient, 0.01))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.compare_target_weights import SETS, excess, log_losses
 from model_cases import GAUSSIAN, MODELS, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
-from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +16,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from rcpkg import (
     LDA,
@@ -34,7 +32,8 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.calibration import HeldOut
+from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Safe, climb
+from rcpkg.calibration.learner import SAFE_STEPS, TARGET_WEIGHT
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = pytest.mark.parametrize("name", MODELS)
@@ -77,7 +76,7 @@ def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
     same_model(default, chosen)
     assert default.converged_ and default.stop_reason_ == "converged"
     assert 0 < default.n_iter_ < 200
-    assert default.get_params(deep=False)["step"] == "auto"  # what is chosen does not overwrite what was asked
+    assert default.get_params(deep=False)["step"] is None  # what is chosen does not overwrite what was asked
 
 
 @pytest.mark.parametrize(
@@ -85,14 +84,14 @@ def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
     [
         (Exponential(), {}, positive_rows),
         (QDA(priors=[0.2, 0.3, 0.5]), {}, gaussian_rows),
-        (QDA(), {"step": "fixed"}, gaussian_rows),
-        (QDA(), {"batch_size": 40, "random_state": 0}, gaussian_rows),
+        (QDA(), {"step": Fixed()}, gaussian_rows),
+        (QDA(), {"step": Batches(size=40), "random_state": 0}, gaussian_rows),
     ],
     ids=["no exponential family", "fixed class weights", "fixed steps", "batches"],
 )
 def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
     X, y = rows()
-    default = RiskCalibration(clone(model), **options | {"tol": 0.0}).fit(X, y)
+    default = RiskCalibration(clone(model), tol=0.0, **options).fit(X, y)
     same_model(default, RiskCalibration.as_published(clone(model), **options).fit(X, y))
 
 
@@ -123,18 +122,20 @@ def test_the_sources_settings_are_those_of_algorithm_1():
     assert_allclose(published.history_.soft_error, losses, rtol=1e-9)
 
 
-def test_the_sources_settings_cannot_be_changed():
-    assert AS_PUBLISHED.keys() <= inspect.signature(RiskCalibration).parameters.keys()
-    with pytest.raises(TypeError):
-        AS_PUBLISHED["tol"] = 1.0
-    assert (AS_PUBLISHED | {"max_iter": 5})["max_iter"] == 5 and AS_PUBLISHED["max_iter"] == 63
+def test_settings_of_the_sources_have_names():
+    published = RiskCalibration.as_published(QDA(), learning_rate=0.5, on_invalid="freeze", stopping="best_error")
+    assert published.step == Fixed(0.5, "freeze") and published.stopping == "best_error"
+    assert published.max_iter == 63 and published.tol == published.target_weight == 0.0
+    assert clone(published).get_params().keys() == RiskCalibration(QDA()).get_params().keys()
+    with pytest.raises(TypeError, match="verbose"):
+        RiskCalibration.as_published(QDA(), verbose=1)
 
 
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
 def test_the_others_keep_their_own(kind):
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
-    assert defaults["max_iter"] == 64 and defaults["tol"] == 0.0
-    assert defaults.get("step", "fixed") == "fixed" and defaults.get("target_weight", 0.0) == 0.0
+    assert defaults["max_iter"] == 64 and defaults.get("step") is None
+    assert not defaults.keys() & {"target", "target_weight", "tol", "verbose"}
     X, y = gaussian_rows()
     fitted = kind(SharedVarianceGaussianNB()).fit(X, y)
     assert fitted.stop_reason_ in ("max_iter", "soft_error") and not fitted.converged_
@@ -202,20 +203,15 @@ def test_converged_is_at_the_optimum(name):
 def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b):
     """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum."""
     X, y = rows_for(name)
-    ends = {}
-    for tol in (1e-4, 1e-6, 1e-8, 1e-12):
-        learner = RiskCalibration(clone(MODELS[name]), target_weight=b, tol=tol)._settled()
-        model = clone(MODELS[name])
-        codes = model.check_X_y(X, y)[1]
-        model.prepare(X)
-        problem = learner._problem(model, X, codes, None, check_random_state(0))
-        ends[tol] = learner._run(problem, check_random_state(0)).chosen
-        assert problem.promised_gain(ends[tol]) <= tol
-    pseudo = b * problem.target_size
-    factor = (problem.total_weight + pseudo) ** 2 / (2 * pseudo)
-    best = ends.pop(1e-12).objective
+    objective = Objective.of(clone(MODELS[name]), X, y, target_weight=b)
+    tols = (1e-4, 1e-6, 1e-8, 1e-12)
+    ends = {tol: climb(objective, Safe(), Converged(tol)).chosen for tol in tols}
+    assert all(objective.promised_gain(end) <= tol for tol, end in ends.items())
+    pseudo = b * objective.target.size
+    factor = (objective.total_weight + pseudo) ** 2 / (2 * pseudo)
+    best = ends.pop(1e-12).value
     for end in ends.values():
-        assert best - end.objective <= 1.1 * factor * problem.promised_gain(end) + 1e-9
+        assert best - end.value <= 1.1 * factor * objective.promised_gain(end) + 1e-9
 
 
 def test_a_looser_tolerance_ends_earlier():
@@ -242,7 +238,7 @@ def test_no_step_left_is_told():
 
 def test_a_first_update_that_is_invalid_is_told():
     X, y = gaussian_rows()
-    with pytest.warns(ConvergenceWarning, match=r"the first update, of learning_rate=50\.0, .* uncalibrated"):
+    with pytest.warns(ConvergenceWarning, match=r"the first step, Fixed\(learning_rate=50\.0, .* uncalibrated"):
         rc = RiskCalibration.as_published(QDA(), learning_rate=50.0).fit(X, y)
     assert (rc.n_iter_, rc.stop_reason_, rc.converged_) == (0, "invalid", False)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
@@ -261,7 +257,7 @@ def test_what_was_asked_for_is_not_warned_of():
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
 def test_all_of_the_kind_can_converge(kind):
     X, y = gaussian_rows()
-    settings = {"max_iter": 5000, "stopping": "none", "tol": 2e-3}
+    settings = {"max_iter": 5000, "stopping": Converged(2e-3)}
     fitted = kind(SharedVarianceGaussianNB(), **settings).fit(X, y)
     assert fitted.stop_reason_ == "converged" and 0 < fitted.n_iter_ < 5000
     with pytest.warns(ConvergenceWarning, match="not converged after 1 updates"):
@@ -289,13 +285,6 @@ def test_a_model_without_natural_parameters_does_not_converge_by_tol():
     X, y = positive_rows()
     rc = RiskCalibration(Exponential(), tol=1e10).fit(X, y)
     assert not rc.converged_ and rc.stop_reason_ in ("soft_error", "max_iter")
-
-
-def test_progress_bar_shows_the_log_loss(capsys):
-    X, y = gaussian_rows()
-    rc = RiskCalibration(QDA(), verbose=1).fit(X, y)
-    shown = capsys.readouterr().err
-    assert f"log_loss={rc.history_.log_loss.iloc[-1]:.4g}" in shown
 
 
 # Refusals ----------------------------------------------------------------------------------------------
