@@ -50,7 +50,8 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     Statistics,
 )
-from rcpkg.base import log_posterior, numbered
+from rcpkg.base import log_posterior
+from rcpkg.checks import numbered
 from rcpkg.families import gaussian_full, one_hot
 from rcpkg.families.gaussian import _positive_medians
 

@@ -14,12 +14,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_numbers, check_weights, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.loop import SAFE_STEPS, RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import row_losses
+from rcpkg.checks import check_numbers, check_weights
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

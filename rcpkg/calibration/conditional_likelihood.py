@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics, check_choice, check_number, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
@@ -22,6 +22,7 @@ from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps

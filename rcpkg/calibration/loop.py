@@ -16,10 +16,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_weights, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, history_row
 from rcpkg.calibration.safe_steps import SafeSteps
+from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
 
 STOPPING = ("auto", "soft_error", "best_soft_error", "best_error", "validation", "none")

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from rcpkg.base import Array, check_number
+from rcpkg.base import Array
+from rcpkg.checks import check_number
 from rcpkg.families.counts import ROUNDING, CategoricalNB, CategoricalParameters
 from rcpkg.families.family import ConjugateClassifier, Statistics
 

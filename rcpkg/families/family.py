@@ -12,7 +12,8 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors, check_weights
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.checks import check_number, check_priors, check_weights
 
 
 class Statistics:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.checks import check_number, check_numbers
 from rcpkg.families.family import ConjugateClassifier, Statistics, equal_class_weights, safe_class_counts
 
 EPS = np.finfo(float).eps

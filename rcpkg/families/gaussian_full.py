@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from rcpkg.base import Array, check_number
+from rcpkg.base import Array
+from rcpkg.checks import check_number
 from rcpkg.families.family import Statistics, dampened
 from rcpkg.families.gaussian import (
     EPS,

@@ -9,7 +9,8 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array, check_number
+from rcpkg.base import Array
+from rcpkg.checks import check_number
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, is_decomposable
 from rcpkg.families.counts import CategoricalParameters, CountModel
 from rcpkg.families.family import ConjugateClassifier, Statistics, safe_class_counts, safe_counts

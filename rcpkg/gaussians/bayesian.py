@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, check_number, check_numbers, check_sequence
+from rcpkg.base import Array
+from rcpkg.checks import check_number, check_numbers, check_sequence
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior, log_class_prior_loo
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors

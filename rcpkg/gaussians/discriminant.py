@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence, check_weights
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.checks import check_number, check_sequence, check_weights
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.scatter import ClassStatistics, class_statistics, leave_one_out_statistics, log_normal

@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import (
-    LOG_LOSS_ROUNDING,
-    Array,
-    InvalidStatistics,
-    SquareableRows,
-    check_choice,
-    check_cost,
-    least,
-    log_posterior,
-    mean_log_loss,
-)
+from rcpkg.base import LOG_LOSS_ROUNDING, Array, InvalidStatistics, SquareableRows, least, log_posterior, mean_log_loss
+from rcpkg.checks import check_choice, check_cost
 from rcpkg.local.neighbours import Index, Neighbors, batches
 
 GRID = (*range(1, 21), *range(30, 101, 10))

@@ -13,7 +13,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, Estimator, GenerativeClassifier, check_number, check_numbers
+from rcpkg.base import Array, Estimator, GenerativeClassifier
+from rcpkg.checks import check_number, check_numbers
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
