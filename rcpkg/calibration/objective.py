@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ClosedFormClassifier, Statistics, one_hot
+from rcpkg.families import ClosedFormClassifier, Statistics, one_hot, require
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -312,8 +312,7 @@ def target_of(
 
     One on the boundary of the model is refused: a state of probability zero makes the penalty infinite.
     """
-    if not hasattr(model, "mean_parameters"):
-        raise ValueError(f"target_weight > 0 needs mean parameters, which {type(model).__name__} does not give")
+    require(model, "target_weight > 0")
     parameters, size = target_parameters(model, statistics, target)
     natural = model.natural_parameters(parameters).ravel()
     if isinstance(target, str) and target in ("pooled", "grand"):
@@ -340,4 +339,6 @@ def target_parameters(
         return target.fitted_parameters(), sample_size(target.statistics_)
     if target == "generative":
         return model.parameters(statistics), sample_size(statistics)
+    if target == "nested":
+        require(model, "target='nested'")
     return getattr(model, f"{target}_parameters")(statistics)

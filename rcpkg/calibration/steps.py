@@ -13,7 +13,7 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, Statistics
+from rcpkg.families import ClosedFormClassifier, Statistics, require
 
 Run = Callable[[Point, int], Point | None]
 
@@ -77,6 +77,7 @@ class Fixed(Step):
         except InvalidStatistics:
             if self.on_invalid != "freeze":
                 raise
+        require(family, "on_invalid='freeze'")
         new = family.frozen(old, new)
         return new, family.parameters(new)
 
@@ -135,6 +136,7 @@ class Safe(Step):
         check_number("learning_rate", self.learning_rate, 0, above=True)
 
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        require(objective.family, "a safe step")
         return SafeRun(objective, self.learning_rate)
 
 
