@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.learner import SAFE_STEPS, Learner
@@ -99,6 +100,7 @@ class NewtonPath:
         return F.leave_one_out(self.beta, point, H, b, change), F.log_evidence(point, H, b, self.own)
 
 
+@documented()
 class RiskCalibrationCV(Learner):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.
 
@@ -111,9 +113,7 @@ class RiskCalibrationCV(Learner):
     estimator : ConjugateClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, the network with one
-        parent less a feature, or a model of yours.
+        %(target)s
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"

@@ -16,6 +16,7 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.learner import Learner
@@ -31,6 +32,7 @@ SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
+@documented()
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
@@ -67,9 +69,7 @@ class ConditionalLikelihood(Learner):
         when the length √(gᵀH⁻¹g) of a Newton step does not; on rows that the model separates, where the supremum 0 is
         not attained, also when the log-loss falls below it.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, the network with one
-        parent less a feature, or a model of yours.
+        %(target)s
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 the optimum is finite on separable rows too; L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
@@ -81,12 +81,7 @@ class ConditionalLikelihood(Learner):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
+    %(fitted)s
     n_iter_ : int
         Iterations made.
     best_iter_ : int

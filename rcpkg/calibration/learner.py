@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import Path, climb
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Rule, calibration_weights
@@ -177,6 +178,7 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
     return STOPS[stopping]
 
 
+@documented()
 class RiskCalibration(Learner):
     """Risk-based calibration of a closed-form generative classifier.
 
@@ -186,12 +188,9 @@ class RiskCalibration(Learner):
 
     Parameters
     ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
+    %(estimator)s
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, the network in which
-        each feature has one parent less (`TAN`, `KDependenceBayes`), or a model of yours.
+        %(target)s
     target_weight : float or "auto", default="auto"
         b ≥ 0; 0 is the sources' algorithm. "auto": 3 with safe steps, else 0. With b > 0 a prior of the estimator
         shapes the target, and nothing else; ``estimator_`` has none.
@@ -202,35 +201,19 @@ class RiskCalibration(Learner):
         prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: safe for an
         exponential family of rcpkg whose class weights are free (``priors=None``), ``Fixed(0.1)`` otherwise.
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, optional
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "none": the last iterate. `HeldOut`: the iterate of least
-        log-loss on held-out rows. None: "none" with safe steps, "soft_error" with fixed ones.
+        %(stops)s
+        None: "none" with safe steps, "soft_error" with fixed ones.
     max_iter : int or "auto", default="auto"
         Greatest number of updates. "auto": 1000 safe steps, or 63 fixed ones, the "64 iterations" of the sources.
     tol : float, default=1e-8
         Ends where a step of length one promises no more than this gain of the objective, in nats a row and pseudo-row:
         the squared gradient in the metric of the model, which has no units. 0: go on to ``max_iter``. A model without
         natural parameters does not converge by it.
-    random_state : int or RandomState, optional
-        For the held-out rows and the order of the batches.
+    %(random_state)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
-    stop_reason_ : str
-        "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a fixed step
-        left the valid statistics; "no_step": no safe step is left that raises the objective.
+    %(path)s
     converged_ : bool
         Whether the reason is "converged". Without a target this does not certify a finite optimum: on rows that the
         model separates there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells of a

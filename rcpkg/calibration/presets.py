@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner, Settings
 from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
@@ -12,6 +13,7 @@ from rcpkg.calibration.stops import HeldOut, Stop
 from rcpkg.families import ClosedFormClassifier
 
 
+@documented()
 class TM(Learner):
     """The TM algorithm of Edwards and Lauritzen for a full exponential family.
 
@@ -21,37 +23,17 @@ class TM(Learner):
 
     Parameters
     ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    on_invalid : {"halt", "freeze", "raise"}, default="halt"
-        When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
-        would turn invalid (rc2024), or raise `InvalidStatistics`.
+    %(estimator)s
+    %(on_invalid)s
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error": the best of all iterates. "none": the last.
+        %(stops)s
     max_iter : int, default=64
         Number of updates.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, and what the stop measures.
-    stop_reason_ : str
-        "max_iter"; "soft_error": it rose; "invalid": a step left the valid statistics; "converged", where
-        ``stopping`` is `Converged`.
-    converged_ : bool
-        Whether the reason is "converged". A `ConvergenceWarning` tells of a run that was to converge and did not, and
-        of one whose first update was invalid.
+    %(path)s
+    %(converged_)s
 
     References
     ----------
@@ -86,6 +68,7 @@ class TM(Learner):
         return self._preset(Fixed(1.0, self.on_invalid))
 
 
+@documented()
 class DiscriminativeFrequencyEstimate(Learner):
     """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
 
@@ -94,39 +77,13 @@ class DiscriminativeFrequencyEstimate(Learner):
 
     Parameters
     ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    step : Step, optional
-        `Fixed`, `Batches` or `Safe`; ``Fixed(0.1)`` by default.
-    stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error": the best of all iterates. "none": the last. `HeldOut`: the iterate of least log-loss on held-out
-        rows.
-    max_iter : int, default=64
-        Number of updates.
-    random_state : int or RandomState, optional
-        For the held-out rows and the order of the batches.
+    %(estimator)s
+    %(step and stop)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, and what the stop measures.
-    stop_reason_ : str
-        "max_iter"; "soft_error": it rose; "invalid": a step left the valid statistics; "no_step": no safe step is
-        left; "converged", where ``stopping`` is `Converged`.
-    converged_ : bool
-        Whether the reason is "converged". A `ConvergenceWarning` tells of a run that was to converge and did not, and
-        of one whose first update was invalid.
+    %(path)s
+    %(converged_)s
 
     References
     ----------
@@ -165,6 +122,7 @@ class DiscriminativeFrequencyEstimate(Learner):
         return self._preset(self.step)
 
 
+@documented()
 class SoftErrorCalibration(Learner):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
@@ -172,39 +130,13 @@ class SoftErrorCalibration(Learner):
 
     Parameters
     ----------
-    estimator : ClosedFormClassifier
-        The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
-    step : Step, optional
-        `Fixed`, `Batches` or `Safe`; ``Fixed(0.1)`` by default.
-    stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="soft_error"
-        "soft_error": stop when the training soft error rises, and return the model before. "best_soft_error",
-        "best_error": the best of all iterates. "none": the last. `HeldOut`: the iterate of least log-loss on held-out
-        rows.
-    max_iter : int, default=64
-        Number of updates.
-    random_state : int or RandomState, optional
-        For the held-out rows and the order of the batches.
+    %(estimator)s
+    %(step and stop)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, and what the stop measures.
-    stop_reason_ : str
-        "max_iter"; "soft_error": it rose; "invalid": a step left the valid statistics; "no_step": no safe step is
-        left; "converged", where ``stopping`` is `Converged`.
-    converged_ : bool
-        Whether the reason is "converged". A `ConvergenceWarning` tells of a run that was to converge and did not, and
-        of one whose first update was invalid.
+    %(path)s
+    %(converged_)s
 
     References
     ----------
@@ -243,6 +175,7 @@ class SoftErrorCalibration(Learner):
         return self._preset(self.step)
 
 
+@documented()
 class ProjectedGradientDescent(Learner):
     """Gradient descent on the mean log-loss in natural parameters, then projection.
 
@@ -259,31 +192,14 @@ class ProjectedGradientDescent(Learner):
     learning_rate : float, default=0.1
         lr > 0; the step is lr/m times the gradient of the sum.
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "none": the last.
+        %(stops)s
     max_iter : int, default=64
         Number of updates; the "64 iterations" of the sources are 63 updates.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, and what the stop measures.
-    stop_reason_ : str
-        "max_iter"; "soft_error": it rose; "invalid": a step made a matrix singular; "converged", where
-        ``stopping`` is `Converged`.
-    converged_ : bool
-        Whether the reason is "converged". A `ConvergenceWarning` tells of a run that was to converge and did not, and
-        of one whose first update was invalid.
+    %(path)s
+    %(converged_)s
 
     Raises
     ------
