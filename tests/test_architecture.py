@@ -18,8 +18,9 @@ FLOORS = (
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.gaussians"),
     ("rcpkg.bregman", "rcpkg.choice", "rcpkg.discretization", "rcpkg.families", "rcpkg.local"),
-    ("rcpkg.base", "rcpkg.plotting"),
-    ("rcpkg._version",),
+    ("rcpkg.base",),
+    ("rcpkg.checks",),
+    ("rcpkg._docs", "rcpkg._version", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
 from rcbook.experiments.studies import readings_of_rc2025 as readings
@@ -22,8 +23,6 @@ from rcpkg import (
     ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
-    datasets,
-    published,
 )
 from rcpkg.calibration import calibration_weights
 from rcpkg.families import one_hot
@@ -99,11 +98,11 @@ def test_loops_from_given_starts_are_the_learners(model):
     """From the closed form, on the training rows, they give the histories of the estimators."""
     X = rows_for(model)
     model.fit(X, LABELS)
-    ours = errors(calibrated(model, model._encode(X), Y, model.statistics_, calibration_weights))
+    ours = errors(calibrated(model, model.encode(X), Y, model.statistics_, calibration_weights))
     theirs = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "none"}).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
-    ours = errors(descended(model, model._encode(X), Y, model.parameters_))
+    ours = errors(descended(model, model.encode(X), Y, model.parameters_))
     theirs = ProjectedGradientDescent(model, gradient=gradient, max_iter=63).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
 

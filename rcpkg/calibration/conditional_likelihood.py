@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics, check_choice, check_number, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
@@ -22,6 +22,7 @@ from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps
@@ -175,7 +176,7 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""
-        problem.model._check_complete(problem.X)
+        problem.model.check_complete(problem.X)
         _check_lengths(problem.model, problem.X)
         start = self._start(problem)
         settled = None if self.target_weight else problem.settled
@@ -401,7 +402,7 @@ def _finite(natural: Statistics) -> Statistics:
     def replaced(part: Any) -> Any:
         return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
-    return natural._map(replaced)
+    return natural.map(replaced)
 
 
 def _check_lengths(model: ConjugateClassifier, X: Any) -> None:

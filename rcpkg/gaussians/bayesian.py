@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, check_number, check_numbers, check_sequence
+from rcpkg.base import Array
+from rcpkg.checks import check_number, check_numbers, check_sequence
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior, log_class_prior_loo
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
@@ -143,7 +144,7 @@ class BayesianQDA(MomentClassifier):
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x), normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._log_predictive(self._check_X(X))
+        return self._log_predictive(self.check_X(X))
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self._log_predictive(X) + self.class_log_prior_
@@ -187,7 +188,7 @@ class _PredictiveGrid(GridClassifier):
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x) of the chosen model, normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._log_predictive(self._check_X(X))
+        return self._log_predictive(self.check_X(X))
 
     def _log_predictive(self, X: Array) -> Array:
         return grid_log_predictive(X, self.statistics_, [self.dof_], [self.seed_], self.measure)[0, 0]

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_sequence, check_weights
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.checks import check_number, check_sequence, check_weights
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.scatter import ClassStatistics, class_statistics, leave_one_out_statistics, log_normal
@@ -363,7 +364,7 @@ class PriorIfSingular(GenerativeClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "PriorIfSingular":
         """Fit a clone of the estimator, or fall back on the class prior; rows count ``sample_weight`` times."""
-        X, y = self._check_Xy(X, y)
+        X, y = self.check_X_y(X, y)
         weights = None if sample_weight is None else check_weights(sample_weight, len(y))
         options = {} if weights is None else {"sample_weight": weights}
         try:

@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import (
-    LOG_LOSS_ROUNDING,
-    Array,
-    InvalidStatistics,
-    SquareableRows,
-    check_choice,
-    check_cost,
-    least,
-    log_posterior,
-    mean_log_loss,
-)
+from rcpkg.base import LOG_LOSS_ROUNDING, Array, InvalidStatistics, SquareableRows, least, log_posterior, mean_log_loss
+from rcpkg.checks import check_choice, check_cost
 from rcpkg.local.neighbours import Index, Neighbors, batches
 
 GRID = (*range(1, 21), *range(30, 101, 10))
@@ -65,7 +56,7 @@ class LocalClassifier(SquareableRows):
         ValueError
             On bad data, fewer than two classes, a bad ``n_neighbors``, ``grid`` or ``cost``.
         """
-        X, self._codes = self._check_Xy(X, y)
+        X, self._codes = self.check_X_y(X, y)
         self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
@@ -123,7 +114,7 @@ class LocalClassifier(SquareableRows):
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
         check_is_fitted(self)
-        X = self._check_X(X)
+        X = self.check_X(X)
         sizes = self._check_sizes(sizes, "sizes")
         codes = np.empty((len(X), len(sizes)), dtype=np.intp)
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):

@@ -13,7 +13,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, Estimator, GenerativeClassifier, check_number, check_numbers
+from rcpkg.base import Array, Estimator, GenerativeClassifier
+from rcpkg.checks import check_number, check_numbers
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
@@ -387,9 +388,9 @@ class _HardClassifier(ClassifierMixin, Estimator):
     """Hard decisions only: the validation of `GenerativeClassifier` without its probabilities."""
 
     _x_dtype = np.float64
-    _check_X = GenerativeClassifier._check_X
+    check_X = GenerativeClassifier.check_X
     _check_rows = GenerativeClassifier._check_rows
-    _check_Xy = GenerativeClassifier._check_Xy
+    check_X_y = GenerativeClassifier.check_X_y
 
 
 class SVMKNN(Pooled, _HardClassifier):

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
 
-from rcpkg.base import Array, GenerativeClassifier, check_numbers
+from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.checks import check_numbers
+from rcpkg.linalg import cholesky
 from rcpkg.local.base import PerClass, Scorer
 from rcpkg.local.density import (
     GRAM_ROUNDING,
@@ -119,18 +120,17 @@ class LocalBDA(PerClass, GenerativeClassifier):
         self._rule = self.seed if isinstance(self.seed, str) else "given"
         if self._rule not in ("given", "trace", "diag", "neighborhood"):
             raise ValueError(f"seed must be a number, 'trace', 'diag', 'neighborhood' or a matrix; got {self.seed!r}")
-        self._root, self._half_log_det = None, 0.0
+        self._factor, self._half_log_det = None, 0.0
         if self._rule != "given":
             self._class_squares = np.stack([_squares(search.X) for search in self._searches])
             _check_variances(self._variances(X[:1], None), self._rule)
         if self._rule != "neighborhood":
             self.seed_ = self._seed_matrix(X)
-            try:
-                root = np.linalg.cholesky(self.seed_)
-            except np.linalg.LinAlgError as error:
-                raise ValueError("seed must give a positive definite matrix: give a positive number") from error
-            self._half_log_det = float(np.log(np.diag(root)).sum())
-            self._root = None if np.array_equal(root, np.eye(len(root))) else root
+            factor = cholesky(self.seed_)
+            if not factor.pivot:
+                raise ValueError("seed must give a positive definite matrix: give a positive number")
+            self._half_log_det = factor.log_det / 2
+            self._factor = None if np.array_equal(factor.lower, np.eye(X.shape[1])) else factor
         self._whitened = [self._whiten(search.X) for search in self._searches]
 
     def _seed_matrix(self, X: Array) -> Array:
@@ -163,7 +163,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
 
     def _whiten(self, X: Array) -> Array:
         """Coordinates in which the seed is I."""
-        return X if self._root is None else solve_triangular(self._root, X.T, lower=True).T
+        return X if self._factor is None else self._factor.whiten(X.T).T
 
     def _bytes_per_score(self, k: int) -> int:
         d = self.n_features_in_
