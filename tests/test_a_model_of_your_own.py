@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import (
@@ -118,8 +119,10 @@ def test_ridge(rows):
 
 def test_leave_one_out_of_all_targets(rows):
     X, y = rows
-    by_rows = RiskCalibrationCV(PoissonNB(), cv="loo").fit(X, y)
-    by_folds = RiskCalibrationCV(PoissonNB(), cv=20).fit(X, y)
+    every, weights = range(0, 240, 2), [3.0, 30.0]
+    model = RiskCalibrationCV(PoissonNB(), target_weights=weights, cv="loo")
+    by_rows = clone(model).fit(X[every], y[every])
+    by_folds = clone(model).set_params(cv=LeaveOneOut()).fit(X[every], y[every])
     assert by_rows.validation_ == "approximate leave-one-out"
     assert_allclose(by_rows.cv_results_.log_loss, by_folds.cv_results_.log_loss, rtol=5e-3)
     given = RiskCalibrationCV(PoissonNB(), target="generative", cv="loo").fit(X, y)
@@ -148,4 +151,5 @@ def test_what_it_lacks_is_named(rows):
 
 
 def test_scikit_learn_accepts_it():
-    check_estimator(PoissonNB(), on_skip=None)
+    excused = {"check_decision_proba_consistency": "feeds negative numbers to a model of counts"}
+    check_estimator(PoissonNB(), on_skip=None, expected_failed_checks=excused)

@@ -196,6 +196,8 @@ class CategoricalNB(CodedCategories, CountModel):
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
