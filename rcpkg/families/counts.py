@@ -60,7 +60,7 @@ class CountModel(ConjugateClassifier):
 
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each distribution normalised over its own states."""
-        log_prior = self._log_prior(statistics.count)
+        log_prior = self.class_log_prior(statistics.count)
         cells = self.with_pseudo_rows(statistics).cells
         y, column = np.unravel_index(cells.argmin(), cells.shape)
         if not cells[y, column] >= 0:
@@ -132,7 +132,7 @@ class CountModel(ConjugateClassifier):
         cells = statistics.cells.sum(axis=0, keepdims=True)
         pooled = self._log_frequencies(cells + self._pseudo_rows(cells.shape[1]))
         r = len(statistics.count)
-        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
+        return CategoricalParameters(self.class_log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """As pooled, with equal class weights."""
@@ -196,6 +196,8 @@ class CategoricalNB(CodedCategories, CountModel):
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays

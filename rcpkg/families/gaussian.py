@@ -367,14 +367,14 @@ class GaussianClassifier(ConjugateClassifier):
         """Weights of the means after a safe update, which gives the classes these counts."""
         return count[:, None]
 
-    def _log_prior(self, count: Array) -> Array:
+    def class_log_prior(self, count: Array) -> Array:
         """Refuses also classes to which only the prior gives weight: they have no mean."""
         self._check_positive(count)
-        return super()._log_prior(count)
+        return super().class_log_prior(count)
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
-        log_prior = self._log_prior(statistics.count)
+        log_prior = self.class_log_prior(statistics.count)
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._moments(statistics)
@@ -434,13 +434,13 @@ class GaussianClassifier(ConjugateClassifier):
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
         independent features."""
-        log_prior = self._log_prior(statistics.count)
+        log_prior = self.class_log_prior(statistics.count)
         mean, scatter, _ = self._moments(statistics)
         return self._common_covariance(log_prior, mean, scatter, statistics)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Equal class weights, and for every class the mean and the covariance of all rows."""
-        log_prior = equal_class_weights(self._log_prior(statistics.count))
+        log_prior = equal_class_weights(self.class_log_prior(statistics.count))
         _, scatter, _ = self._moments(statistics)
         mean = np.tile(statistics.first.sum(axis=0) / statistics.count.sum(), (len(statistics.count), 1))
         return self._common_covariance(log_prior, mean, scatter, statistics, self._between(statistics))

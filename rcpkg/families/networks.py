@@ -251,7 +251,7 @@ class NetworkModel(CodedCategories, CountModel):
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
-        return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
+        return CategoricalParameters(self.class_log_prior(statistics.count), log_prob), size
 
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_
