@@ -530,7 +530,7 @@ def quadratic_steps(path, gradient, lr=0.3):
         for s in (Statistics(part=eta) for eta in path)
     ]
     for old, new in pairwise(iterates):
-        steps._remember(old, new)
+        steps.remember(old, new)
     return steps, iterates[-1]
 
 
@@ -549,7 +549,7 @@ def test_accelerated_step_goes_to_the_maximum_over_the_span_of_the_last_updates(
     gamma = np.linalg.lstsq(span @ A @ span.T, span @ A @ (peak - path[-1]), rcond=1e-9)[0]
     best = path[-1] + gamma @ span
     assert_allclose(span @ A @ (peak - best), 0, atol=1e-9)
-    assert_allclose(steps._accelerated(last).part, best - path[-1] + 0.3 * A @ (peak - best), rtol=1e-7, atol=1e-9)
+    assert_allclose(steps.accelerated(last).part, best - path[-1] + 0.3 * A @ (peak - best), rtol=1e-7, atol=1e-9)
 
 
 def test_accelerated_step_is_near_the_maximum_of_a_function_that_is_nearly_quadratic():
@@ -560,7 +560,7 @@ def test_accelerated_step_is_near_the_maximum_of_a_function_that_is_nearly_quadr
     errors = []
     for size in (1e-2, 1e-3):
         steps, last = quadratic_steps(size * path, lambda eta: -A @ eta - eta**2)  # maximum at zero
-        errors.append(np.linalg.norm(last.statistics.part + steps._accelerated(last).part) / size)
+        errors.append(np.linalg.norm(last.statistics.part + steps.accelerated(last).part) / size)
     assert errors[1] < 0.15 * errors[0] < 0.15
 
 
@@ -892,7 +892,7 @@ def test_bad_parameters_are_named(estimator, options, message):
         (lambda: HeldOut(0), "fraction must be a finite number > 0"),
         (lambda: Converged(-1.0), "tol must be a finite number >= 0"),
         (lambda: Best("loss"), "loss must be 'soft_error' or 'error' or 'log_loss'"),
-        (lambda: DiscriminativeFrequencyEstimate(QDA(), step="safe").fit(*gaussian_rows()), "step must be a step such"),
+        (lambda: DiscriminativeFrequencyEstimate(QDA(), step=Safe()).fit(*gaussian_rows()), "step must be a step such"),
     ],
 )
 def test_bad_steps_and_stops_are_named(make, message):
@@ -924,8 +924,6 @@ def test_history_holds_no_nan(learner, on_invalid):
     for name, model in MODELS.items():
         rc = learner(clone(model), 3.0, on_invalid, max_iter=5, stopping="none").fit(*rows_for(name))
         assert not rc.history_.isna().any(axis=None), name
-
-
 
 
 # Memory --------------------------------------------------------------------------------------------------------------

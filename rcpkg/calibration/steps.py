@@ -152,11 +152,11 @@ class SafeRun:
     def __call__(self, point: Point, t: int) -> Point | None:
         following = None
         if self.secants and t % PLAIN_EVERY:
-            following = self._accepted(point, self._accelerated(point), self.lr)
+            following = self._accepted(point, self.accelerated(point), self.lr)
         if following is None:
             following = self._plain(point)
         if following is not None and self.exponential:
-            self._remember(point, following)
+            self.remember(point, following)
         return following
 
     def _plain(self, point: Point) -> Point | None:
@@ -181,7 +181,7 @@ class SafeRun:
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
             return None
 
-    def _accelerated(self, point: Point) -> Statistics:
+    def accelerated(self, point: Point) -> Statistics:
         """Σ_i γ_i Δs_i + lr g̃."""
         F, s, (ds, deta, dg) = self.objective, point.statistics, map(np.array, zip(*self.secants))
         g = F.ascent(point).ravel()
@@ -200,7 +200,7 @@ class SafeRun:
         of_rows = point.gradient - F.target.weight * F.target.statistics if F.target else point.gradient
         return F.family.conditioned(point.statistics, F.labels - of_rows, change)
 
-    def _remember(self, old: Point, new: Point) -> None:
+    def remember(self, old: Point, new: Point) -> None:
         """Keep what the update tells of the curvature, unless it is that of no maximum."""
         ds = (new.statistics - old.statistics).ravel()
         dg = (self.objective.ascent(new) - self.objective.ascent(old)).ravel()
