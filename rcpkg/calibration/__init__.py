@@ -28,7 +28,7 @@ statistics s̄ = m̄ E[s(x, y)], counts for m̄ pseudo-rows and has the weight b
 """
 
 from rcpkg.calibration.choose_weight import RiskCalibrationCV
-from rcpkg.calibration.climb import Path, climb
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood, conditional_objective
 from rcpkg.calibration.learner import RiskCalibration
 from rcpkg.calibration.objective import Objective, Point, Target
@@ -59,7 +59,7 @@ from rcpkg.calibration.rules import (
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
 from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 
 __all__ = [

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.climb import Path, climb
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
 
