@@ -125,7 +125,7 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     found = objective(objective.of(B))
     expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 400
     assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(400), y]).mean(), rel=1e-12)
-    assert np.allclose(found.gradient - objective._penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
+    assert np.allclose(found.gradient - objective.penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["plain", "conditioned"])

@@ -6,11 +6,13 @@ and anew in each pass otherwise: dense, sparse or, for categories, as codes of j
 """
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
@@ -42,6 +44,9 @@ class Part(Protocol):
     def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
         """An η with these coefficients; what the posteriors do not depend on is that of ``like``."""
 
+    def ridge(self) -> Array:
+        """K of shape (width, width): bKb is the least ‖β‖² of coefficients β of the rows as given with the slopes b."""
+
 
 class Monomials:
     """Features of a Gaussian model: those of x, and their squares or products where the classes do not share them.
@@ -51,7 +56,8 @@ class Monomials:
     """
 
     def __init__(self, model: GaussianClassifier, X: Array, centre: Array | float, factor: Array | None) -> None:
-        self.shift = np.broadcast_to(model._origin - centre, X.shape[1])  # x − c = (x − origin) + shift
+        self.origin = np.broadcast_to(model._origin, X.shape[1])
+        self.shift = self.origin - centre  # x − c = (x − origin) + shift
         self.factor, self.full, self.shared = factor, isinstance(model, FullGaussian), model._shared
         moved = X - centre
         if factor is not None:
@@ -118,6 +124,13 @@ class Monomials:
         second = slopes[:, d:] if self.factor is None else slopes[:, d:] * self.factor**2
         return Statistics(count=count + second @ o**2, first=first + 2 * second * o, second=second)
 
+    def ridge(self) -> Array:
+        as_given = copy(self)
+        as_given.shift, as_given.factor = self.origin, None
+        natural = self.natural(np.zeros(self.width), np.eye(self.width), Statistics(second=0.0))
+        _, slopes = as_given.coefficients(natural)
+        return slopes @ slopes.T
+
 
 def _solved(factor: Array, columns: Array) -> Array:
     """T⁻¹ M for each matrix M of a stack."""
@@ -150,6 +163,9 @@ class Counts:
 
     def natural(self, constant: Array, slopes: Array, like: Statistics) -> Statistics:
         return Statistics(count=constant, cells=slopes)
+
+    def ridge(self) -> Array:
+        return np.eye(self.width)
 
 
 class Indicators(Counts):
@@ -196,6 +212,13 @@ class Indicators(Counts):
         cells = np.zeros_like(like.cells)
         cells[:, self.kept] = slopes
         return Statistics(count=constant, cells=cells)
+
+    def ridge(self) -> Array:
+        """Σ_v (b_v − b̄)² for each feature whose most frequent state is dropped: the constant is free."""
+        K, group = np.eye(self.width), self.groups[self.kept]
+        if len(self.dropped):
+            K -= np.equal.outer(group, group) / self.n_states[group]
+        return K
 
 
 class Ones(Counts):
@@ -311,6 +334,10 @@ class Features:
             parts.append(part.natural(constant, B[:, start : start + part.width], eta))
             start, constant = start + part.width, np.zeros(len(B))
         return Statistics(**dict(zip(vars(like), parts))) if self.nested else parts[0]
+
+    def ridge(self) -> Array:
+        """K of shape (p, p): BKBᵀ is the least ‖β‖² of slopes β of the rows as given with the scores of B."""
+        return block_diag(0.0, *(part.ridge() for part in self.parts))
 
 
 class Sample:

@@ -26,10 +26,11 @@ class Evaluation(NamedTuple):
 
 
 class LogisticObjective:
-    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖B‖² / 2m, the slopes alone counting in the norm.
+    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 tr(BKBᵀ) / 2m.
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
+    ``ridge`` is K, a matrix or a diagonal; by default the slopes alone count, by their squares.
     """
 
     def __init__(
@@ -40,8 +41,10 @@ class LogisticObjective:
         weight: Array | None = None,
         l2: float = 0.0,
         free: int | None = None,
+        ridge: Array | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
+        self.ridge = np.append(0.0, np.ones(features.width - 1)) if ridge is None else ridge
         self.free = r - 1 if free is None else free
         self.total = float(len(y) if weight is None else weight.sum())
 
@@ -70,20 +73,23 @@ class LogisticObjective:
             gradient += moments(W, block)
         gradient /= self.total
         losses = Losses(*(sums / self.total).tolist())
-        penalty, slope = self._penalty(V)
+        penalty, slope = self.penalty(V)
         return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated)
 
-    def _penalty(self, V: Array) -> tuple[float, Array]:
+    def penalty(self, V: Array) -> tuple[float, Array]:
         if not self.l2:
             return 0.0, np.zeros_like(V)
-        slope = V.copy()
-        slope[:, 0] = 0.0
+        slope = V @ self.ridge if self.ridge.ndim == 2 else V * self.ridge
         if self.r > 2 and self.free < self.r:
             slope -= slope.sum(axis=0) / self.r
         elif self.r == 2 == self.free:
             slope -= slope[::-1].copy()
         slope *= self.l2 / self.total
         return 0.5 * float(np.sum(slope * V)), slope
+
+    def penalty_matrix(self) -> Array:
+        """l2 K / m, the Hessian of the penalty of one class."""
+        return self.l2 / self.total * (self.ridge if self.ridge.ndim == 2 else np.diag(self.ridge))
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -92,8 +98,7 @@ class LogisticObjective:
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
-        h[:, 1:] += self.l2
-        return h / self.total
+        return (h + self.l2 * (self.ridge.diagonal() if self.ridge.ndim == 2 else self.ridge)) / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
@@ -108,7 +113,7 @@ class LogisticObjective:
                 if self.weight is not None:
                     T *= self.weight[rows]
                 out += moments(T, block)
-            return out / self.total + self._penalty(D)[1]
+            return out / self.total + self.penalty(D)[1]
 
         return product
 
@@ -125,7 +130,7 @@ class LogisticObjective:
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
-        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
+        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free, self.ridge)
 
     def curvature(
         self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
@@ -163,18 +168,17 @@ class LogisticObjective:
     def _with_penalty(self, H: Array, added: Array) -> "Curvature":
         """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
         k, p = added.shape
-        penalty = np.full(p, self.l2 / self.total)
-        penalty[0] = 0.0
-        diagonal = np.arange(p)
+        penalty, diagonal = self.penalty_matrix(), np.arange(p)
         if H.ndim == 3:
-            H[:, diagonal, diagonal] += penalty + added
+            H += penalty
+            H[:, diagonal, diagonal] += added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
             H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
                 H[b, a] = H[a, b]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
-        H[:, :, diagonal, diagonal] += share[:, :, None] * penalty
+        H += share[:, :, None, None] * penalty
         return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
 

@@ -209,16 +209,16 @@ def guess(objective: LogisticObjective, V: Array) -> Array:
     index = np.arange(0, objective.features.n, -(-objective.features.n // GUESS_ROWS))
     y, some, W = objective.y[index], objective.features.dense(index), regressed(objective)
     S = V @ some
-    losses = [posteriors(T, y, objective.r)[1].loss.mean() for T in (W @ some, *(t * S for t in TEMPERS))]
-    best = int(np.argmin(losses))
-    return TEMPERS[best - 1] * V if best else W
+    candidates = [(W, W @ some), *((t * V, t * S) for t in TEMPERS)]
+    values = [posteriors(T, y, objective.r)[1].loss.mean() + objective.penalty(U)[0] for U, T in candidates]
+    return candidates[int(np.argmin(values))][0]
 
 
 def regressed(objective: LogisticObjective) -> Array:
     """The first Newton step from equal posteriors, B_y = −r G⁻¹ g_y with G = Σ φφᵀ/m: a least-squares regression."""
     G, sums = objective.second_moments()
     g = sums.sum(axis=0) / objective.r - sums
-    slopes = np.arange(1, len(G))
-    G[slopes, slopes] += objective.r * objective.l2 / objective.total
+    if objective.l2:
+        G += objective.r * objective.penalty_matrix()
     B = -objective.r * dpotrs(factor(G), g.T, lower=1)[0].T
     return objective.of(B)
