@@ -264,7 +264,7 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
     def _joint_log_proba(self, X: Array) -> Array:
         raise NotImplementedError
 
-    def _check_X(self, X: ArrayLike) -> Array:
+    def check_X(self, X: ArrayLike) -> Array:
         return validated(self, X, reset=False, dtype=self._x_dtype)
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
@@ -274,7 +274,7 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
             check_classification_targets(y)
         return X, y
 
-    def _check_Xy(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
+    def check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
         X, y = self._check_rows(X, y)
         self.classes_, y = numbered(y)
@@ -287,7 +287,7 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r)."""
         check_is_fitted(self)
-        return self._joint_log_proba(self._check_X(X))
+        return self._joint_log_proba(self.check_X(X))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior."""
@@ -321,8 +321,8 @@ class SquareableRows:
         X, y = super()._check_rows(X, y, reset=reset)
         return check_magnitude(X, fitting=True), y
 
-    def _check_X(self, X: ArrayLike) -> Array:
-        return check_magnitude(super()._check_X(X))
+    def check_X(self, X: ArrayLike) -> Array:
+        return check_magnitude(super().check_X(X))
 
 
 #: Mean log-losses that differ by no more are equal

@@ -101,7 +101,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
     ) -> tuple[Array, NDArray[np.intp], Array | None, NDArray[np.bool_]]:
         """Validated X, y as indices into ``classes_``, which is set, the weights, None where all are one, and which
         of the caller's rows these are: rows of weight zero are left out, as if they were not there."""
-        X, y = self._check_Xy(X, y)
+        X, y = self.check_X_y(X, y)
         kept = np.ones(len(X), dtype=bool)
         if sample_weight is None:
             return X, y, None, kept

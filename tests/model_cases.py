@@ -147,9 +147,9 @@ def random_direction(like, rng):
 
     def draw(part):
         if not isinstance(part, np.ndarray):
-            return part._map(draw)
+            return part.map(draw)
         v = rng.standard_normal(part.shape)
         symmetric = part.ndim >= 2 and part.shape[-1] == part.shape[-2] and np.allclose(part, part.swapaxes(-1, -2))
         return (v + v.swapaxes(-1, -2)) / 2 if symmetric else v
 
-    return like._map(draw)
+    return like.map(draw)

@@ -962,10 +962,10 @@ def test_peak_memory_of_an_iteration(name):
     else:
         X, y = gaussian_rows(n=n, d=d, r=r)
     model = clone(MODELS[name.split()[0]])
-    X, y = model._check_Xy(X, y)
-    model._prepare(X)
+    X, y = model.check_X_y(X, y)
+    model.prepare(X)
     Y = one_hot(y, r)
-    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
     current = problem.evaluate(model.statistics(problem.X, Y))
     tracemalloc.start()
     try:

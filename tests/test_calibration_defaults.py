@@ -113,7 +113,7 @@ def test_the_sources_settings_are_those_of_algorithm_1():
     published = RiskCalibration(QDA(), **AS_PUBLISHED).fit(X, y)
     s, losses = (closed := QDA().fit(X, y)).statistics_, []
     for _ in range(64):
-        P = closed._set(s).predict_proba(X)
+        P = closed.set_statistics(s).predict_proba(X)
         losses.append(1 - P[np.arange(len(y)), y].mean())
         if len(losses) > 1 and losses[-1] > losses[-2]:
             break
@@ -206,8 +206,8 @@ def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b):
     for tol in (1e-4, 1e-6, 1e-8, 1e-12):
         learner = RiskCalibration(clone(MODELS[name]), target_weight=b, tol=tol)._settled()
         model = clone(MODELS[name])
-        codes = model._check_Xy(X, y)[1]
-        model._prepare(X)
+        codes = model.check_X_y(X, y)[1]
+        model.prepare(X)
         problem = learner._problem(model, X, codes, None, check_random_state(0))
         ends[tol] = learner._run(problem, check_random_state(0)).chosen
         assert problem.promised_gain(ends[tol]) <= tol

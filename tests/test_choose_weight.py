@@ -27,7 +27,7 @@ def learner(model, weight=1.0, target="pooled", **settings):
 def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
-    X, y = model._check_Xy(X, y)
+    X, y = model.check_X_y(X, y)
     return NewtonPath(learner(ML[name], target=target), model, X, y, None, 1), X, y
 
 
@@ -69,9 +69,9 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
     refit = without.likelihood.evaluate(without.beta, 3.0).log_P[7]
     off = []
     for weight in 0.1, 0.01:
-        rows, labels = clone(ML[name])._check_Xy(np.vstack([X, X[7]]), np.append(y, y[7]))
+        rows, labels = clone(ML[name]).check_X_y(np.vstack([X, X[7]]), np.append(y, y[7]))
         model = clone(ML[name])
-        model._check_Xy(rows, labels)
+        model.check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
         with_it = NewtonPath(learner(ML[name], target=target), model, rows, labels, weights, 1)
         left_out, _ = with_it.follow(3.0)
@@ -180,7 +180,7 @@ def test_whole_weights_are_repetitions(name):
 
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
-    rows, labels = model._check_Xy(X, y)
+    rows, labels = model.check_X_y(X, y)
     path = NewtonPath(learner(ML[name]), model, rows, labels, weight, 1)
     path.follow(0.5)
     return np.exp(path.likelihood.evaluate(path.beta, 0.5).log_P[:50])

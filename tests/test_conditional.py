@@ -44,7 +44,7 @@ def log_loss(model, X, y):
 
 def problem_of(name, b=0.0):
     model, X, _, Y = fitted(name)
-    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
     if b:
         parameters, size = model.pooled_parameters(model.statistics(problem.X, Y))
         problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b

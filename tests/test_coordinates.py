@@ -36,7 +36,7 @@ LINEAR = ("natural", "closed_form", "curvature", "whitened")
 def features_of(name, kind="natural", cache_size=100.0, seed=0):
     """Fitted model, its features and the coefficients of its η."""
     model, X, y, Y = fitted(name, seed)
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     pooled = model.pooled_parameters(model.statistics(encoded, Y))[0]
     features = Features(model, encoded, kind, pooled, cache_size)
     return model, X, y, features, model.natural_parameters(model.parameters_)
@@ -114,7 +114,7 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 40, size=(400, 3)).astype(float), np.arange(400) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     features = Features(model, encoded, "conditioned", None, 100.0)
     B = rng.standard_normal((3, features.width))
     objective = LogisticObjective(features, y, 3, None, 0.3)
@@ -135,7 +135,7 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = np.column_stack([rng.permutation(np.arange(300) % size) for size in sizes]).astype(float), np.arange(300) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     dense = np.vstack([np.ones(300), Features(model, encoded, "natural", None, 100.0).dense(slice(None))[1:]])
     monkeypatch.setattr("rcpkg.calibration.features.TABLE", 0.0)
     monkeypatch.setattr("rcpkg.calibration.features.READING", 1e3)

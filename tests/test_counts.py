@@ -34,7 +34,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.families import categories, one_hot
+from rcpkg.families import one_hot, states
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
 
@@ -454,9 +454,9 @@ def test_conversion_from_alpha(alpha):
     cases = [(X, 4, CategoricalNB, sk_nb.CategoricalNB), (X, 2, BernoulliNB, sk_nb.BernoulliNB)]
     words, topics = document_rows(d=6)
     cases += [(words, 6, MultinomialNB, sk_nb.MultinomialNB)]
-    for rows, states, ours, theirs in cases:
+    for rows, n_states, ours, theirs in cases:
         labels = topics if ours is MultinomialNB else y
-        model = ours(prior_strength=alpha * states, class_prior_strength=0.0).fit(rows, labels)
+        model = ours(prior_strength=alpha * n_states, class_prior_strength=0.0).fit(rows, labels)
         expected = theirs(alpha=alpha).fit(rows, labels).predict_log_proba(rows)
         assert_allclose(model.predict_log_proba(rows), expected, atol=1e-10)
     X, y = categorical_rows(n_states=(2, 3, 5))
@@ -609,8 +609,8 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
     Z = X[::-1].copy()
     Z[3, 0] = 5.0
     whole = clone(model).fit(X, y, sample_weight=w)
-    encoded = whole._encode(X)
-    monkeypatch.setattr(categories, "BLOCK_ENTRIES", 7 * X.shape[1])
+    encoded = whole.encode(X)
+    monkeypatch.setattr(states, "BLOCK_ENTRIES", 7 * X.shape[1])
     fit = clone(model).fit(X, y, sample_weight=w)
     halves = clone(model).partial_fit(X[:50], y[:50], classes=[0, 1, 2], sample_weight=w[:50])
     halves = halves.partial_fit(X[50:], y[50:], sample_weight=w[50:])
@@ -619,7 +619,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
             assert_allclose(other.statistics_.ravel(), whole.statistics_.ravel(), rtol=1e-12)
         assert_allclose(other.predict_joint_log_proba(Z), whole.predict_joint_log_proba(Z), rtol=1e-12)
     if not isinstance(model, ProductModel):
-        pairs = zip(encoded, fit._encode(X)) if isinstance(encoded, tuple) else [(encoded, fit._encode(X))]
+        pairs = zip(encoded, fit.encode(X)) if isinstance(encoded, tuple) else [(encoded, fit.encode(X))]
         assert all((a != b).nnz == 0 for a, b in pairs)
 
 
@@ -723,7 +723,7 @@ def test_encoded_rows_of_products_are_those_of_the_blocks():
     X = np.column_stack([X, X[:, 3] > 0])
     blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("sign", BernoulliNB(), [5])]
     model = ProductModel(blocks).fit(X, y)
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     assert_allclose(model.log_joint(encoded, model.parameters_), model.predict_joint_log_proba(X), atol=1e-12)
     again = model.statistics(encoded, one_hot(y, 3))
     assert_allclose(again.ravel(), model.statistics_.ravel())

@@ -14,7 +14,7 @@ each_model = pytest.mark.parametrize("name", ML)
 
 def form_of(name):
     model, X, _, Y = fitted(name)
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     return model, X, Y, MinimalForm(model, encoded, model.statistics(encoded, Y))
 
 
@@ -84,7 +84,7 @@ def test_states_of_no_row_have_no_part(model):
     X = X.copy()
     X[:, 0], X[:, 1] = 1.0, 0.0
     fitted_model = clone(model).fit(X, y)
-    encoded = fitted_model._encode(X)
+    encoded = fitted_model.encode(X)
     form = MinimalForm(fitted_model, encoded, fitted_model.statistics_)
     assert form.width == 3
     assert_allclose(form.statistics(form.sums(fitted_model.statistics_)).ravel(), fitted_model.statistics_.ravel())

@@ -29,7 +29,9 @@ import rcpkg
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "data" / "results"
-STUDIES = sorted(file for file in (ROOT / "book" / "rcbook" / "experiments" / "studies").glob("*.py") if file.stem != "__init__")
+STUDIES = sorted(
+    file for file in (ROOT / "book" / "rcbook" / "experiments" / "studies").glob("*.py") if file.stem != "__init__"
+)
 RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
 
@@ -124,7 +126,9 @@ def studies_imported(file):
     return found & {"studies", *(study.stem for study in STUDIES)}
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "book" / "rcbook" / "experiments").glob("*.py")), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "book" / "rcbook" / "experiments").glob("*.py")), ids=lambda file: file.stem
+)
 def test_the_machine_imports_no_study(file):
     assert not studies_imported(file)
 

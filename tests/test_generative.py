@@ -562,7 +562,7 @@ def test_samples_are_reproducible_and_labelled():
     first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
     assert_array_equal(first[0], second[0])
     assert set(first[1]) <= {"a", "b", "c"}
-    with pytest.raises(NotImplementedError, match="_draw"):
+    with pytest.raises(NotImplementedError, match="draw"):
         Uniform().fit(X, y).sample(3)
     with pytest.raises(ValueError, match="belong to no block"):
         ProductModel([("a", QDA(), [0, 1])]).fit(X, y).sample(3)
@@ -616,7 +616,7 @@ def test_cells_keep_their_totals_on_safe_updates(strength):
     rng, s = np.random.default_rng(0), model.statistics_
     for _ in range(50):
         W = rng.normal(size=(len(X), 3))
-        s = model.safe_update(s, model.statistics(model._encode(X), W - W.mean(axis=1, keepdims=True)))
+        s = model.safe_update(s, model.statistics(model.encode(X), W - W.mean(axis=1, keepdims=True)))
         model.parameters(s)
     assert s.count.sum() == pytest.approx(len(X))
     assert_allclose(np.add.reduceat(s.cells, [0, 3], axis=1), np.column_stack([s.count, s.count]), rtol=1e-9)
@@ -891,6 +891,6 @@ def test_medians_of_the_positive_ones():
 @pytest.mark.parametrize("name", ML)
 def test_settling_gives_the_parameters_or_leaves_them_open(name):
     model, X, _, Y = fitted(name)
-    statistics = model.statistics(model._encode(X), Y)
-    settled = model._settle(statistics, len(Y))
+    statistics = model.statistics(model.encode(X), Y)
+    settled = model.settle(statistics, len(Y))
     assert settled is None or all(map(np.array_equal, settled, model.parameters(statistics)))

@@ -17,7 +17,7 @@ def sampled(name, n=3000):
     """A true model, its coordinates, and I and C of rows drawn from it."""
     model = laws.truth(name)
     X, y = model.sample(n, np.random.RandomState(1))
-    encoded, y = model._encode(X), np.searchsorted(model.classes_, y)
+    encoded, y = model.encode(X), np.searchsorted(model.classes_, y)
     form = MinimalForm(model, encoded, model.statistics(encoded, one_hot(y, len(model.classes_))))
     C = form.conditional_curvature(model.predict_proba(X), np.full(n, 1 / n))
     return model, form, encoded, y, laws.information_of(form, model.parameters_), C

@@ -25,7 +25,7 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import calibration_weights
-from rcpkg.families import families, networks, one_hot, structure
+from rcpkg.families import cliques, networks, one_hot, structure
 
 STATES = (2, 3, 2, 3)
 EVERY = np.array(list(itertools.product(*map(range, STATES))), dtype=float)
@@ -109,7 +109,7 @@ def test_rows_with_different_gaps_go_together(parents):
 
 def test_sums_beyond_the_stated_memory_are_refused(monkeypatch):
     model, _, _ = network([[], [], [], [0, 1, 2]])
-    monkeypatch.setattr(families, "LARGEST_TABLES", 3 * 11)
+    monkeypatch.setattr(cliques, "LARGEST_TABLES", 3 * 11)
     with pytest.raises(
         ValueError, match=r"3 values of a row are missing together.*a table of 12 cells a class: impute"
     ):
@@ -121,7 +121,7 @@ def test_sums_in_blocks_of_rows(monkeypatch):
     model, X, _ = network(CLIQUES)
     X[:, 3] = np.nan
     whole = model.predict_log_proba(X)
-    monkeypatch.setattr(families, "LARGEST_BLOCK", 40)
+    monkeypatch.setattr(cliques, "LARGEST_BLOCK", 40)
     assert_array_equal(model.predict_log_proba(X), whole)
 
 
@@ -210,7 +210,7 @@ def test_k_trees(seed, k):
     pairs = pairs + pairs.T
     arguments = rng.uniform(size=d), pairs, k, np.full(d, 2), 2**20
     tree, free = (structure.k_dependence(*arguments, kind) for kind in (True, False))
-    assert families.is_decomposable(tree)
+    assert cliques.is_decomposable(tree)
     assert sorted(len(of) for of in tree) == sorted(min(k, place) for place in range(d))
     assert (tree == free) == (k == 1) or k > 1
     rank = np.argsort(np.argsort(-arguments[0], kind="stable"))
@@ -331,9 +331,9 @@ def test_updates_of_a_curved_network_climb(strength):
     model, X, y = network(CURVED, strength)
     start = model.with_pseudo_rows(model.statistics_)
     model = model.without_prior()
-    problem = Problem(model, model._encode(X), one_hot(y, 3), None, calibration_weights)
+    problem = Problem(model, model.encode(X), one_hot(y, 3), None, calibration_weights)
     at = problem.evaluate(start)
-    g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), model._totals(start.cells)
+    g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), model.totals(start.cells)
     sums = model.families_.totals(g.cells)
     slope = np.sum((g.cells**2 / theta - sums * g.cells) / totals) + np.sum(g.count**2 / start.count)
     lr = 1e-4
@@ -481,5 +481,5 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]
-    assert model.families_.width * 2 <= families.LARGEST_TABLES
+    assert model.families_.width * 2 <= cliques.LARGEST_TABLES
     assert np.isfinite(model.predict_log_proba(X[:5])).all()

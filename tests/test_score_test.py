@@ -40,7 +40,7 @@ def test_covariance_of_the_first_update_is_that_of_the_theory(name):
     X, y = model.sample(4000, 0)
     model = clone(ML[name]).fit(X, y)
     y, Y = np.searchsorted(model.classes_, y), one_hot(y, len(model.classes_))
-    encoded, P, weight = model._encode(X), model.predict_proba(X), np.ones(len(y))
+    encoded, P, weight = model.encode(X), model.predict_proba(X), np.ones(len(y))
     form = MinimalForm(model, encoded, model.statistics_)
     found, dof = score_statistic(form, model.parameters_, P, y, weight)
     K, r, n = form.width, form.r, len(y)

@@ -99,11 +99,11 @@ def test_loops_from_given_starts_are_the_learners(model):
     """From the closed form, on the training rows, they give the histories of the estimators."""
     X = rows_for(model)
     model.fit(X, LABELS)
-    ours = errors(calibrated(model, model._encode(X), Y, model.statistics_, calibration_weights))
+    ours = errors(calibrated(model, model.encode(X), Y, model.statistics_, calibration_weights))
     theirs = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "none"}).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
-    ours = errors(descended(model, model._encode(X), Y, model.parameters_))
+    ours = errors(descended(model, model.encode(X), Y, model.parameters_))
     theirs = ProjectedGradientDescent(model, gradient=gradient, max_iter=63).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
 

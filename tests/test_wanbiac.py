@@ -131,7 +131,7 @@ def test_joint_is_the_weighted_product():
     """Equation (6)."""
     model = WANBIAC(penalty=0.5).fit(X, y)
     nb, x = model.naive_bayes_, X[7].astype(int)
-    at = nb._starts + x
+    at = nb.starts_ + x
     by_hand = model.weights_.count * nb.parameters_.log_prior
     by_hand = by_hand + (model.weights_.cells * nb.parameters_.log_prob)[:, at].sum(axis=1)
     assert_allclose(model.predict_joint_log_proba(X[[7]])[0], by_hand)
@@ -188,7 +188,7 @@ def test_counts_of_a_stream_are_those_of_naive_bayes():
     nb = CategoricalNB(prior_strength=2.0).fit(HOLES, y)
     counts = Counts.none(nb.n_states_, 3, 2.0)
     columns = np.column_stack(
-        [np.zeros(len(X), int), np.where(np.isnan(HOLES), -1, np.nan_to_num(HOLES) + nb._starts + 1).astype(int)]
+        [np.zeros(len(X), int), np.where(np.isnan(HOLES), -1, np.nan_to_num(HOLES) + nb.starts_ + 1).astype(int)]
     )
     W = np.ones((1 + nb.n_states_.sum(), 3))
     stochastic_pass(columns, y, W, counts, Steps(0.1))

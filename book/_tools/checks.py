@@ -245,11 +245,11 @@ def lines_in_view(notebook: NotebookNode) -> int:
 def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:
     """Every public symbol named in prose exists.
 
-    The convention: inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path that must resolve. Inline code that is
-    a capitalised name, alone or with a call or an attribute (``QDA``, ``QDA(prior_strength=1)``, ``QDA.fit``), must
-    be defined in a module of ours or a name of scikit-learn, pandas, Python or the chapter's own code; attributes
-    and keywords of ours must exist too. Other inline code (parameters, expressions, files, environment variables)
-    is not looked at.
+    The convention: inline code that begins with ``rcpkg.`` or ``rcbook.`` is a dotted path that must resolve.
+    Inline code that is a capitalised name, alone or with a call or an attribute (``QDA``,
+    ``QDA(prior_strength=1)``, ``QDA.fit``), must be defined in a module of ours or a name of scikit-learn, pandas,
+    Python or the chapter's own code; attributes and keywords of ours must exist too. Other inline code
+    (parameters, expressions, files, environment variables) is not looked at.
     """
     problems = []
     for span in SPAN.findall(without_literals(text)):
@@ -320,7 +320,9 @@ def call_problems(function: object, call: str) -> Iterator[str]:
 def own_modules() -> dict[str, str]:
     """The module of each class and function that we define, private modules and names left out."""
     packages = [importlib.import_module(name) for name in OURS]
-    names = [m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.") if "._" not in m.name]
+    names = [
+        m.name for p in packages for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.") if "._" not in m.name
+    ]
     modules = [importlib.import_module(name) for name in names]
     return {
         name: module.__name__

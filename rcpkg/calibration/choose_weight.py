@@ -53,10 +53,10 @@ class NewtonPath:
         n_weights: int,
     ) -> None:
         model = copy(model)
-        model._prepare(X)
+        model.prepare(X)
         problem = learner._problem(model, X, y, sample_weight, check_random_state(0))
         start = problem.label_statistics()
-        model._settle(start, problem.n_rows)
+        model.settle(start, problem.n_rows)
         learner._set_target(problem, start)
         self.problem, self.start, self.beta = problem, start, None
         self.optima: dict[float, Optimum] = {}
@@ -207,7 +207,7 @@ class RiskCalibrationCV(RiskCalibration):
         """Choose the weight of the target, then calibrate with it."""
         weights = self._checked_weights()
         model = clone(self.estimator)
-        rows, labels = model._check_Xy(X, y)
+        rows, labels = model.check_X_y(X, y)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(labels))
         self._choose(weights, model, rows, labels, sample_weight)
@@ -342,7 +342,7 @@ class RiskCalibrationCV(RiskCalibration):
                 "leave such classes out"
             )
         model = copy(model)
-        model._prepare(X[train])
+        model.prepare(X[train])
         problem = self._learner(1.0)._problem(model, X[train], y[train], sample_weight, rng)
         last, warm, size = None, None, 0.0
         for k in range(len(weights) - 1, -1, -1):

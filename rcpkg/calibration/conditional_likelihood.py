@@ -175,7 +175,7 @@ class ConditionalLikelihood(RiskCalibration):
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""
-        problem.model._check_complete(problem.X)
+        problem.model.check_complete(problem.X)
         _check_lengths(problem.model, problem.X)
         start = self._start(problem)
         settled = None if self.target_weight else problem.settled
@@ -401,7 +401,7 @@ def _finite(natural: Statistics) -> Statistics:
     def replaced(part: Any) -> Any:
         return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
-    return natural._map(replaced)
+    return natural.map(replaced)
 
 
 def _check_lengths(model: ConjugateClassifier, X: Any) -> None:

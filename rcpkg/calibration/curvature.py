@@ -74,7 +74,7 @@ class Quadratic:
         self.twice = np.where(self.i == self.j, 1.0, 2.0) if self.full else np.ones(d)
 
     def rows(self, X: Array) -> tuple[Array, Array]:
-        z = (self.model._encode(X) - self.model._origin) / self.scale
+        z = (self.model.encode(X) - self.model._origin) / self.scale
         square = z[:, self.i] * z[:, self.j]
         return (z, square) if self.common else (np.hstack([z, square]), np.empty((len(z), 0)))
 
@@ -163,7 +163,7 @@ class Frequencies:
     def __init__(self, model: ConjugateClassifier, statistics: Statistics, length: float = 1.0) -> None:
         self.length = length  # of a row: what the counts of a distribution add up to
         k = statistics.cells.shape[1]
-        starts = model._starts if isinstance(model, CategoricalNB) else np.zeros(1, dtype=np.intp)
+        starts = model.starts_ if isinstance(model, CategoricalNB) else np.zeros(1, dtype=np.intp)
         self.group = np.searchsorted(starts, np.arange(k), side="right") - 1
         total = statistics.cells.sum(axis=0)
         self.reference = np.array([s + int(np.argmax(part)) for s, part in zip(starts, np.split(total, starts[1:]))])

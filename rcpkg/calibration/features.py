@@ -241,12 +241,12 @@ def part_of(model: ConjugateClassifier, X: Any, kind: str, pooled: Any) -> Part:
     """The features of a model that is not a product; `has_features` says whether there are any."""
     if isinstance(model, GaussianClassifier):
         if kind == "plain":
-            return Monomials(model, model._encode(X), 0.0, None)
+            return Monomials(model, model.encode(X), 0.0, None)
         A = pooled.whitener if kind == "conditioned" else None
         if A is not None:
             A = A if A.ndim == (2 if isinstance(model, FullGaussian) else 1) else A[0]
             A = A.T if A.ndim == 2 else A
-        return Monomials(model, model._encode(X), model._origin, A)
+        return Monomials(model, model.encode(X), model._origin, A)
     if isinstance(model, BernoulliNB):
         return Ones(X)
     if kind == "natural" or type(model) is not CategoricalNB or X.nnz < X.shape[0] * len(model.n_states_):

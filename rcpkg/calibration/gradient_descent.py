@@ -103,7 +103,7 @@ def categorical_step(model: CategoricalNB, old: CategoricalParameters, gradient:
     """
     if printed:
         log_prior, cells = old.log_prior + gradient.count, np.exp(old.log_prob + gradient.cells)
-        starts = np.append(model._starts, cells.shape[1])
+        starts = np.append(model.starts_, cells.shape[1])
         projected = [project_simplex(cells[:, a:b]) for a, b in pairwise(starts)]
         with np.errstate(divide="ignore"):
             return CategoricalParameters(np.log(project_simplex(np.exp(log_prior))), np.log(np.hstack(projected)))

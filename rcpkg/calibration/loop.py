@@ -194,7 +194,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        gaps = getattr(self.estimator, "_calibrates_gaps", False)
+        gaps = getattr(self.estimator, "calibrates_gaps", False)
         tags.input_tags.allow_nan &= gaps and not (self.target_weight or self._needs_complete_rows)
         return tags
 
@@ -204,10 +204,10 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         learner._check_parameters()
         rng = check_random_state(self.random_state)
         model = clone(self.estimator)
-        X, y = model._check_Xy(X, y)
+        X, y = model.check_X_y(X, y)
         if sample_weight is not None:
             sample_weight = check_weights(sample_weight, len(y))
-        model._prepare(X)
+        model.prepare(X)
         problem = learner._problem(model, X, y, sample_weight, rng)
         run = learner._run(problem, rng)  # which may replace the model by one without its prior
         learner._report(problem, run)
@@ -237,7 +237,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
 
     def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
         """Take on the model at the iterate that a run chose, what it knows of the data, and the history of the run."""
-        self.estimator_ = model._set(run.chosen.statistics, run.chosen.parameters)
+        self.estimator_ = model.set_statistics(run.chosen.statistics, run.chosen.parameters)
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -260,8 +260,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         check_is_fitted(self)
         return self.estimator_.sample(n_samples, random_state)
 
-    def _check_X(self, X: ArrayLike) -> Array:
-        return self.estimator_._check_X(X)
+    def check_X(self, X: ArrayLike) -> Array:
+        return self.estimator_.check_X(X)
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
@@ -325,8 +325,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
             X, y = X[train], y[train]
             sample_weight = None if sample_weight is None else sample_weight[train]
         Y = one_hot(y, len(model.classes_))
-        model._learn_structure(X, Y if sample_weight is None else Y * sample_weight[:, None])
-        X = model._encode(X)
+        model.learn_structure(X, Y if sample_weight is None else Y * sample_weight[:, None])
+        X = model.encode(X)
         return Problem(model, X, Y, sample_weight, self._rule, self._objective_loss, validation=validation)
 
     def _set_target(self, problem: Problem, start: Statistics) -> None:
@@ -334,7 +334,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         model = problem.model
         if not hasattr(model, "mean_parameters"):
             raise ValueError(f"target_weight > 0 needs mean parameters, which {type(model).__name__} does not give")
-        model._check_complete(problem.X)
+        model.check_complete(problem.X)
         parameters, size = self._target_of(model, start)
         natural = model.natural_parameters(parameters).ravel()
         if self.target in ("pooled", "grand"):
@@ -365,7 +365,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
                 "target must be a fitted model of the same type as estimator, with the same classes, features and "
                 "states"
             )
-        return self.target._fitted_parameters(), sample_size(self.target.statistics_)
+        return self.target.fitted_parameters(), sample_size(self.target.statistics_)
 
     def _start(self, problem: Problem) -> Statistics:
         """Statistics of the closed form, the target, which is set, being pseudo-data: no state it allows is empty.
@@ -374,7 +374,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         need not be a direction of ascent.
         """
         start, model = problem.label_statistics(), problem.model
-        problem.settled = model._settle(start, problem.n_rows)
+        problem.settled = model.settle(start, problem.n_rows)
         if self.target_weight:
             self._set_target(problem, start)
             if problem.warm_start is not None:

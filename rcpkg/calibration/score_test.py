@@ -104,7 +104,7 @@ class Null:
         self.n, self.r = round(weight.sum()), len(model.classes_)
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         asked_for_prior = model.has_prior
-        model._settle(statistics, int(np.count_nonzero(weight)))
+        model.settle(statistics, int(np.count_nonzero(weight)))
         self.model = model.without_prior()
         if asked_for_prior:
             raise InvalidStatistics(
@@ -116,7 +116,7 @@ class Null:
                 "the test is of maximum likelihood, which does not exist: leave out features that are constant or "
                 "depend on others, and classes with fewer rows than parameters (LDA and GaussianNB take fewer than QDA)"
             )
-        self.model._set(statistics)
+        self.model.set_statistics(statistics)
         self.observed = self._statistic(X, y, weight)
         if hasattr(self.model, "feature_names_in_"):
             del self.model.feature_names_in_  # rows drawn from the model have none
@@ -147,7 +147,7 @@ class Null:
             X, y = self.model.sample(self.n, rng)
             labels = np.searchsorted(self.model.classes_, y)
             try:
-                return self._statistic(self.model._encode(self.model._check_X(X)), labels, np.ones(self.n))[0]
+                return self._statistic(self.model.encode(self.model.check_X(X)), labels, np.ones(self.n))[0]
             except InvalidStatistics:
                 continue
         raise InvalidStatistics(
@@ -187,17 +187,17 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
             f"{estimator!r}"
         )
     model = clone(estimator)
-    rows, labels = model._check_Xy(X, y)
+    rows, labels = model.check_X_y(X, y)
     weight = check_weights(sample_weight, len(labels))
     if weight.sum() < len(model.classes_):
         raise ValueError(
             f"sample_weight must say how many times each row counts; it adds up to {weight.sum():.6g} for "
             f"{len(model.classes_)} classes"
         )
-    model._prepare(rows)
-    model._learn_structure(rows, one_hot(labels, len(model.classes_)) * weight[:, None])
-    encoded = model._encode(rows)
-    model._check_complete(encoded)
+    model.prepare(rows)
+    model.learn_structure(rows, one_hot(labels, len(model.classes_)) * weight[:, None])
+    encoded = model.encode(rows)
+    model.check_complete(encoded)
     return Null(model, encoded, labels, weight)
 
 

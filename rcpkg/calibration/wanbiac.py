@@ -316,16 +316,17 @@ class WANBIAC(GenerativeClassifier):
         check_number("learning_rate", self.learning_rate, 0, above=True)
         check_number("decay", self.decay, 0)
 
-    def _check_X(self, X: ArrayLike) -> Array:
-        return self.naive_bayes_._check_X(X)
+    def check_X(self, X: ArrayLike) -> Array:
+        return self.naive_bayes_.check_X(X)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
         self._check_parameters()
         self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
-        X, Y = self.naive_bayes_._training_data(X, y, sample_weight)
-        rows = with_intercept(self.naive_bayes_._encode(X))
-        self.naive_bayes_._set(Statistics(count=Y.sum(axis=0), cells=np.ascontiguousarray((rows.T @ Y)[1:].T)))
+        X, Y = self.naive_bayes_.training_data(X, y, sample_weight)
+        rows = with_intercept(self.naive_bayes_.encode(X))
+        cells = np.ascontiguousarray((rows.T @ Y)[1:].T)
+        self.naive_bayes_.set_statistics(Statistics(count=Y.sum(axis=0), cells=cells))
         self._take_over()
         scale, W = self._scale(), np.full((rows.shape[1], Y.shape[1]), float(self.center))
         if self.solver == "lbfgs":
@@ -391,7 +392,7 @@ class WANBIAC(GenerativeClassifier):
         if first:
             self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
         nb = self.naive_bayes_.partial_fit(X, y, classes)
-        codes, labels = nb._check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
+        codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
         self._take_over()
         columns, counts = self._columns(codes), self._all_counts()
         for at, label in zip(columns, labels):  # take the rows of this call out again
@@ -413,7 +414,7 @@ class WANBIAC(GenerativeClassifier):
         counts = Counts.none(nb.n_states_, len(nb.classes_), self.prior_strength)
         counts.cells[0], counts.cells[1:] = nb.statistics_.count, nb.statistics_.cells.T
         counts.totals[0] = nb.statistics_.count.sum()
-        counts.totals[1:] = np.add.reduceat(nb.statistics_.cells, nb._starts, axis=1).T
+        counts.totals[1:] = np.add.reduceat(nb.statistics_.cells, nb.starts_, axis=1).T
         return counts
 
     def _extended_weights(self, old: tuple[list[NDArray], Statistics] | None) -> Array:
@@ -440,8 +441,8 @@ class WANBIAC(GenerativeClassifier):
     def _columns(self, X: Array) -> NDArray[np.intp]:
         """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
         nb = self.naive_bayes_
-        places = nb._places(nb._codes(X))
-        return np.column_stack([np.zeros(len(X), np.intp), np.where(places < 0, -1, places + nb._starts + 1)])
+        places = nb.places(X)
+        return np.column_stack([np.zeros(len(X), np.intp), np.where(places < 0, -1, places + nb.starts_ + 1)])
 
     def _set_weights(self, W: Array) -> Self:
         self.weights_ = Statistics(count=W[0], cells=np.ascontiguousarray(W[1:].T))
@@ -454,4 +455,4 @@ class WANBIAC(GenerativeClassifier):
         weighted = Statistics(
             count=self.weights_.count * nb.parameters_.log_prior, cells=self.weights_.cells * nb.parameters_.log_prob
         )
-        return nb.scores(nb._indicators(nb._places(nb._codes(X))), weighted)
+        return nb.scores(nb.indicators(nb.places(X)), weighted)

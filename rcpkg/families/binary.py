@@ -84,17 +84,17 @@ class BernoulliNB(CategoricalNB):
         tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
         return tags
 
-    def _prepare(self, X: Array | csr_array) -> None:
-        ConjugateClassifier._prepare(self, X)
+    def prepare(self, X: Array | csr_array) -> None:
+        ConjugateClassifier.prepare(self, X)
         if self.binarize is not None:
             check_number("binarize", self.binarize, -np.inf)
         self._states = [np.arange(2)] * X.shape[1]
         self.n_states_ = np.full(X.shape[1], 2)
 
-    def _extended(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         return statistics
 
-    def _encode(self, X: Array | csr_array) -> tuple[csr_array, csr_array]:
+    def encode(self, X: Array | csr_array) -> tuple[csr_array, csr_array]:
         """Which entries are one, and which are missing."""
         threshold = 0.0 if self.binarize is None else self.binarize
         if issparse(X) and threshold < 0:
@@ -112,8 +112,8 @@ class BernoulliNB(CategoricalNB):
         """Class counts (r,) and cell counts (r, 2d): zeros are the rows of a class but for ones and missing values."""
         if not isinstance(X, tuple):
             if not hasattr(self, "n_states_"):
-                self._prepare(X)
-            X = self._encode(X)
+                self.prepare(X)
+            X = self.encode(X)
         ones, missing = X
         count, one = weights.sum(axis=0), (ones.T @ weights).T
         zero = count[:, None] - one
@@ -124,7 +124,7 @@ class BernoulliNB(CategoricalNB):
 
     def log_joint(self, X: Array | csr_array | tuple, parameters: CategoricalParameters) -> Array:
         """log p(y) + Σ_j log p(b_j | y), over the features that are not missing."""
-        X = X if isinstance(X, tuple) else self._encode(X)
+        X = X if isinstance(X, tuple) else self.encode(X)
         log_prob = self._counted(parameters.log_prob)
         zero = np.isneginf(log_prob)
         joint = _summed(X, np.where(zero, 0.0, log_prob)) + parameters.log_prior
@@ -134,9 +134,9 @@ class BernoulliNB(CategoricalNB):
 
     def scores(self, X: Array | csr_array | tuple, natural: Statistics) -> Array:
         """η_y + Σ of the η of what is counted."""
-        return _summed(X if isinstance(X, tuple) else self._encode(X), natural.cells) + natural.count
+        return _summed(X if isinstance(X, tuple) else self.encode(X), natural.cells) + natural.count
 
-    def _check_complete(self, X: tuple[csr_array, csr_array]) -> None:
+    def check_complete(self, X: tuple[csr_array, csr_array]) -> None:
         if X[1].nnz:
             self._refuse_missing(int(X[1].indices[0]))
 

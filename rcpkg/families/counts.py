@@ -50,7 +50,7 @@ class CountModel(ConjugateClassifier):
         """Numbers of distributions, such as their sums, in a shape that goes with ``cells``."""
         raise NotImplementedError
 
-    def _totals(self, cells: Array) -> Array:
+    def totals(self, cells: Array) -> Array:
         """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
         return self._spread(self._distribution_sums(cells))
 
@@ -73,7 +73,7 @@ class CountModel(ConjugateClassifier):
         return CategoricalParameters(log_prior, self._log_frequencies(cells))
 
     def _log_frequencies(self, cells: Array) -> Array:
-        totals = self._totals(cells)
+        totals = self.totals(cells)
         if np.any(totals <= 0):
             raise InvalidStatistics(self._nothing(*np.argwhere(totals <= 0)[0]))
         with np.errstate(divide="ignore"):
@@ -113,7 +113,7 @@ class CountModel(ConjugateClassifier):
         not shorten the step of all others.
         """
         cells = old.cells + self._pseudo_rows(old.cells.shape[1])
-        theta, total = _ratio(cells, self._totals(cells)), self._totals(change.cells)
+        theta, total = _ratio(cells, self.totals(cells)), self.totals(change.cells)
         scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
         slope, curvature = theta * change.cells, theta * theta
         slope /= scale
@@ -158,7 +158,7 @@ class CountModel(ConjugateClassifier):
 
     def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
         """η_y + Σ of the η of what is counted."""
-        return (X if issparse(X) else self._encode(X)) @ natural.cells.T + natural.count
+        return (X if issparse(X) else self.encode(X)) @ natural.cells.T + natural.count
 
 
 class CategoricalNB(CodedCategories, CountModel):
@@ -248,30 +248,30 @@ class CategoricalNB(CodedCategories, CountModel):
         self.n_states = n_states
         self.unknown = unknown
 
-    def _prepare(self, X: Array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
         if self.unknown not in UNKNOWN:
             raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
         self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old = self._states
         self._set_states(old, X)
-        places = [s + np.searchsorted(new, of) for s, new, of in zip(self._starts, self._states, old)]
+        places = [s + np.searchsorted(new, of) for s, new, of in zip(self.starts_, self._states, old)]
         cells = np.zeros((len(statistics.count), int(self.n_states_.sum())))
         cells[:, np.concatenate(places)] = statistics.cells
         return Statistics(count=statistics.count, cells=cells)
 
     @property
-    def _starts(self) -> NDArray[np.intp]:
+    def starts_(self) -> NDArray[np.intp]:
         """Column of the first state of each feature among the K columns of all states."""
         return np.cumsum(self.n_states_) - self.n_states_
 
-    def _indicators(self, places: NDArray[np.integer]) -> csr_array:
+    def indicators(self, places: NDArray[np.integer]) -> csr_array:
         """One-hot rows, sparse; a place −1 counts nothing."""
         n, d = places.shape
-        columns, index = places + self._starts.astype(np.int32), np.int32 if n * d < 2**31 else np.int64
+        columns, index = places + self.starts_.astype(np.int32), np.int32 if n * d < 2**31 else np.int64
         if places.min(initial=0) < 0:
             there = places >= 0
             columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
@@ -279,38 +279,38 @@ class CategoricalNB(CodedCategories, CountModel):
             columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
-    def _encode(self, X: Array) -> csr_array:
+    def encode(self, X: Array) -> csr_array:
         """One-hot rows, sparse, of training rows; raises where a state was not declared."""
-        return self._indicators(self._known_places(X))
+        return self.indicators(self._known_places(X))
 
-    def _sums(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
         """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
         blocks = [slice(None)] if issparse(X) else row_blocks(X)
-        return reduce(add, (self.statistics(self._encode(X[rows]), weights[rows]) for rows in blocks))
+        return reduce(add, (self.statistics(self.encode(X[rows]), weights[rows]) for rows in blocks))
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K)."""
         if not issparse(X):
             if not hasattr(self, "n_states_"):
-                self._prepare(X)
-            X = self._encode(X)
+                self.prepare(X)
+            X = self.encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
 
     def _distribution_sums(self, cells: Array) -> Array:
-        return np.add.reduceat(cells, self._starts, axis=1)
+        return np.add.reduceat(cells, self.starts_, axis=1)
 
     def _spread(self, of_distribution: Array) -> Array:
         return np.repeat(of_distribution, self.n_states_, axis=1)
 
     def _feature_of(self, column: int) -> int:
-        return int(np.searchsorted(self._starts, column, side="right")) - 1
+        return int(np.searchsorted(self.starts_, column, side="right")) - 1
 
     def _cell_name(self, y: int, column: int) -> str:
         j = self._feature_of(column)
-        state = self._states[j][column - self._starts[j]]
+        state = self._states[j][column - self.starts_[j]]
         state = repr(self._names[j][state]) if j in self._names else state
         return f"state {state} of {self._feature_name(j)} in {self._class_name(y)}"
 
@@ -326,8 +326,8 @@ class CategoricalNB(CodedCategories, CountModel):
             return X @ self._counted(parameters.log_prob).T + parameters.log_prior
         terms, joint = self._counted(parameters.log_prob).T, np.empty((len(X), len(parameters.log_prior)))
         for rows in row_blocks(X):
-            places = self._places(self._codes(X[rows]))
-            joint[rows] = self._indicators(places) @ terms + parameters.log_prior
+            places = self.places(X[rows])
+            joint[rows] = self.indicators(places) @ terms + parameters.log_prior
             if self.unknown == "impossible":
                 joint[rows][(places < 0).any(axis=1)] = -np.inf
         return joint
@@ -337,8 +337,8 @@ class CategoricalNB(CodedCategories, CountModel):
         nowhere = np.isneginf(log_prob).all(axis=0)
         return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
 
-    def _check_complete(self, X: csr_array) -> None:
-        seen = np.add.reduceat(X.sum(axis=0), self._starts)
+    def check_complete(self, X: csr_array) -> None:
+        seen = np.add.reduceat(X.sum(axis=0), self.starts_)
         if seen.min() < X.shape[0]:
             self._refuse_missing(int(np.argmin(seen)))
 
@@ -365,15 +365,15 @@ class CategoricalNB(CodedCategories, CountModel):
         return Statistics(count=prior, cells=prior[:, None] * np.exp(parameters.log_prob))
 
     def _log_totals(self, log_cells: Array) -> Array:
-        return np.repeat(np.logaddexp.reduceat(log_cells, self._starts, axis=1), self.n_states_, axis=1)
+        return np.repeat(np.logaddexp.reduceat(log_cells, self.starts_, axis=1), self.n_states_, axis=1)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + Σ_j log Σ_v exp η_{y,j,v}."""
-        return natural.count + np.logaddexp.reduceat(natural.cells, self._starts, axis=1).sum(axis=1)
+        return natural.count + np.logaddexp.reduceat(natural.cells, self.starts_, axis=1).sum(axis=1)
 
-    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         u = rng.uniform(size=(len(y), len(self.n_states_)))
-        blocks = np.split(np.exp(parameters.log_prob), self._starts[1:], axis=1)
+        blocks = np.split(np.exp(parameters.log_prob), self.starts_[1:], axis=1)
         X = np.empty(u.shape, dtype=object if self._names else float)
         for j, p in enumerate(blocks):
             # inverse of the distribution function; the last state takes what rounding leaves
@@ -441,11 +441,11 @@ class MultinomialNB(CountModel):
         tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
         return tags
 
-    def _prepare(self, X: Array | csr_array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array | csr_array) -> None:
+        super().prepare(X)
         self._check_counts(X)
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> None:
+    def settle(self, statistics: Statistics, n_rows: int) -> None:
         self._check_positive(statistics.count.sum(keepdims=True))
         self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 
@@ -494,6 +494,6 @@ class MultinomialNB(CountModel):
         """η_y + L log Σ_v exp η_{y,v} for documents of length L = ``length_``."""
         return natural.count + self.length_ * logsumexp(natural.cells, axis=1)
 
-    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         p = np.exp(parameters.log_prob)
         return np.array([rng.multinomial(round(self.length_), p[c]) for c in y], dtype=float)

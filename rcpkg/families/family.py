@@ -35,18 +35,18 @@ class Statistics:
     def __repr__(self) -> str:
         return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
 
-    def _map(self, function: Callable, *others: Statistics) -> Statistics:
+    def map(self, function: Callable, *others: Statistics) -> Statistics:
         names = self.__dict__
         return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
 
     def __add__(self, other: Statistics) -> Statistics:
-        return self._map(lambda a, b: a + b, other)
+        return self.map(lambda a, b: a + b, other)
 
     def __sub__(self, other: Statistics) -> Statistics:
-        return self._map(lambda a, b: a - b, other)
+        return self.map(lambda a, b: a - b, other)
 
     def __mul__(self, factor: float) -> Statistics:
-        return self._map(lambda a: a * factor)
+        return self.map(lambda a: a * factor)
 
     __rmul__ = __mul__
 
@@ -86,12 +86,12 @@ def _n_counting(Y: Array) -> int:
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
 
-    A subclass gives the three functions below. ``_prepare(X)`` may learn from the training rows what is not a
-    parameter (numbers of states, an origin for moments); ``_draw(parameters, y, rng)`` makes ``sample`` work;
+    A subclass gives the three functions below. ``prepare(X)`` may learn from the training rows what is not a
+    parameter (numbers of states, an origin for moments); ``draw(parameters, y, rng)`` makes ``sample`` work;
     parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
-    _calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
+    calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
@@ -110,33 +110,33 @@ class ClosedFormClassifier(GenerativeClassifier):
         r = len(self.classes_)
         return getattr(parameters, "log_prior", np.full(r, -np.log(r)))
 
-    def _prepare(self, X: Array) -> None:
+    def prepare(self, X: Array) -> None:
         """Learn from the training rows what the three functions need beside the parameters."""
 
-    def _learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, X: Array, Y: Array) -> None:
         """Learn what else the three functions need from the training rows and their labels, by weight (n, r)."""
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
         return statistics
 
-    def _encode(self, X: Array) -> Any:
+    def encode(self, X: Array) -> Any:
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
-    def _sums(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
-        return self.statistics(self._encode(X), weights)
+        return self.statistics(self.encode(X), weights)
 
-    def _check_complete(self, X: Any) -> None:
+    def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> Any:
+    def settle(self, statistics: Statistics, n_rows: int) -> Any:
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
 
-    def _draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no _draw(parameters, y, rng)")
+    def draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no draw(parameters, y, rng)")
 
     def frozen(self, old: Statistics, new: Statistics) -> Statistics:
         """``new``, where what would give invalid parameters keeps its value of ``old`` (rc2024 §III)."""
@@ -156,9 +156,9 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
-        X, Y = self._training_data(X, y, sample_weight)
-        statistics, self._n_rows = self._sums(X, Y), _n_counting(Y)
-        return self._set(statistics, self._settle(statistics, self._n_rows))
+        X, Y = self.training_data(X, y, sample_weight)
+        statistics, self._n_rows = self.raw_statistics(X, Y), _n_counting(Y)
+        return self.set_statistics(statistics, self.settle(statistics, self._n_rows))
 
     def partial_fit(
         self,
@@ -187,16 +187,16 @@ class ClosedFormClassifier(GenerativeClassifier):
             )
         Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
         if first:
-            self._prepare(X)
-            self._learn_structure(X, Y)
+            self.prepare(X)
+            self.learn_structure(X, Y)
         else:
-            self.statistics_ = self._extended(X, self.statistics_)
-        statistics = self._sums(X, Y)
+            self.statistics_ = self.extended(X, self.statistics_)
+        statistics = self.raw_statistics(X, Y)
         self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
             statistics = self.statistics_ + statistics
         try:
-            self._set(statistics, self._settle(statistics, self._n_rows))
+            self.set_statistics(statistics, self.settle(statistics, self._n_rows))
         except InvalidStatistics as error:
             self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)
@@ -217,14 +217,14 @@ class ClosedFormClassifier(GenerativeClassifier):
         check_is_fitted(self)
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
-        return self._draw(self._fitted_parameters(), y, rng), self.classes_[y]
+        return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
 
-    def _training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
+    def training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
         """Validated rows and the weighted label matrix diag(w) Y; sets ``classes_`` and prepares the model."""
-        X, y = self._check_Xy(X, y)
+        X, y = self.check_X_y(X, y)
         Y = self._weighted_labels(X, y, sample_weight)
-        self._prepare(X)
-        self._learn_structure(X, Y)
+        self.prepare(X)
+        self.learn_structure(X, Y)
         return X, Y
 
     def _weighted_labels(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Array:
@@ -233,20 +233,20 @@ class ClosedFormClassifier(GenerativeClassifier):
             return Y
         return Y * check_weights(sample_weight, len(y))[:, None]
 
-    def _set(self, statistics: Statistics, parameters: Any = None) -> Self:
+    def set_statistics(self, statistics: Statistics, parameters: Any = None) -> Self:
         """Take on statistics, and the parameters they give."""
         self.parameters_ = self.parameters(statistics) if parameters is None else parameters
         self.statistics_ = statistics
         self.class_log_prior_ = self.log_class_probabilities(self.parameters_)
         return self
 
-    def _fitted_parameters(self) -> Any:
+    def fitted_parameters(self) -> Any:
         if self.parameters_ is None:
             raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
         return self.parameters_
 
     def _joint_log_proba(self, X: Array) -> Array:
-        return self.log_joint(X, self._fitted_parameters())
+        return self.log_joint(X, self.fitted_parameters())
 
     def _class_name(self, y: int) -> str:
         return f"class {self.classes_[y]!s}" if hasattr(self, "classes_") else f"class number {y}"
@@ -332,7 +332,7 @@ class ConjugateClassifier(ClosedFormClassifier):
         model.prior_strength = model.class_prior_strength = 0.0
         return model
 
-    def _prepare(self, X: Array) -> None:
+    def prepare(self, X: Array) -> None:
         self._check_strengths(X.shape[1])
 
     def _check_strengths(self, d: int) -> None:

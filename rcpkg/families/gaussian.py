@@ -42,7 +42,7 @@ class GaussianClassifier(ConjugateClassifier):
 
     A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
     `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
-    form (`_settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    form (`settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
     exponential family.
     """
 
@@ -103,8 +103,8 @@ class GaussianClassifier(ConjugateClassifier):
         """``trial`` covariances made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
         raise NotImplementedError
 
-    def _prepare(self, X: Array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
         check_number("singular_ridge", self.singular_ridge, 0)
         check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
@@ -134,13 +134,13 @@ class GaussianClassifier(ConjugateClassifier):
         origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
         return np.where(width > 0, origin, low), width > 0
 
-    def _encode(self, X: Array) -> Array:
+    def encode(self, X: Array) -> Array:
         """The features that vary."""
         varying = getattr(self, "varying_", None)
         return X if varying is None or varying.all() or X.shape[1] < len(varying) else X.compress(varying, axis=1)
 
     def _decode(self, X: Array) -> Array:
-        """Rows with the features that do not vary, too: the inverse of `_encode`."""
+        """Rows with the features that do not vary, too: the inverse of `encode`."""
         rows = np.tile(self.origin_, (len(X), 1))
         rows[:, self.varying_] = X
         return rows
@@ -151,7 +151,7 @@ class GaussianClassifier(ConjugateClassifier):
     def _column_name(self, j: int) -> str:
         return super()._feature_name(j)
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero."""
         varying = self.varying_ | (self.origin_ != X).any(axis=0)
         if varying.sum() == self.varying_.sum():
@@ -164,7 +164,7 @@ class GaussianClassifier(ConjugateClassifier):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
@@ -329,7 +329,7 @@ class GaussianClassifier(ConjugateClassifier):
 
     def _of_fitted(self) -> GaussianParameters:
         check_is_fitted(self)
-        return self._fitted_parameters()
+        return self.fitted_parameters()
 
     @property
     def _origin(self) -> Array | float:

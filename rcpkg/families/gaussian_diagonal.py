@@ -48,7 +48,7 @@ class DiagonalGaussian(GaussianClassifier):
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i²): count (r,), first (r, d), second (r, d), or (d,) where shared."""
-        X, origin = self._encode(X), self._origin
+        X, origin = self.encode(X), self._origin
         first = np.zeros((weights.shape[1], X.shape[1]))
         second = np.zeros(X.shape[1]) if self._shared else np.zeros_like(first)
         for start in range(0, len(X), BLOCK):
@@ -62,7 +62,7 @@ class DiagonalGaussian(GaussianClassifier):
         """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), by one matrix product for x and one for x²."""
         log_prior, mean, _, A = parameters
         centre = mean.mean(axis=0)
-        X, mean, precision = self._encode(X) - centre, mean - centre, A * A
+        X, mean, precision = self.encode(X) - centre, mean - centre, A * A
         constant = log_prior + np.log(A).sum(axis=-1) - 0.5 * mean.shape[1] * LOG_2PI
         joint = X @ (mean * precision).T + (constant - 0.5 * (mean * mean * precision).sum(axis=1))
         np.multiply(X, X, out=X)
@@ -93,11 +93,11 @@ class DiagonalGaussian(GaussianClassifier):
 
     def scores(self, X: Array, natural: Statistics) -> Array:
         """η_0y + Σ_j (η_1yj x_j + η_2yj x_j²), with x about the origin."""
-        X = self._encode(X) - self._origin
+        X = self.encode(X) - self._origin
         square = (X * X) @ natural.second.T
         return X @ natural.first.T + natural.count + (square[:, None] if self._shared else square)
 
-    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         deviation = np.broadcast_to(np.sqrt(parameters.covariance), parameters.mean.shape)
         return self._decode(parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1])))
 
@@ -191,19 +191,19 @@ class GaussianNB(DiagonalGaussian):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _prepare(self, X: Array) -> None:
+    def prepare(self, X: Array) -> None:
         missing = np.isnan(X)
         self._incomplete = bool(missing.any())
         if self._incomplete and missing.all(axis=0).any():
             name = self._column_name(int(np.argmax(missing.all(axis=0))))
             raise ValueError(f"{name} holds missing values only: drop it")
-        super()._prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)
+        super().prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Features that were constant so far and rows without missing values do not bind those that follow."""
         missing = np.isnan(X)
         before = self.varying_
-        statistics = super()._extended(np.where(missing, self.origin_, X), statistics)
+        statistics = super().extended(np.where(missing, self.origin_, X), statistics)
         if not self._incomplete and not missing.any():
             return statistics
         seen = np.repeat(statistics.count[:, None], self.varying_.sum(), axis=1)
@@ -212,7 +212,7 @@ class GaussianNB(DiagonalGaussian):
         self._incomplete = True
         return Statistics(**{**vars(statistics), "seen": seen})
 
-    def _check_complete(self, X: Array) -> None:
+    def check_complete(self, X: Array) -> None:
         if np.isnan(X).any():
             j = int(np.isnan(X).any(axis=0).argmax())
             raise ValueError(
@@ -225,7 +225,7 @@ class GaussianNB(DiagonalGaussian):
         """Σ W_iy (1, x_i, x_i²), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
         if not self._incomplete:
             return super().statistics(X, weights)
-        X = self._encode(X)
+        X = self.encode(X)
         missing = np.isnan(X)
         complete = super().statistics(np.where(missing, self._origin, X), weights)
         return Statistics(**vars(complete), seen=weights.T @ ~missing)
@@ -248,9 +248,9 @@ class GaussianNB(DiagonalGaussian):
         self._check_seen(statistics)
         return super().parameters(statistics)
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         self._check_seen(statistics)
-        return super()._settle(statistics, n_rows)
+        return super().settle(statistics, n_rows)
 
     def _check_seen(self, statistics: Statistics) -> None:
         weight = self._weight(statistics)
@@ -269,7 +269,7 @@ class GaussianNB(DiagonalGaussian):
         if rows.any():
             log_prior, mean, _, A = parameters
             centre = mean.mean(axis=0)
-            X, mean, precision = self._encode(X)[rows] - centre, mean - centre, A * A
+            X, mean, precision = self.encode(X)[rows] - centre, mean - centre, A * A
             seen = ~np.isnan(X)
             X[~seen] = 0.0
             constant = np.log(A) - 0.5 * (mean * mean * precision + LOG_2PI)

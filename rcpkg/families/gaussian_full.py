@@ -94,7 +94,7 @@ class FullGaussian(GaussianClassifier):
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
-        X, origin = self._encode(X), self._origin
+        X, origin = self.encode(X), self._origin
         r, d = weights.shape[1], X.shape[1]
         first = np.zeros((r, d))
         second = np.zeros((1 if self._shared else r, d, d))
@@ -109,7 +109,7 @@ class FullGaussian(GaussianClassifier):
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
         log_prior, mean, _, A = parameters
-        X = self._encode(X)
+        X = self.encode(X)
         r, d = mean.shape
         centre = mean.mean(axis=0)
         constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
@@ -133,7 +133,7 @@ class FullGaussian(GaussianClassifier):
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
     ) -> Statistics:
         """One pass in row blocks, which keeps nothing of a row."""
-        X = self._encode(X)
+        X = self.encode(X)
         blocks = (
             self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
             for rows in _blocks(len(X), PASS_BLOCK)
@@ -174,7 +174,7 @@ class FullGaussian(GaussianClassifier):
 
     def scores(self, X: Array, natural: Statistics) -> Array:
         """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
-        X = self._encode(X) - self._origin
+        X = self.encode(X) - self._origin
         scores = X @ natural.first.T + natural.count
         for y, second in enumerate(natural.second[None] if self._shared else natural.second):
             square = np.einsum("id,id->i", X @ second, X)
@@ -184,7 +184,7 @@ class FullGaussian(GaussianClassifier):
                 scores[:, y] += square
         return scores
 
-    def _draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         X = rng.standard_normal((len(y), parameters.mean.shape[1]))
         factors = np.linalg.cholesky(parameters.covariance)
         for c, mean in enumerate(parameters.mean):
@@ -290,7 +290,7 @@ class QDA(FullGaussian):
         coefficients = self._quadratic_coefficients(parameters, upper)
         if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
             return super().weighted_statistics(X, parameters, weigh)
-        X, origin = self._encode(X), self._origin
+        X, origin = self.encode(X), self._origin
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
@@ -433,8 +433,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         )
         self.n_components = n_components
 
-    def _prepare(self, X: Array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
         if self.n_components is not None:
             check_number("n_components", self.n_components, 1, integer=True)
             largest = min(len(self.classes_) - 1, X.shape[1])
@@ -498,7 +498,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     def transform(self, X: ArrayLike) -> Array:
         """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y)."""
         scalings = self.scalings_
-        return (self._check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
+        return (self.check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
 
     _shared = True
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

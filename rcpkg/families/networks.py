@@ -30,7 +30,7 @@ class NetworkModel(CodedCategories, CountModel):
     """
 
     unknown = "skip"
-    _calibrates_gaps = False
+    calibrates_gaps = False
     structure: Parents | None = None
 
     def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
@@ -69,11 +69,11 @@ class NetworkModel(CodedCategories, CountModel):
             )
         return given
 
-    def _prepare(self, X: Array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
         self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
-    def _learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, X: Array, Y: Array) -> None:
         """Learn the parents from these rows, or take those that are given."""
         d = X.shape[1]
         if self.structure is None:
@@ -96,7 +96,7 @@ class NetworkModel(CodedCategories, CountModel):
         families.lay_out()
         self.families_ = families
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old, families = self._states, self.families_
         self._set_states(old, X)
@@ -104,7 +104,7 @@ class NetworkModel(CodedCategories, CountModel):
         places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
         return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
 
-    def _encode(self, X: Array) -> csr_array:
+    def encode(self, X: Array) -> csr_array:
         """A one for the cell of each family in which no value is missing; raises where a state was not declared."""
         return self.families_.indicators(self._known_places(X))
 
@@ -112,9 +112,9 @@ class NetworkModel(CodedCategories, CountModel):
         """Class counts (r,) and cell counts (r, K); a family counts in the rows in which all of it is known."""
         if not issparse(X):
             if not hasattr(self, "families_"):
-                self._prepare(X)
-                self._learn_structure(X, np.maximum(weights, 0.0))
-            X = self._encode(X)
+                self.prepare(X)
+                self.learn_structure(X, np.maximum(weights, 0.0))
+            X = self.encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
@@ -155,13 +155,13 @@ class NetworkModel(CodedCategories, CountModel):
         nowhere = np.isneginf(log_prob).all(axis=0)
         counted = np.where(nowhere, 0.0, log_prob) if nowhere.any() else log_prob
         if issparse(X):
-            self._check_complete(X)
+            self.check_complete(X)
             return X @ counted.T + parameters.log_prior
-        places = self._places(self._codes(X))
+        places = self.places(X)
         joint = self.families_.indicators(places) @ counted.T + parameters.log_prior
         return joint + self.families_.marginal(places, self.families_.split(log_prob)) if places.min() < 0 else joint
 
-    def _check_complete(self, X: csr_array) -> None:
+    def check_complete(self, X: csr_array) -> None:
         if X.nnz < X.shape[0] * len(self.n_states_):
             seen = np.add.reduceat(X.sum(axis=0), self.families_.starts)
             j = next(j for j in self.families_.order if seen[j] < X.shape[0])
@@ -240,7 +240,7 @@ class NetworkModel(CodedCategories, CountModel):
         log_prob = self._log_frequencies(self.families_.join(tables))
         return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
 
-    def _draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_
         u = rng.uniform(size=(len(y), len(families.parents)))
         places = np.empty(u.shape, dtype=np.intp)
@@ -430,13 +430,13 @@ class KDependenceBayes(NetworkModel):
         self.structure = structure
         self.n_states = n_states
 
-    def _prepare(self, X: Array) -> None:
+    def prepare(self, X: Array) -> None:
         check_number("k", self.k, 0, integer=True)
         if self.structure is None and self.k >= X.shape[1]:
             raise ValueError(
                 f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
             )
-        super()._prepare(X)
+        super().prepare(X)
 
     @property
     def _promises_decomposable(self) -> bool:

@@ -142,8 +142,8 @@ class ProductModel(NamedCategories, _BaseComposition):
         """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
         return self._set_params("_named_models", **params)
 
-    def _prepare(self, X: Array) -> None:
-        super()._prepare(X)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
         names = [name for name, _, _ in self._checked_blocks()]
         Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
         if not hasattr(self, "columns_"):
@@ -165,11 +165,11 @@ class ProductModel(NamedCategories, _BaseComposition):
                 model.feature_names_in_ = self.feature_names_in_[columns]
             self._give_names(name, model, columns)
             self._check_missing(name, model, X, columns)
-            model._prepare(X[:, columns])
+            model.prepare(X[:, columns])
             self.models_.append(model)
 
-    def _check_X(self, X: ArrayLike) -> Array:
-        X = super()._check_X(X)
+    def check_X(self, X: ArrayLike) -> Array:
+        X = super().check_X(X)
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
         return X
@@ -223,41 +223,41 @@ class ProductModel(NamedCategories, _BaseComposition):
             )
         return self.blocks
 
-    def _extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extended(self, X: Array, statistics: Statistics) -> Statistics:
         """Block by block."""
         parts = {}
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
             self._give_names(name, model, columns)
-            parts[name] = model._extended(X[:, columns], getattr(statistics, name))
+            parts[name] = model.extended(X[:, columns], getattr(statistics, name))
         return Statistics(**parts)
 
-    def _learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, X: Array, Y: Array) -> None:
         for model, columns in zip(self.models_, self.columns_):
-            model._learn_structure(X[:, columns], Y)
+            model.learn_structure(X[:, columns], Y)
 
-    def _check_complete(self, X: tuple) -> None:
+    def check_complete(self, X: tuple) -> None:
         for model, x in zip(self.models_, X):
-            model._check_complete(x)
+            model.check_complete(x)
 
     def _parts(self, X: Array | tuple) -> tuple:
         if isinstance(X, tuple):
             return X
         if not hasattr(self, "models_"):
-            self._prepare(X)
+            self.prepare(X)
         return tuple(X[:, columns] for columns in self.columns_)
 
-    def _encode(self, X: Array) -> tuple:
-        return tuple(model._encode(x) for model, x in zip(self.models_, self._parts(X)))
+    def encode(self, X: Array) -> tuple:
+        return tuple(model.encode(x) for model, x in zip(self.models_, self._parts(X)))
 
-    def _sums(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
         """Block by block."""
-        sums = (model._sums(x, weights) for model, x in zip(self.models_, self._parts(X)))
+        sums = (model.raw_statistics(x, weights) for model, x in zip(self.models_, self._parts(X)))
         return Statistics(**{name: part for (name, _, _), part in zip(self.blocks, sums)})
 
-    def _settle(self, statistics: Statistics, n_rows: int) -> None:
+    def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):
-            model._settle(part, n_rows)
+            model.settle(part, n_rows)
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""
@@ -366,11 +366,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
 
-    def _draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+    def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
         if unused.size:
             raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
         X = np.empty((len(y), self.n_features_in_), dtype=object if self._names else float)
         for model, columns, block in zip(self.models_, self.columns_, parameters.blocks):
-            X[:, columns] = model._draw(block, y, rng)
+            X[:, columns] = model.draw(block, y, rng)
         return X

@@ -42,8 +42,8 @@ class NamedCategories(ConjugateClassifier):
 
     _names: Mapping[int, NDArray[np.object_]] = MappingProxyType({})  # of each column of text, by their codes
 
-    def _check_X(self, X: ArrayLike) -> Array:
-        return super()._check_X(self._coded(X))
+    def check_X(self, X: ArrayLike) -> Array:
+        return super().check_X(self._coded(X))
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         return super()._check_rows(self._coded(X, learns=True, reset=reset), y, reset)
@@ -166,8 +166,11 @@ class CodedCategories(NamedCategories):
                 "or be text (the classes OrdinalEncoder and KBinsDiscretizer of sklearn.preprocessing make codes)"
             )
 
-    def _places(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Place of each code among the states of its feature; −1 where it is none of them."""
+    def places(self, X: Array) -> NDArray[np.int32]:
+        """Place of each entry of rows X among the states of its feature, shape (n, d); −1 where it is none of them."""
+        return self._places_of(self._codes(X))
+
+    def _places_of(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         if all(len(states) == states[-1] + 1 for states in self._states):
             beyond = (codes.max(axis=0, initial=-1) >= self.n_states_).any()
             return np.where(codes >= self.n_states_, -1, codes) if beyond else codes
@@ -182,7 +185,7 @@ class CodedCategories(NamedCategories):
         all_places = np.empty(X.shape, dtype=np.int32)
         for rows in row_blocks(X):
             codes = self._codes(X[rows])
-            all_places[rows] = places = self._places(codes)
+            all_places[rows] = places = self._places_of(codes)
             if places is not codes and np.any(unknown := (places < 0) & (codes >= 0)):
                 j = int(np.argmax(unknown.any(axis=0)))
                 raise ValueError(

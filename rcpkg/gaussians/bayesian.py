@@ -143,7 +143,7 @@ class BayesianQDA(MomentClassifier):
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x), normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._log_predictive(self._check_X(X))
+        return self._log_predictive(self.check_X(X))
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self._log_predictive(X) + self.class_log_prior_
@@ -187,7 +187,7 @@ class _PredictiveGrid(GridClassifier):
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x) of the chosen model, normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._log_predictive(self._check_X(X))
+        return self._log_predictive(self.check_X(X))
 
     def _log_predictive(self, X: Array) -> Array:
         return grid_log_predictive(X, self.statistics_, [self.dof_], [self.seed_], self.measure)[0, 0]

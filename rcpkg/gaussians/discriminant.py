@@ -363,7 +363,7 @@ class PriorIfSingular(GenerativeClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "PriorIfSingular":
         """Fit a clone of the estimator, or fall back on the class prior; rows count ``sample_weight`` times."""
-        X, y = self._check_Xy(X, y)
+        X, y = self.check_X_y(X, y)
         weights = None if sample_weight is None else check_weights(sample_weight, len(y))
         options = {} if weights is None else {"sample_weight": weights}
         try:

@@ -65,7 +65,7 @@ class LocalClassifier(SquareableRows):
         ValueError
             On bad data, fewer than two classes, a bad ``n_neighbors``, ``grid`` or ``cost``.
         """
-        X, self._codes = self._check_Xy(X, y)
+        X, self._codes = self.check_X_y(X, y)
         self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
@@ -123,7 +123,7 @@ class LocalClassifier(SquareableRows):
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
         check_is_fitted(self)
-        X = self._check_X(X)
+        X = self.check_X(X)
         sizes = self._check_sizes(sizes, "sizes")
         codes = np.empty((len(X), len(sizes)), dtype=np.intp)
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):

@@ -387,9 +387,9 @@ class _HardClassifier(ClassifierMixin, Estimator):
     """Hard decisions only: the validation of `GenerativeClassifier` without its probabilities."""
 
     _x_dtype = np.float64
-    _check_X = GenerativeClassifier._check_X
+    check_X = GenerativeClassifier.check_X
     _check_rows = GenerativeClassifier._check_rows
-    _check_Xy = GenerativeClassifier._check_Xy
+    check_X_y = GenerativeClassifier.check_X_y
 
 
 class SVMKNN(Pooled, _HardClassifier):

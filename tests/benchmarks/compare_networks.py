@@ -70,7 +70,7 @@ def pass_seconds(codes: Mapping[str, np.ndarray], label: str) -> dict[str, float
     """Processor seconds of one pass over encoded rows."""
     X, y = codes["X"], codes["y"]
     model = MODELS[label].fit(X, y)
-    problem = Problem(model, model._encode(X), one_hot(y, y.max() + 1), None, calibration_weights)
+    problem = Problem(model, model.encode(X), one_hot(y, y.max() + 1), None, calibration_weights)
     found = []
     for _ in range(TIMES):
         start = time.process_time()

@@ -47,10 +47,10 @@ def categorical_rows(n, d, r, states=5):
 
 def iteration(model, X, y):
     """A function that makes one iteration, from the closed form of the model."""
-    X, y = model._check_Xy(X, y)
-    model._prepare(X)
+    X, y = model.check_X_y(X, y)
+    model.prepare(X)
     Y = one_hot(y, len(model.classes_))
-    problem = Problem(model, model._encode(X), Y, None, calibration_weights)
+    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
     start = problem.evaluate(model.statistics(problem.X, Y))
     return lambda: problem.evaluate(problem.step(start.statistics, start.gradient, 0.1))
 

@@ -114,9 +114,9 @@ def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int,
         sample = clone(model)
         tried += 1
         try:
-            rows, labels = sample._check_Xy(X, y)
-            sample._prepare(rows)
-            null = Null(sample, sample._encode(rows), labels, np.ones(len(labels)))
+            rows, labels = sample.check_X_y(X, y)
+            sample.prepare(rows)
+            null = Null(sample, sample.encode(rows), labels, np.ones(len(labels)))
             found.append((*null.observed, null.drawn(rng)))
         except (InvalidStatistics, ValueError):  # a class, or a state of one, without rows
             continue
@@ -287,7 +287,7 @@ def spreads(
         X, y = draw(n, rng)
         tried += 1
         try:
-            path = iterates(model, model._encode(X), one_hot(np.searchsorted(model.classes_, y), r), LAW_UPDATES)
+            path = iterates(model, model.encode(X), one_hot(np.searchsorted(model.classes_, y), r), LAW_UPDATES)
         except InvalidStatistics:
             continue
         off = [form.coefficients(model.natural_parameters(p)) - eta for p, eta in zip(path, limit.eta)]
@@ -307,7 +307,7 @@ def law(cell: Cell, seed: int) -> list[Record]:
     """The law of the iterates of samples of the model itself."""
     model = truth(cell.row)
     X, y = model.sample(LARGE, np.random.RandomState(TRUTH))
-    encoded = model._encode(X)
+    encoded = model.encode(X)
     statistics = model.statistics(encoded, one_hot(np.searchsorted(model.classes_, y), len(model.classes_)))
     form = MinimalForm(model, encoded, statistics)
     information = information_of(form, model.parameters_)
@@ -323,7 +323,7 @@ def law_of_a_wrong_model(cell: Cell, seed: int) -> list[Record]:
     model, draw = departure(name, strength)
     X, y = draw(POPULATION, np.random.RandomState(TRUTH))
     model = clone(model).fit(X, y)
-    encoded, Y, steps = model._encode(X), one_hot(y, 2), tuple(range(max(LAW_UPDATES) + 1))
+    encoded, Y, steps = model.encode(X), one_hot(y, 2), tuple(range(max(LAW_UPDATES) + 1))
     form = MinimalForm(model, encoded, model.statistics(encoded, Y))
     path = iterates(model, encoded, Y, steps)
     P = [np.exp(log_posterior(model.log_joint(encoded, p), model.log_class_probabilities(p))) for p in path]

@@ -114,7 +114,7 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
         cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)),
     )
     codes = np.searchsorted(plain.classes_, y)
-    encoded, Y = plain._encode(X), one_hot(codes, n_classes)
+    encoded, Y = plain.encode(X), one_hot(codes, n_classes)
     s = plain.statistics_ + rule.start * pseudo
     if rule.expected:
         s = len(y) * smooth.mean_parameters(smooth.parameters_)
@@ -204,7 +204,7 @@ def bins(cell: Cell, seed: int) -> list[Record]:
         X = np.column_stack([_codes(column, KBinsDiscretizer(5, encode="ordinal", **BINS[name])) for column in X.T])
     model = CategoricalNB(unknown="impossible").fit(X, bunch.target)
     codes = np.searchsorted(model.classes_, bunch.target)
-    joint = model.log_joint(model._encode(X), model.parameters_)
+    joint = model.log_joint(model.encode(X), model.parameters_)
     if name != "nb-first-class":
         joint = log_posterior(joint, model.log_class_probabilities(model.parameters_))
     return [Record("ML", "empirical_error_fraction", float(np.mean(joint.argmax(axis=1) != codes)))]

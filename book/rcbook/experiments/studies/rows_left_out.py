@@ -24,7 +24,7 @@ WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> NewtonPath:
     """The path of the pooled target's weights."""
     model = clone(estimator)
-    rows, labels = model._check_Xy(X, y)
+    rows, labels = model.check_X_y(X, y)
     learner = RiskCalibration(estimator, target="pooled", target_weight=1.0, step="safe", stopping="none")
     return NewtonPath(learner, model, rows, labels, None, len(WEIGHTS))
 
@@ -43,7 +43,7 @@ def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dic
             other.follow(b)
             without = other.problem.model
             parameters = without.parameters(other.optima[b].mean)
-            scores = without.log_joint(without._encode(X[[i]]), parameters)
+            scores = without.log_joint(without.encode(X[[i]]), parameters)
             left_out -= log_posterior(scores, without.log_class_probabilities(parameters))[0, y[i]]
         found[b, "exact"] = float(left_out) / len(y)
         found[b, "difference"] = found[b, "approximate"] - found[b, "exact"]
