@@ -17,7 +17,8 @@ JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has
 
 
 class Evaluation(NamedTuple):
-    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether each row is classified right."""
+    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether there is no penalty, and each row
+    has its own class ahead: then no optimum is finite."""
 
     value: float
     gradient: Array
@@ -74,7 +75,7 @@ class LogisticObjective:
         gradient /= self.total
         losses = Losses(*(sums / self.total).tolist())
         penalty, slope = self.penalty(V)
-        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated)
+        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated and not self.l2)
 
     def penalty(self, V: Array) -> tuple[float, Array]:
         if not self.l2:
@@ -99,6 +100,14 @@ class LogisticObjective:
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
         return (h + self.l2 * (self.ridge.diagonal() if self.ridge.ndim == 2 else self.ridge)) / self.total
+
+    def squares(self) -> Array:
+        """Σ_i w_i φ(x_i)² / m, shape (p,)."""
+        total = np.zeros((1, self.features.width))
+        for rows, block in self.features.blocks():
+            weight = np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+            total += moments(weight[None], squared(block))
+        return total[0] / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
@@ -130,7 +139,8 @@ class LogisticObjective:
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
-        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free, self.ridge)
+        rows = Sample(self.features, index), self.y[index]
+        return LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge)
 
     def curvature(
         self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
