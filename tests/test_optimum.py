@@ -20,9 +20,9 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg import (
+    LDA,
     QDA,
     TAN,
-    BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
     GaussianNB,
@@ -138,9 +138,8 @@ def of_scale(name, scale):
 
 
 ROWS = {name: gaussian_rows(150, 3, 3, seed=2) if name in CONTINUOUS else rows_for(name) for name in ML}
-CASES = [
-    (name, scale) for name in ML for scale in SCALES if name in CONTINUOUS | {"ProductModel"} or scale in "as they are"
-]
+SCALED = [name for name in ML if name in CONTINUOUS or name == "ProductModel"]
+CASES = [*product(SCALED, SCALES), *((name, "as they are") for name in ML if name not in SCALED)]
 
 
 def fit(learner, X, y):
@@ -201,14 +200,10 @@ def lack(learner, X, y, target, b):
     squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
     model = clone(learner.estimator).fit(X, y).without_prior()
     encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
-    parameters, size = (
-        getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
-        if target != "generative"
-        else (
-            model.parameters_,
-            len(y),
-        )
-    )
+    if target == "generative":
+        parameters, size = model.parameters_, float(len(y))
+    else:
+        parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
     problem = Problem(model, encoded, Y, None, calibration_weights)
     problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
     fitted = learner.estimator_
@@ -271,7 +266,8 @@ def overlapping():
 def test_a_ridge_on_features_far_from_zero(model):
     """It ended at a training log-loss of 176, with converged_, on a start of saturated posteriors."""
     X, y = overlapping()
-    for far in X + [1e4, 0, 0, 0], X + [1e5, 0, 0, 0], X * [1e3, 1e-3, 1, 50] + [1e5, 0, 300, -7]:
+    first, units = np.array([1.0, 0.0, 0.0, 0.0]), [1e3, 1e-3, 1, 50]
+    for far in X + 1e4 * first, X + 1e5 * first, X * units + [1e5, 0, 300, -7]:
         for l2 in 0.01, 1.0, 100.0:
             value, _ = optimum(design(type(model).__name__, far), y, l2)
             fitted = ConditionalLikelihood(model, l2=l2).fit(far, y)
@@ -294,12 +290,14 @@ def test_the_floor_of_curvatures_has_the_units_of_the_features():
 
 
 def test_coordinates_that_hide_the_optimum_say_so():
-    """A slope of tol where a Newton step is long is not convergence."""
-    X, y = load_iris(return_X_y=True)
-    X = (X.mean(axis=0) < X).astype(float)
-    model = BernoulliNB(prior_strength=1e6)  # next to no coefficients, of which the coordinates are multiples
-    learner, said = fit(ConditionalLikelihood(model, coordinates="closed_form", l2=1.0, tol=1e-5), X, y)
-    assert learner.stop_reason_ in ("ill_conditioned", "max_iter") and said
+    """A slope of tol where a Newton step is long is not convergence: that of a feature in small units is small."""
+    X, y = gaussian_rows()
+    X = X * [1.0, 1e-9, 1.0]
+    learner, said = fit(ConditionalLikelihood(LDA(prior_strength=5.0), coordinates="natural", tol=1e-4), X, y)
+    assert learner.stop_reason_ == "ill_conditioned" and "a Newton step from there is still long" in said[0]
+    assert learner.history_.step.iloc[-1] < 1e-4
+    whitened, said = fit(ConditionalLikelihood(LDA(), solver="lbfgs", tol=1e-4), X, y)
+    assert whitened.converged_ and not said
 
 
 @pytest.mark.parametrize("model", [KDependenceBayes(k=2), TAN()])

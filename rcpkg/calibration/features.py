@@ -45,7 +45,7 @@ class Part(Protocol):
         """An η with these coefficients; what the posteriors do not depend on is that of ``like``."""
 
     def ridge(self) -> Array:
-        """K of shape (width, width): bKb is the least ‖β‖² of coefficients β of the rows as given with the slopes b."""
+        """M of shape (width, q): bM are the slopes of the rows as given, least in norm, with the same scores as b."""
 
 
 class Monomials:
@@ -129,7 +129,7 @@ class Monomials:
         as_given.shift, as_given.factor = self.origin, None
         natural = self.natural(np.zeros(self.width), np.eye(self.width), Statistics(second=0.0))
         _, slopes = as_given.coefficients(natural)
-        return slopes @ slopes.T
+        return slopes
 
 
 def _solved(factor: Array, columns: Array) -> Array:
@@ -214,11 +214,11 @@ class Indicators(Counts):
         return Statistics(count=constant, cells=cells)
 
     def ridge(self) -> Array:
-        """Σ_v (b_v − b̄)² for each feature whose most frequent state is dropped: the constant is free."""
-        K, group = np.eye(self.width), self.groups[self.kept]
+        """b_v − b̄ for each feature whose most frequent state is dropped, since the constant is free."""
+        M = np.eye(len(self.groups))
         if len(self.dropped):
-            K -= np.equal.outer(group, group) / self.n_states[group]
-        return K
+            M -= np.equal.outer(self.groups, self.groups) / self.n_states[self.groups]
+        return M[self.kept]
 
 
 class Ones(Counts):
@@ -336,8 +336,8 @@ class Features:
         return Statistics(**dict(zip(vars(like), parts))) if self.nested else parts[0]
 
     def ridge(self) -> Array:
-        """K of shape (p, p): BKBᵀ is the least ‖β‖² of slopes β of the rows as given with the scores of B."""
-        return block_diag(0.0, *(part.ridge() for part in self.parts))
+        """M of shape (p, q): BM are the slopes of the rows as given, least in norm, with the same scores as B."""
+        return block_diag(np.empty((1, 0)), *(part.ridge() for part in self.parts))
 
 
 class Sample:

@@ -27,11 +27,11 @@ class Evaluation(NamedTuple):
 
 
 class LogisticObjective:
-    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 tr(BKBᵀ) / 2m.
+    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖BM‖² / 2m.
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
-    ``ridge`` is K, a matrix or a diagonal; by default the slopes alone count, by their squares.
+    ``ridge`` is M; by default BM are the slopes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LogisticObjective:
         ridge: Array | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
-        self.ridge = np.append(0.0, np.ones(features.width - 1)) if ridge is None else ridge
+        self.ridge = ridge
         self.free = r - 1 if free is None else free
         self.total = float(len(y) if weight is None else weight.sum())
 
@@ -78,19 +78,25 @@ class LogisticObjective:
         return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated and not self.l2)
 
     def penalty(self, V: Array) -> tuple[float, Array]:
+        """The penalty of V, and its gradient."""
         if not self.l2:
             return 0.0, np.zeros_like(V)
-        slope = V @ self.ridge if self.ridge.ndim == 2 else V * self.ridge
-        if self.r > 2 and self.free < self.r:
-            slope -= slope.sum(axis=0) / self.r
-        elif self.r == 2 == self.free:
-            slope -= slope[::-1].copy()
-        slope *= self.l2 / self.total
-        return 0.5 * float(np.sum(slope * V)), slope
+        slopes = V[:, 1:] if self.ridge is None else V @ self.ridge  # VMMᵀ at once would lose digits
+        share = slopes * (self.l2 / self.total)
+        if self.r > 2:
+            share -= share.sum(axis=0) / self.r
+        elif self.free == 2:
+            share -= share[::-1].copy()
+        value = 0.5 * float(np.vdot(share, slopes))
+        if self.ridge is None:
+            return value, np.hstack([np.zeros((len(V), 1)), share])
+        return value, share @ self.ridge.T
 
     def penalty_matrix(self) -> Array:
-        """l2 K / m, the Hessian of the penalty of one class."""
-        return self.l2 / self.total * (self.ridge if self.ridge.ndim == 2 else np.diag(self.ridge))
+        """l2 M Mᵀ / m, the Hessian of the penalty of one class."""
+        p = self.features.width
+        squared = np.diag(np.arange(p) > 0).astype(float) if self.ridge is None else self.ridge @ self.ridge.T
+        return self.l2 / self.total * squared
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -99,7 +105,8 @@ class LogisticObjective:
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
-        return (h + self.l2 * (self.ridge.diagonal() if self.ridge.ndim == 2 else self.ridge)) / self.total
+        of_penalty = np.arange(len(h[0])) > 0 if self.ridge is None else np.einsum("jk,jk->j", self.ridge, self.ridge)
+        return (h + self.l2 * of_penalty) / self.total
 
     def squares(self) -> Array:
         """Σ_i w_i φ(x_i)² / m, shape (p,)."""
@@ -180,7 +187,7 @@ class LogisticObjective:
         k, p = added.shape
         penalty, diagonal = self.penalty_matrix(), np.arange(p)
         if H.ndim == 3:
-            H += penalty
+            H += penalty if self.r == 2 else (1 - 1 / self.r) * penalty
             H[:, diagonal, diagonal] += added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
