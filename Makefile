@@ -40,11 +40,10 @@ test: $(READY) lint  ## run all tests, then every chapter against its stored out
 test-full: test  ## run the slow suites as well
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m slow
 
-# not the tests of the book and of the stored results, whose environment is the pinned one
-PINNED := architecture checking docstrings errata experiments honest_comparison hostile_inputs installation package plotting \
-  published scorecard typing
-OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py) $(wildcard tests/test_*_of_*.py tests/test_*_among_*.py \
-  tests/test_distribution_or_*.py), $(wildcard tests/test_*.py))
+# of the library: not the tests that need rcbook or the pinned environment
+PINNED := architecture docstrings hostile_inputs installation package plotting typing
+OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py), \
+  $(shell grep -LE '^(from|import) rcbook( |\.[a-z])' tests/test_*.py))
 
 test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
 	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile $(OLDEST_TESTS)
@@ -85,12 +84,12 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --all-extras pyproject.toml -o requirements.txt
+	$(COMPILE) --all-extras --no-emit-package rcpkg pyproject.toml book/pyproject.toml -o requirements.txt
 	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
-	$(COMPILE) --no-config --resolution lowest-direct --extra data --extra test pyproject.toml -o requirements-oldest.txt
+	$(COMPILE) --no-config --resolution lowest-direct --extra test pyproject.toml -o requirements-oldest.txt
 
 clean:  ## remove what was built
-	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the virtual environments too

@@ -16,15 +16,11 @@ from rcpkg.base import (
     GenerativeClassifier,
     InvalidStatistics,
     SquareableRows,
-    check_choice,
-    check_cost,
-    check_number,
-    check_priors,
-    check_weights,
     least,
     log_posterior,
     mean_log_loss,
 )
+from rcpkg.checks import check_choice, check_cost, check_number, check_priors, check_weights
 
 
 def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:

@@ -10,7 +10,8 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, Estimator, validated
+from rcpkg.base import Array, Estimator
+from rcpkg.checks import validated
 
 
 def _entropy(counts: Array) -> Array:

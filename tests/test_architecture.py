@@ -13,13 +13,17 @@ FLOORS = (
     ("rcbook.__main__",),
     ("rcbook.experiments.studies",),
     ("rcbook.experiments",),
-    ("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
+    (
+        *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
+        "rcbook.small_families",
+    ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.gaussians"),
     ("rcpkg.bregman", "rcpkg.choice", "rcpkg.discretization", "rcpkg.families", "rcpkg.local"),
-    ("rcpkg.base", "rcpkg.plotting"),
-    ("rcpkg._version",),
+    ("rcpkg.base",),
+    ("rcpkg.checks",),
+    ("rcpkg._docs", "rcpkg._version", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

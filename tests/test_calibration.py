@@ -51,7 +51,7 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration import calibration_weights, frequency_weights, losses, soft_error_weights
 from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
-from rcpkg.families import one_hot
+from rcpkg.families import one_hot, require
 
 ALL = pytest.mark.parametrize("name", MODELS)
 LEARNERS = {
@@ -632,12 +632,12 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 
 
 def test_models_without_a_safe_update_say_so():
-    with pytest.raises(NotImplementedError, match="no update that is valid"):
+    with pytest.raises(NotImplementedError, match="a safe step needs safe_update, which TwoMeans does not give"):
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
-    with pytest.raises(ValueError, match="mean parameters, which TwoMeans does not give"):
+    with pytest.raises(ValueError, match=r"needs natural_parameters and mean_parameters and .*, which TwoMeans"):
         RiskCalibration(TwoMeans(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(TOY_X, TOY_Y)
-    with pytest.raises(NotImplementedError, match="which of its statistics to freeze"):
-        TwoMeans().frozen(Statistics(), Statistics())
+    with pytest.raises(ValueError, match="on_invalid='freeze' needs frozen, which TwoMeans"):
+        require(TwoMeans(), "on_invalid='freeze'")
 
 
 # Targets -------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
+from sklearn.utils.metaestimators import available_if
 
 from rcpkg import (
     LDA,
@@ -144,7 +145,7 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     assert features.joint is not None and len(features.joint.codes) < len(sizes)
     index = np.arange(5, 300, 7)
     phi, block = features.dense(index), features.block(index)
-    kept = np.append(0, 1 + features.parts[0].kept)
+    kept = np.append(0, 1 + features.map.kept)
     assert np.array_equal(phi, dense[kept][:, index])
     B = rng.standard_normal((3, features.width))
     assert np.allclose(products(B, block), B @ phi, rtol=0, atol=1e-12)
@@ -472,8 +473,7 @@ def test_what_does_not_go_together_is_named(options, message):
 class OtherScores(CategoricalNB):
     """Scores that no features are known for."""
 
-    def scores(self, X, natural):
-        return super().scores(X, natural)
+    feature_map = available_if(lambda self: False)(CategoricalNB.feature_map)
 
 
 def test_a_model_without_features_has_lbfgs_as_before():

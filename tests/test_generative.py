@@ -50,7 +50,8 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     Statistics,
 )
-from rcpkg.base import log_posterior, numbered
+from rcpkg.base import log_posterior
+from rcpkg.checks import numbered
 from rcpkg.families import gaussian_full, one_hot
 from rcpkg.families.gaussian import _positive_medians
 
@@ -562,7 +563,7 @@ def test_samples_are_reproducible_and_labelled():
     first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
     assert_array_equal(first[0], second[0])
     assert set(first[1]) <= {"a", "b", "c"}
-    with pytest.raises(NotImplementedError, match="draw"):
+    with pytest.raises(ValueError, match="sampling needs draw, which Uniform does not"):
         Uniform().fit(X, y).sample(3)
     with pytest.raises(ValueError, match="belong to no block"):
         ProductModel([("a", QDA(), [0, 1])]).fit(X, y).sample(3)

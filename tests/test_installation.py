@@ -1,4 +1,4 @@
-"""What is built: a wheel that knows the data sets and the prints, and a source archive whose tests run."""
+"""What is built: a wheel of the classifiers alone, and a source archive whose tests run."""
 
 import os
 import shutil
@@ -42,40 +42,60 @@ def run(command, folder, **environment):
     return subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_wheel_holds_the_code_the_tables_and_the_mark_of_types_but_no_results(built, site):
-    for file in [*(ROOT / "rcpkg").rglob("*.py"), ROOT / "rcpkg" / "py.typed"]:
-        assert (site / file.relative_to(ROOT)).is_file(), f"{file.name} is not in the wheel: see packages in pyproject"
-    tables = {
-        file.relative_to(ROOT) for folder in (".", "published") for file in (ROOT / "data" / folder).glob("*.csv")
-    }
-    assert {
-        file.relative_to(site / "rcpkg") for file in (site / "rcpkg" / "data").rglob("*") if file.is_file()
-    } == tables
-    assert next(built.glob("*.whl")).stat().st_size < 5e5
+def test_wheel_holds_the_classifiers_and_the_mark_of_types_and_nothing_of_the_book(built, site):
+    code = {file.relative_to(ROOT) for file in [*(ROOT / "rcpkg").rglob("*.py"), ROOT / "rcpkg" / "py.typed"]}
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {Path(name) for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == code, "see packages in pyproject.toml"
+    assert wheel.stat().st_size < 3e5
 
 
-def test_tables_are_found_in_an_installed_wheel(site, tmp_path):
-    code = (
-        "from rcpkg import datasets, published, experiments, _files\n"
-        "assert _files.data_folder().parent.name == 'rcpkg', _files.data_folder()\n"
-        "assert len(datasets.names()) == 84 and len(published.tables()) == 4549\n"
-        "assert experiments.tolerance('rc2024', 'II', 'iterations').read_as == 'rounded'\n"
+# an installation that has the wheel and what it requires: nothing else can be imported
+ALONE = """
+import importlib, pkgutil, re, sys
+from importlib.metadata import distribution
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("rcbook", "matplotlib", "pooch", "sympy", "polars"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import rcpkg
+assert rcpkg.__file__.startswith(sys.argv[1]), rcpkg.__file__
+"""
+
+
+def test_an_installed_wheel_works_with_what_it_requires(site):
+    code = ALONE + (
+        "for module in pkgutil.walk_packages(rcpkg.__path__, 'rcpkg.'):\n"
+        "    if module.name != 'rcpkg.plotting':\n"
+        "        importlib.import_module(module.name)\n"
+        "X, y = [[0.0], [1.0], [2.0], [3.0], [5.0], [4.0]], [0, 0, 0, 1, 1, 1]\n"
+        "assert rcpkg.RiskCalibration(rcpkg.QDA()).fit(X, y).predict([[0.5]]) == [0]\n"
     )
-    done = run(["-c", code], site)
+    done = run(["-c", code, str(site)], site)
     assert done.returncode == 0, done.stderr
 
 
-def test_an_installed_wheel_says_where_results_may_lie_and_reads_them_there(site, tmp_path):
-    ask = ["-c", "from rcpkg import experiments; print(len(experiments.results('rc2025', '1')))"]
-    without = run(ask, site, HOME=str(tmp_path), USERPROFILE=str(tmp_path), RCPKG_RESULTS="")
-    assert without.returncode == 1
-    message = without.stderr.splitlines()[-1]
-    assert str(tmp_path / ".rcpkg" / "results") in message and "environment variable RCPKG_RESULTS" in message
-    assert run(ask, site, RCPKG_RESULTS=str(ROOT / "data" / "results")).stdout == "32\n"
+def test_pictures_without_matplotlib_name_the_extra(site):
+    done = run(["-c", ALONE + "import rcpkg.plotting", str(site)], site)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: rcpkg.plotting draws with matplotlib, the extra plot")
 
 
-def test_an_installed_wheel_writes_to_the_folder_of_the_user(site, tmp_path):
-    before = {file for file in site.rglob("*") if file.suffix != ".pyc" and file.name != "__pycache__"}
+def test_the_book_outside_a_checkout_says_what_it_needs(tmp_path):
+    shutil.copytree(ROOT / "book" / "rcbook", tmp_path / "book" / "rcbook", ignore=IGNORED)
+    paths = os.pathsep.join(map(str, (tmp_path / "book", ROOT)))
+    for command in ("status", "fetch", "run"):
+        done = run(["-m", "rcbook", command], tmp_path, PYTHONPATH=paths)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+        assert str(tmp_path / "data") in done.stderr and "pip install -e . -e book" in done.stderr
+
+
+def test_code_without_its_history_has_no_commit(tmp_path):
+    shutil.copytree(ROOT / "book" / "rcbook", tmp_path / "book" / "rcbook", ignore=IGNORED)
+    shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*.jsonl"))
     code = (
         "from rcbook.experiments import runner\n"
         "cells = runner.cells_of('rc2024', 'III')\n"
@@ -84,11 +104,11 @@ def test_an_installed_wheel_writes_to_the_folder_of_the_user(site, tmp_path):
         "    runner.run_cells(cells[:0], path, progress=False)\n"
         "print(path, runner.commit())"
     )
-    done = run(["-c", code], site, HOME=str(tmp_path), USERPROFILE=str(tmp_path), RCPKG_RESULTS="")
-    path = tmp_path / ".rcpkg" / "results" / "rc2024_table_III.jsonl"
+    paths = os.pathsep.join(map(str, (tmp_path / "book", ROOT)))
+    done = run(["-c", code], tmp_path, PYTHONPATH=paths, RCPKG_RESULTS="", GIT_CEILING_DIRECTORIES=str(tmp_path.parent))
+    path = tmp_path / "data" / "results" / "rc2024_table_III.jsonl"
     assert done.stdout == f"{path} {{'commit': None, 'modified': None}}\n", done.stderr
     assert path.is_file()
-    assert {file for file in site.rglob("*") if file.suffix != ".pyc" and file.name != "__pycache__"} == before
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
-"""The package's papers agree with each other: lock, citation, public names."""
+"""The papers of both packages agree with each other and with the code: dependencies, locks, citation, public names."""
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -10,7 +12,12 @@ import yaml
 import rcpkg
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PAPERS = {
+    "rcpkg": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
+    "rcbook": tomllib.loads((ROOT / "book" / "pyproject.toml").read_text(encoding="utf-8")),
+}
+FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
+PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
 
@@ -24,9 +31,53 @@ def pins(lock: str) -> dict[str, str]:
     return {normalised(n): v for n, v in re.findall(r"^([\w.-]+)==(\S+).*\\\n    --hash=sha256:", lock, re.MULTILINE)}
 
 
+def name_of(dependency: str) -> str:
+    return normalised(re.match(r"[\w.-]+", dependency)[0])
+
+
+def direct(package: str, *extras: str) -> set[str]:
+    """Names of what a package requires, with some of its extras."""
+    project = PAPERS[package]["project"]
+    optional = [dependency for extra in extras for dependency in project["optional-dependencies"][extra]]
+    return {name_of(dependency) for dependency in [*project["dependencies"], *optional]}
+
+
 def test_lock_pins_every_direct_dependency_with_hashes():
-    direct = [*PROJECT["dependencies"], *(d for extra in PROJECT["optional-dependencies"].values() for d in extra)]
-    assert {normalised(re.match(r"[\w.-]+", d)[0]) for d in direct} <= pins(LOCK).keys()
+    wanted = set().union(
+        *(direct(package, *papers["project"]["optional-dependencies"]) for package, papers in PAPERS.items())
+    )
+    assert wanted - {"rcpkg"} <= pins(LOCK).keys()
+
+
+def imported(folder: Path) -> set[str]:
+    """The packages of others that the modules of a folder import."""
+    names = set()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add((node.module or "").partition(".")[0])
+    names = {{"sklearn": "scikit-learn"}.get(name, name) for name in names}
+    return names - sys.stdlib_module_names - {"", *PAPERS}
+
+
+def test_the_library_requires_what_it_imports():
+    pictures = {"matplotlib"}
+    assert imported(FOLDERS["rcpkg"]) == direct("rcpkg") | pictures
+    assert direct("rcpkg", "plot") == direct("rcpkg") | pictures
+
+
+def test_the_book_requires_what_it_imports():
+    of_a_notebook, of_pooch = {"IPython"}, {"requests"}
+    imports = imported(FOLDERS["rcbook"]) - of_a_notebook - of_pooch
+    assert imports == direct("rcbook") - {"rcpkg"} | direct("rcpkg", "plot")
+
+
+@pytest.mark.parametrize("package", PAPERS)
+def test_every_folder_of_modules_is_a_package_of_its_project(package):
+    folders = {file.parent.relative_to(FOLDERS[package].parent) for file in FOLDERS[package].rglob("*.py")}
+    assert PAPERS[package]["tool"]["setuptools"]["packages"] == sorted(".".join(folder.parts) for folder in folders)
 
 
 def test_oldest_lock_pins_the_lower_bounds_of_the_dependencies():
@@ -48,6 +99,7 @@ def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
 def test_pythons_are_the_same_in_all_papers():
     versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["classifiers"]))
     assert versions == ["11", "12", "13", "14"] and PROJECT["requires-python"] == f">=3.{versions[0]}"
+    assert PAPERS["rcbook"]["project"]["requires-python"] == PROJECT["requires-python"]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert f"(3, {versions[0]}) <= sys.version_info[:2] <= (3, {versions[-1]})" in makefile
     assert f"3.{versions[0]} to 3.{versions[-1]}" in makefile

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
 from rcbook.experiments.studies import readings_of_rc2025 as readings
@@ -22,8 +23,6 @@ from rcpkg import (
     ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
-    datasets,
-    published,
 )
 from rcpkg.calibration import calibration_weights
 from rcpkg.families import one_hot

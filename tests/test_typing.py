@@ -11,6 +11,7 @@ import pytest
 import rcpkg
 
 ROOT = Path(__file__).resolve().parent.parent
+SOURCES = f"{ROOT}{os.pathsep}{ROOT / 'book'}"
 SCRIPT = Path(__file__).with_name("typed_script.py")
 PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if inspect.isclass(getattr(rcpkg, name))}
 
@@ -20,7 +21,7 @@ def test_a_strictly_typed_script_passes(tmp_path):
     pytest.importorskip("mypy")
     # what is checked is the script; scikit-learn, on which the classes rest, has no types of its own
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", f"--cache-dir={tmp_path}", SCRIPT]
-    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    environment = {**os.environ, "MYPYPATH": SOURCES}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -34,7 +35,7 @@ def test_the_script_uses_every_public_class_that_a_reader_constructs():
 
 
 def test_the_script_runs():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": SOURCES}
     done = subprocess.run([sys.executable, SCRIPT], env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
 

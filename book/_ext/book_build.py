@@ -47,10 +47,10 @@ class ChapterMap(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         entries = []
         for line in self.content:
-            name, _, text = line.partition(": ")
-            if not text:
-                entries += [f"**{name}**", ""]
+            if not line[:2].isdigit():
+                entries += [f"**{line}**", ""] if line else []
                 continue
+            name, _, text = line.partition(": ")
             written = f"chapters/{name}" in self.env.found_docs
             title = f"{{doc}}`/chapters/{name}`" if written else f"{name[3:].replace('_', ' ').capitalize()} (to come)"
             entries += [f"{int(name[:2])} {title}", f": {text}", ""]

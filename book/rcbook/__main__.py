@@ -11,9 +11,8 @@ from rcpkg import __version__
 
 FOLDERS = (
     "Data sets are looked for in the folder that the environment variable RCPKG_DATA names, then in the user's cache. "
-    "Results are read and written in the folder that RCPKG_RESULTS names; without it in data/results of a checkout, "
-    "or in ~/.rcpkg/results where rcpkg is installed. What is kept there is not computed again; an empty folder "
-    "begins anew."
+    "Results are read and written in the folder that RCPKG_RESULTS names; without it in data/results of the checkout. "
+    "What is kept there is not computed again; an empty folder begins anew."
 )
 
 

@@ -15,11 +15,12 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, check_numbers, check_weights
+from rcpkg.base import Array
 from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.checks import check_numbers, check_weights
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

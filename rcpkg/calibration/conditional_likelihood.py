@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import InvalidStatistics, check_choice, check_number
+from rcpkg.base import InvalidStatistics
 from rcpkg.calibration.coordinates import LARGEST_WHITENED, Standardised, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.logistic import LogisticObjective
@@ -21,6 +21,7 @@ from rcpkg.calibration.newton import free_rows
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
 from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps

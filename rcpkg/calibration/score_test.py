@@ -10,8 +10,9 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rcpkg.base import Array, InvalidStatistics, check_number, check_weights, log_posterior
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ConjugateClassifier, Statistics, one_hot
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding

@@ -1,11 +1,9 @@
 """Optima of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)] for one weight b of the target after another, and the rows left out of them."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,9 +13,6 @@ from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.penalised import Maximum, NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.problem import Problem
 from rcpkg.families import Statistics
-
-if TYPE_CHECKING:
-    from rcpkg.calibration.loop import RiskCalibration
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
 MOST_PRODUCTS = 1e12
@@ -35,13 +30,13 @@ class Optimum(NamedTuple):
 
 
 class TargetPath:
-    """Optima by Newton's method, each from the last, for the target of a learner.
+    """Optima by Newton's method, each from the last, for the target of a `RiskCalibration` with safe steps.
 
     Where the Hessian is too large, or the family has no minimal coordinates, safe steps take its place: ``lack`` then
     says why.
     """
 
-    def __init__(self, learner: RiskCalibration, problem: Problem, max_iter: int = 1000, n_weights: int = 1) -> None:
+    def __init__(self, learner: Any, problem: Problem, max_iter: int = 1000, n_weights: int = 1) -> None:
         self.learner, self.max_iter = learner, max_iter
         self.untargeted, self.problem = problem, replace(problem)
         problem, self.prepared = self.problem, problem.model

@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, check_choice, check_number, log_posterior
+from rcpkg.base import Array, GenerativeClassifier, log_posterior
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import CategoricalNB, Statistics
 
 SOLVERS = ("lbfgs", "sgd")

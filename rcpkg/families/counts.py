@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,14 +10,11 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.families.family import (
-    ConjugateClassifier,
-    Statistics,
-    equal_class_weights,
-    safe_class_counts,
-    safe_counts,
-)
+from rcpkg.families.capabilities import Unsupported
+from rcpkg.families.family import ConjugateClassifier, equal_class_weights, safe_class_counts, safe_counts
+from rcpkg.families.features import IndicatorFeatures, StateFeatures
 from rcpkg.families.states import CodedCategories, row_blocks
+from rcpkg.families.statistics import Statistics
 
 UNKNOWN = ("skip", "impossible")
 ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
@@ -337,6 +334,17 @@ class CategoricalNB(CodedCategories, CountModel):
         nowhere = np.isneginf(log_prob).all(axis=0)
         return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
 
+    def feature_map(
+        self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> StateFeatures:
+        """Indicators of the states, of each feature but the most frequent where that makes them independent."""
+        if kind == "minimal":
+            return StateFeatures(X, statistics.cells.sum(axis=0), self.starts_, kind)
+        if kind == "natural" or X.nnz < X.shape[0] * len(self.n_states_):
+            return StateFeatures(X, np.ones(X.shape[1]), self.starts_, "natural")
+        counts = np.bincount(X.indices, minlength=X.shape[1])
+        return IndicatorFeatures(X, counts, self.starts_, kind, self.n_states_)
+
     def check_complete(self, X: csr_array) -> None:
         seen = np.add.reduceat(X.sum(axis=0), self.starts_)
         if seen.min() < X.shape[0]:
@@ -493,6 +501,22 @@ class MultinomialNB(CountModel):
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_y + L log Σ_v exp η_{y,v} for documents of length L = ``length_``."""
         return natural.count + self.length_ * logsumexp(natural.cells, axis=1)
+
+    def feature_map(
+        self, X: Array | csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> StateFeatures:
+        """The counts; for the minimal ones rows must be of one length, and the most frequent word is left out."""
+        if kind != "minimal":
+            return StateFeatures(X, np.ones(X.shape[1]), np.zeros(1, dtype=np.intp), "natural")
+        self.check_full(X)
+        return StateFeatures(X, statistics.cells.sum(axis=0), np.zeros(1, dtype=np.intp), kind, float(X[:1].sum()))
+
+    def check_full(self, X: Array | csr_array) -> None:
+        """Refuse documents of unequal lengths: their scores are more than one model can express."""
+        if np.ptp(X.sum(axis=1)) > 0:
+            raise Unsupported(
+                "X holds rows of unequal sums: documents of unequal lengths are no full exponential family"
+            )
 
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         p = np.exp(parameters.log_prob)

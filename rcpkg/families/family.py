@@ -2,7 +2,7 @@ r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -10,72 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, check_number, check_priors, check_weights
-
-
-class Statistics:
-    """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
-
-    ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
-    """
-
-    def __init__(self, /, **parts: Any) -> None:
-        for name in parts:
-            if hasattr(type(self), name):
-                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
-        self.__dict__.update(
-            {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.__dict__.values())
-
-    def __repr__(self) -> str:
-        return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
-
-    def map(self, function: Callable, *others: Statistics) -> Statistics:
-        names = self.__dict__
-        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
-
-    def __add__(self, other: Statistics) -> Statistics:
-        return self.map(lambda a, b: a + b, other)
-
-    def __sub__(self, other: Statistics) -> Statistics:
-        return self.map(lambda a, b: a - b, other)
-
-    def __mul__(self, factor: float) -> Statistics:
-        return self.map(lambda a: a * factor)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Statistics:
-        return self * (1.0 / divisor)
-
-    def ravel(self) -> Array:
-        """All entries as one vector."""
-        return np.concatenate([part.ravel() for part in self])
-
-    def unravel(self, vector: Array) -> Statistics:
-        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
-        parts, start = {}, 0
-        for name, part in self.__dict__.items():
-            piece = vector[start : start + part.ravel().size]
-            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
-            start += len(piece)
-        return Statistics(**parts)
-
-    def dot(self, natural: Statistics) -> float:
-        """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
-        s, eta = self.ravel(), natural.ravel()
-        counts = s != 0
-        return float(s @ eta if counts.all() else s[counts] @ eta[counts])
-
-
-def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0."""
-    return np.equal.outer(y, np.arange(n_classes)).astype(float)
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.checks import check_number, check_priors, check_weights
+from rcpkg.families.capabilities import gives, require
+from rcpkg.families.features import FeatureMap
+from rcpkg.families.statistics import Statistics, one_hot
 
 
 def _n_counting(Y: Array) -> int:
@@ -131,20 +73,12 @@ class ClosedFormClassifier(GenerativeClassifier):
     def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
+    def check_full(self, X: Any) -> None:
+        """Refuse encoded rows on which the model is no full exponential family."""
+
     def settle(self, statistics: Statistics, n_rows: int) -> Any:
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
-
-    def draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no draw(parameters, y, rng)")
-
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
-        """``new``, where what would give invalid parameters keeps its value of ``old`` (rc2024 §III)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say which of its statistics to freeze")
-
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """``old`` + ``change`` to first order, and valid for any change that leaves a positive total weight."""
-        raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
@@ -215,6 +149,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     ) -> tuple[Array, NDArray]:
         """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
         check_is_fitted(self)
+        require(self, "sampling")
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
@@ -272,47 +207,23 @@ class ConjugateClassifier(ClosedFormClassifier):
         self.class_prior_strength = class_prior_strength
         self.priors = priors
 
-    def natural_parameters(self, parameters: Any) -> Statistics:
-        """Natural parameters η, normalised so that log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), that is ψ(η) = 0."""
-        raise NotImplementedError
-
-    def from_natural(self, natural: Statistics) -> Any:
-        """Parameters with the posteriors of the scores ⟨η, s(x, y)⟩; the inverse of `natural_parameters` up to ψ(η).
-
-        Where η is not that of a model (a precision is not positive definite), what all classes share is added to it:
-        the joint density changes, the posteriors do not.
-        """
-        raise NotImplementedError
-
-    def scores(self, X: Any, natural: Statistics) -> Array:
-        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
-        raise NotImplementedError
-
-    def mean_parameters(self, parameters: Any) -> Statistics:
-        """Mean parameters μ = E[s(x, y)] under the model, those of ``statistics`` with total weight one."""
-        raise NotImplementedError
-
+    @available_if(gives("class_log_partition"))
     def log_partition(self, natural: Statistics) -> float:
         """Log-partition ψ(η) = log Σ_y exp(η_0y + A_y(η)) of the joint model; ∇ψ(η) = μ."""
         return float(logsumexp(self.class_log_partition(natural)))
 
-    def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters with what distinguishes the classes pooled, and the pseudo-rows they count for."""
-        raise NotImplementedError
+    @available_if(gives("features"))
+    def scores(self, X: Any, natural: Statistics) -> Array:
+        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
+        count, *parts = natural
+        return self.features(X) @ np.hstack([part.reshape(len(part), -1) for part in parts]).T + count
 
-    def grand_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters that are the same for every class, and the pseudo-rows they count for."""
-        raise NotImplementedError
-
-    def nested_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters with fewer dependencies between the features, and the pseudo-rows they count for."""
-        raise ValueError(
-            f"target='nested' is for Bayesian networks (TAN, KDependenceBayes); {type(self).__name__} has none in it"
-        )
-
-    def class_log_partition(self, natural: Statistics) -> Array:
-        """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
-        raise NotImplementedError
+    @available_if(gives("features"))
+    def feature_map(
+        self, X: Any, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> FeatureMap:
+        """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
+        return FeatureMap(self, X)
 
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""

@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, check_number, check_numbers
-from rcpkg.families.family import ConjugateClassifier, Statistics, equal_class_weights, safe_class_counts
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.checks import check_number, check_numbers
+from rcpkg.families.family import ConjugateClassifier, equal_class_weights, safe_class_counts
+from rcpkg.families.gaussian_features import Monomials
+from rcpkg.families.statistics import Statistics
 
 EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
@@ -46,6 +49,7 @@ class GaussianClassifier(ConjugateClassifier):
     exponential family.
     """
 
+    _full: bool
     _shared: bool
     _remedies: str  # what to do about an invalid covariance, beside a prior
     _pseudo_scatter: Array | None = None  # D
@@ -472,6 +476,22 @@ class GaussianClassifier(ConjugateClassifier):
             first=prior[:, None] * mean,
             second=self._sum(_like(prior, outer) * (parameters.covariance + outer)),
         )
+
+    def feature_map(
+        self,
+        X: Array,
+        kind: str = "minimal",
+        statistics: Statistics | None = None,
+        pooled: GaussianParameters | None = None,
+    ) -> Monomials:
+        """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
+        centre, factor = (0.0 if kind == "plain" else self._origin), None
+        if kind == "minimal":
+            power = statistics.second if self._shared else statistics.second.sum(axis=0)
+            factor = 1 / np.sqrt(self._diagonal(power) / statistics.count.sum())
+        elif kind == "conditioned":
+            factor = (pooled.whitener if self._shared else pooled.whitener[0]).T
+        return Monomials(self.encode(X), self._origin, centre, factor, self._full, self._shared)
 
     def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
         """Means, covariances and whiteners of precisions P and linear terms P μ."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.families.family import Statistics, dampened, safe_counts
+from rcpkg.families.family import dampened, safe_counts
 from rcpkg.families.gaussian import (
     INDEFINITE,
     LEAST_PRECISION,
@@ -13,12 +13,15 @@ from rcpkg.families.gaussian import (
     GaussianClassifier,
     GaussianParameters,
 )
+from rcpkg.families.statistics import Statistics
 
 BLOCK = 2**16  # rows of which centred copies are made at a time
 
 
 class DiagonalGaussian(GaussianClassifier):
     """Gaussian classes with independent features, variances (r, d), or (d,) where shared."""
+
+    _full = False
 
     def _outer(self, a: Array, b: Array) -> Array:
         return a * b

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
-from rcpkg.base import Array, check_sequence, column_label
+from rcpkg.base import Array
+from rcpkg.checks import check_sequence, column_label
 from rcpkg.families.family import ConjugateClassifier
 
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement

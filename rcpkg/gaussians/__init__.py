@@ -34,12 +34,10 @@ from rcpkg.gaussians.scatter import (
     LeftOut,
     class_statistics,
     dominates,
-    is_definite,
     leave_one_out_statistics,
     left_out,
     log_normal,
     reduced_weights,
-    scaled_cholesky,
     without_row,
 )
 from rcpkg.gaussians.shrinkage import (
@@ -79,7 +77,6 @@ __all__ = [
     "grid_log_predictive",
     "grid_log_predictive_loo",
     "grid_loo_errors",
-    "is_definite",
     "leave_one_out_statistics",
     "left_out",
     "log_marginal_likelihood",
@@ -88,7 +85,6 @@ __all__ = [
     "log_predictive_loo",
     "posterior_dof",
     "reduced_weights",
-    "scaled_cholesky",
     "seed_matrix",
     "shrunken_covariances",
     "shrunken_log_density",

@@ -6,8 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array
-from rcpkg.gaussians.scatter import is_definite
+from rcpkg.linalg import Array, is_definite
 
 #: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
 #: the classes, or are trivial (I): the spherical, the diagonal and the general family in turn

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rcpkg.base import Array
 from rcpkg.gaussians.predictive import log_t, posterior_dof
-from rcpkg.gaussians.scatter import ClassStatistics, scaled_cholesky
+from rcpkg.gaussians.scatter import ClassStatistics
+from rcpkg.linalg import EPS, cholesky
 
 
 class Seed(NamedTuple):
@@ -136,10 +136,11 @@ def cholesky_forms(scatter: Array, U: Array, multiples: Array) -> tuple[Array, A
     log_det, quadratic = np.full((len(U), len(multiples)), np.inf), np.zeros((len(U), len(multiples)))
     pivots = np.zeros(len(multiples))
     for j, c in enumerate(multiples):
-        L, pivots[j] = scaled_cholesky(scatter + c * np.eye(len(scatter)))
-        if pivots[j] > len(L) * np.finfo(float).eps:
-            log_det[:, j] = 2 * np.log(np.diag(L)).sum()
-            quadratic[:, j] = (solve_triangular(L, U.T, lower=True) ** 2).sum(axis=0)
+        factor = cholesky(scatter + c * np.eye(len(scatter)))
+        pivots[j] = factor.pivot
+        if factor.pivot > len(scatter) * EPS:
+            log_det[:, j] = factor.log_det
+            quadratic[:, j] = (factor.whiten(U.T) ** 2).sum(axis=0)
     return log_det, quadratic, pivots
 
 

@@ -1,11 +1,11 @@
 """Predictive densities of one Gaussian class, its mean and covariance integrated out."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import gammaln, multigammaln
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.gaussians.scatter import class_statistics, scaled_cholesky
+from rcpkg.gaussians.scatter import class_statistics
+from rcpkg.linalg import EPS, Factor, cholesky
 
 
 class PredictiveNotDefined(InvalidStatistics):
@@ -30,18 +30,18 @@ def log_t(count, a, d: int, log_det, quadratic):
     return np.where(exists, value, -np.inf)
 
 
-def _cholesky(D: Array) -> Array:
+def _cholesky(D: Array) -> Factor:
     """Cholesky factor of D = S + B, or PredictiveNotDefined where D is numerically singular."""
-    L, pivot = scaled_cholesky(D)
-    if pivot <= len(D) * np.finfo(float).eps:
+    factor = cholesky(D)
+    if factor.pivot <= len(D) * EPS:
         raise PredictiveNotDefined(
             f"S + B is singular (d = {len(D)}): choose a positive definite seed on the scale of the features; the "
             f"noninformative prior needs at least {len(D) + 1} rows in general position"
         )
-    return L
+    return factor
 
 
-def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Array, float]:
+def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Factor, float]:
     """Cholesky factor of S + B and a, or PredictiveNotDefined."""
     d = len(scatter)
     a = posterior_dof(count, d, dof, measure)
@@ -80,9 +80,8 @@ def log_predictive(
     PredictiveNotDefined
         Without a row, without degrees of freedom, or with S + B singular.
     """
-    L, a = _posterior(count, scatter, seed, dof, measure)
-    U = solve_triangular(L, (X - mean).T, lower=True)
-    return log_t(count, a, len(L), 2 * np.log(np.diag(L)).sum(), (U**2).sum(axis=0))
+    factor, a = _posterior(count, scatter, seed, dof, measure)
+    return log_t(count, a, len(scatter), factor.log_det, (factor.whiten((X - mean).T) ** 2).sum(axis=0))
 
 
 def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fisher") -> Array:
@@ -115,14 +114,14 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     if n == 1:
         return np.array([-np.inf])
     statistics = class_statistics(X, np.zeros(n, dtype=int), 1)
-    L, a = _posterior(n, statistics.scatters[0], seed, dof, measure)
+    factor, a = _posterior(n, statistics.scatters[0], seed, dof, measure)
     a = a - 1
-    t = (solve_triangular(L, (X - statistics.means[0]).T, lower=True) ** 2).sum(axis=0)
+    t = (factor.whiten((X - statistics.means[0]).T) ** 2).sum(axis=0)
     downdate = 1 - n / (n - 1) * t
     if a <= d - 1 or (downdate <= 1e-12).any():
         raise PredictiveNotDefined(f"with {n - 1} rows left the density does not exist: raise dof or the seed")
     constant = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * n / (n - 1))
-    return constant - np.log(np.diag(L)).sum() + a / 2 * np.log(downdate)
+    return constant - factor.log_det / 2 + a / 2 * np.log(downdate)
 
 
 def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher") -> float:
@@ -146,8 +145,8 @@ def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: f
     PredictiveNotDefined
         As `log_predictive`.
     """
-    L, a = _posterior(count, scatter, seed, dof, measure)
-    d = len(L)
-    log_det = 2 * np.log(np.diag(L)).sum() - d * np.log(2)
+    factor, a = _posterior(count, scatter, seed, dof, measure)
+    d = len(scatter)
+    log_det = factor.log_det - d * np.log(2)
     normal = -count * d / 2 * np.log(2 * np.pi) + d / 2 * np.log(2 * np.pi / count)
     return float(normal + multigammaln(a / 2, d) - a / 2 * log_det)

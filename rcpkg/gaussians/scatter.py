@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
-from rcpkg.base import Array
+from rcpkg.linalg import Array, correlations, is_definite
 
 #: A row that holds more than this share of its class's scatter in some feature is refitted, not downdated
 _LARGEST_SHARE = 1 - 1e-3
@@ -53,29 +52,6 @@ def class_statistics(X: Array, y: Array, n_classes: int, weights: Array | None =
     return ClassStatistics(counts, means, scatters)
 
 
-def scaled_cholesky(A: Array) -> tuple[Array, float]:
-    """Lower Cholesky factor of a covariance or scatter matrix A, taken through its correlation matrix so that
-    the features' scales cost no digits, and the smallest squared pivot of the latter: 0 where the matrix is
-    singular (the factor is then of no use).
-    """
-    if not (np.diag(A) > 0).all():
-        return np.zeros_like(A), 0.0
-    scale = np.sqrt(np.diag(A))
-    factor, info = dpotrf(A / np.outer(scale, scale), lower=1, clean=1)
-    return scale[:, None] * factor, float(np.diag(factor).min() ** 2) if info == 0 else 0.0
-
-
-def is_definite(A: Array, tol: float = 1e-12) -> Array:
-    """Whether each symmetric matrix of A, shape (..., d, d), is numerically positive definite: its correlation
-    matrix has eigenvalues > tol.
-    """
-    diagonal = np.diagonal(A, axis1=-2, axis2=-1)
-    positive = (diagonal > 0).all(axis=-1)
-    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    smallest = np.linalg.eigvalsh(A * scale[..., :, None] * scale[..., None, :])[..., 0]
-    return positive & (smallest > tol)
-
-
 def gaussian_log_density(d: int, log_det, quadratic):
     return -0.5 * (d * np.log(2 * np.pi) + log_det + quadratic)
 
@@ -86,8 +62,8 @@ def log_normal(deviations: Array, covariances: Array) -> Array:
     d = covariances.shape[-1]
     definite = is_definite(covariances, d * np.finfo(float).eps)
     covariances = np.where(definite[..., None, None], covariances, np.eye(d))
-    root = np.sqrt(np.diagonal(covariances, axis1=-2, axis2=-1))
-    L = np.linalg.cholesky(covariances / (root[..., :, None] * root[..., None, :]))
+    correlation, root = correlations(covariances)
+    L = np.linalg.cholesky(correlation)
     U = np.linalg.solve(L, np.moveaxis(deviations / root[..., None, :, :], -3, -1))
     log_det = 2 * np.log(root * np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1)
     value = gaussian_log_density(d, log_det[..., None, :], (U**2).sum(axis=-2).swapaxes(-2, -1))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rcpkg.base import Array
 from rcpkg.gaussians.scatter import (
@@ -12,9 +11,9 @@ from rcpkg.gaussians.scatter import (
     LeftOut,
     gaussian_log_density,
     left_out,
-    scaled_cholesky,
     without_row,
 )
+from rcpkg.linalg import Factor, cholesky
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
@@ -84,10 +83,10 @@ def shrunken_log_density(
             U = centred @ axes
             for j, gamma in enumerate(gammas):
                 if gamma == 0:
-                    L, pivot = scaled_cholesky(sigma)
-                    if pivot > SINGULAR_RATIO:
-                        quadratic = (solve_triangular(L, centred.T, lower=True) ** 2).sum(axis=0)
-                        out[i, j, :, h] = gaussian_log_density(d, 2 * np.log(np.diag(L)).sum(), quadratic)
+                    factor = cholesky(sigma)
+                    if factor.pivot > SINGULAR_RATIO:
+                        quadratic = (factor.whiten(centred.T) ** 2).sum(axis=0)
+                        out[i, j, :, h] = gaussian_log_density(d, factor.log_det, quadratic)
                     continue
                 shrunken = (1 - gamma) * np.maximum(values, 0.0) + gamma * values.mean()
                 if shrunken[0] > SINGULAR_RATIO * shrunken[-1]:
@@ -129,7 +128,7 @@ def shrunken_log_density_loo(
         for h in np.flatnonzero(counts):
             M = (1 - lam) * scatters[h] + lam * left.statistics.pooled
             values, axes = np.linalg.eigh(M)
-            decomposed = _Decomposed(np.maximum(values, 0.0), axes, *scaled_cholesky(M))
+            decomposed = _Decomposed(np.maximum(values, 0.0), axes, cholesky(M))
             for own in (False, True):
                 rows = np.flatnonzero((y == h) == own)
                 # a single row that is left of its class has no scatter of its own
@@ -146,12 +145,11 @@ def shrunken_log_density_loo(
 
 
 class _Decomposed(NamedTuple):
-    """Eigenvalues (d,) and eigenvectors of a matrix, and its Cholesky factor with the smallest squared pivot."""
+    """Eigenvalues (d,) and eigenvectors of a matrix, and its Cholesky factor."""
 
     values: Array
     axes: Array
-    factor: Array
-    pivot: float
+    factor: Factor
 
 
 def _left_out_log_density(
@@ -176,11 +174,11 @@ def _left_out_log_density(
             continue
         if gamma == 0:
             # what has a null direction, or too few rows for full rank, keeps it without the row
-            if M.pivot < 1e-13 or (lam == 0 and count <= d):
+            if M.factor.pivot < 1e-13 or (lam == 0 and count <= d):
                 continue
-            whitened = (solve_triangular(M.factor, part.T, lower=True).T for part in (deviation, z))
-            log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, M.pivot)
-            log_det = log_det + 2 * np.log(np.diag(M.factor)).sum()
+            whitened = (M.factor.whiten(part.T).T for part in (deviation, z))
+            log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, M.factor.pivot)
+            log_det = log_det + M.factor.log_det
         else:
             shifted = M.values + gamma / (1 - gamma) * mean_value[:, None]
             log_det, quadratic, unsafe = _downdated(shifted, rotated, lost, rho, shifted[:, 0] / shifted[:, -1])

@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import (
-    LOG_LOSS_ROUNDING,
-    Array,
-    InvalidStatistics,
-    SquareableRows,
-    check_choice,
-    check_cost,
-    least,
-    log_posterior,
-    mean_log_loss,
-)
+from rcpkg.base import LOG_LOSS_ROUNDING, Array, InvalidStatistics, SquareableRows, least, log_posterior, mean_log_loss
+from rcpkg.checks import check_choice, check_cost
 from rcpkg.local.neighbours import Index, Neighbors, batches
 
 GRID = (*range(1, 21), *range(30, 101, 10))
@@ -106,10 +97,10 @@ class LocalClassifier(SquareableRows):
                 decided = self._decide(X[part], sizes, rows)
             total += cost[decided, self._codes[part, None]].sum(axis=0)
         self.grid_ = np.array(sizes)
-        self.cv_costs_ = total / len(X)
+        self.cv_errors_ = total / len(X)
         best = np.ones(len(sizes), dtype=bool)
         if self.scoring == "error":
-            best = least(self.cv_costs_, best, 1e-12 * cost.max())
+            best = least(self.cv_errors_, best, 1e-12 * cost.max())
         if losses:
             self.cv_log_loss_ = mean_log_loss(np.concatenate(losses, axis=1))
             best = least(self.cv_log_loss_, best, LOG_LOSS_ROUNDING)

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from rcbook import datasets
 from rcbook.experiments.runner import commit, environment
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +42,6 @@ from rcpkg import (
     ConditionalLikelihood,
     ProjectedGradientDescent,
     RiskCalibration,
-    datasets,
 )
 
 WITHIN = 1e-3

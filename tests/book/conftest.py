@@ -20,7 +20,7 @@ OF_EACH_KIND = {
     "book/errata",
     "book/api/calibration",
     "chapters/03_nearest_neighbour_estimates",
-    "chapters/16_scorecard",
+    "chapters/20_scorecard",
 }
 
 

@@ -1,4 +1,4 @@
-"""The tables of rc2024 and rc2025 with the gradients of the mean log-loss in place of the printed ones (chapter 13)."""
+"""The tables of rc2024 and rc2025 with the gradients of the mean log-loss in place of the printed ones (chapter 17)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 9)."""
+"""How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 12)."""
 
 from collections.abc import Iterator
 

@@ -1,0 +1,87 @@
+"""Positive definite matrices, factored through their correlation matrices: the scale of a feature costs no digits."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+
+Array = NDArray[np.float64]
+EPS = float(np.finfo(float).eps)
+#: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
+JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
+
+
+class Factor(NamedTuple):
+    """A = L Lᵀ; the least squared pivot of its correlation matrix, 0 where A is singular and L of no use, and the
+    number of that row, which depends most on those before it."""
+
+    lower: Array
+    pivot: float
+    weakest: int
+
+    @property
+    def log_det(self) -> float:
+        """log |A|."""
+        return 2 * float(np.log(self.lower.diagonal()).sum())
+
+    def whiten(self, B: Array) -> Array:
+        """L⁻¹ B, whose columns have the squared lengths bᵀ A⁻¹ b."""
+        return dtrtrs(self.lower, B, lower=1)[0]
+
+    def solve(self, B: Array) -> Array:
+        """A⁻¹ B."""
+        return dpotrs(self.lower, B, lower=1)[0]
+
+
+def correlations(A: Array) -> tuple[Array, Array]:
+    """A, shape (..., d, d), scaled to ones on its diagonal, and the scales (..., d): 1 where there is no variance."""
+    diagonal = np.diagonal(A, axis1=-2, axis2=-1)
+    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    return A / (scale[..., :, None] * scale[..., None, :]), scale
+
+
+def is_definite(A: Array, tol: float = 1e-12) -> Array:
+    """Whether the correlation matrix of each of A, shape (..., d, d), has eigenvalues > ``tol`` only."""
+    positive = (np.diagonal(A, axis1=-2, axis2=-1) > 0).all(axis=-1)
+    return positive & (np.linalg.eigvalsh(correlations(A)[0])[..., 0] > tol)
+
+
+def cholesky(A: Array) -> Factor:
+    """The factor of a covariance or scatter matrix A, shape (d, d), as it is."""
+    variances = A.diagonal()
+    if not (variances > 0).all():
+        return Factor(np.zeros_like(A), 0.0, int(np.argmin(variances)))
+    return _scaled(*correlations(A))
+
+
+def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
+    """The factor of A + share · diag(A), A semi-definite but for rounding, by the first share that gives one.
+
+    A direction without curvature, a diagonal entry of at most eps times the largest, gets that of the largest.
+
+    Raises
+    ------
+    LinAlgError
+        If no share does.
+    """
+    diagonal = A.diagonal()
+    largest = diagonal.max(initial=0.0)
+    scale = np.sqrt(np.where(diagonal > EPS * largest, diagonal, largest or 1.0))
+    R = A / (scale[:, None] * scale)
+    for share in jitter:
+        np.fill_diagonal(R, 1 + share)
+        factor = _scaled(R, scale)
+        if factor.pivot:
+            return factor
+    raise np.linalg.LinAlgError("the matrix is not positive definite beyond rounding")
+
+
+def _scaled(R: Array, scale: Array) -> Factor:
+    """The factor of diag(scale) R diag(scale)."""
+    lower, failed = dpotrf(R, lower=1, clean=1)
+    pivots = lower.diagonal()
+    weakest = failed - 1 if failed else int(np.argmin(pivots))
+    pivot = 0.0 if failed else float(pivots[weakest] ** 2)
+    return Factor(scale[:, None] * lower, pivot, weakest)
