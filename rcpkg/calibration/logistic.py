@@ -46,6 +46,7 @@ class LogisticObjective:
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
         self.ridge = ridge
+        self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
         self.free = r - 1 if free is None else free
         self.total = float(len(y) if weight is None else weight.sum())
 
@@ -81,12 +82,12 @@ class LogisticObjective:
         """The penalty of V, and its gradient."""
         if not self.l2:
             return 0.0, np.zeros_like(V)
+        if self.free == self.r:
+            V = V - V.mean(axis=0)  # what the classes have in common costs nothing, and may be large
         slopes = V[:, 1:] if self.ridge is None else V @ self.ridge  # VMMᵀ at once would lose digits
-        share = slopes * (self.l2 / self.total)
-        if self.r > 2:
+        share = slopes * (self.l2 / self.total * (2 if self.free == self.r == 2 else 1))
+        if self.r > 2 and self.free < self.r:
             share -= share.sum(axis=0) / self.r
-        elif self.free == 2:
-            share -= share[::-1].copy()
         value = 0.5 * float(np.vdot(share, slopes))
         if self.ridge is None:
             return value, np.hstack([np.zeros((len(V), 1)), share])
@@ -106,7 +107,7 @@ class LogisticObjective:
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
         of_penalty = np.arange(len(h[0])) > 0 if self.ridge is None else np.einsum("jk,jk->j", self.ridge, self.ridge)
-        return (h + self.l2 * of_penalty) / self.total
+        return (h + self.of_own * self.l2 * of_penalty) / self.total
 
     def squares(self) -> Array:
         """Σ_i w_i φ(x_i)² / m, shape (p,)."""
@@ -187,14 +188,14 @@ class LogisticObjective:
         k, p = added.shape
         penalty, diagonal = self.penalty_matrix(), np.arange(p)
         if H.ndim == 3:
-            H += penalty if self.r == 2 else (1 - 1 / self.r) * penalty
+            H += self.of_own * penalty
             H[:, diagonal, diagonal] += added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
             H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
                 H[b, a] = H[a, b]
-        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
+        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r  # of the classes, between them
         H += share[:, :, None, None] * penalty
         return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
