@@ -9,9 +9,9 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.counts import ROUNDING, CategoricalNB, CategoricalParameters
+from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
+from rcpkg.families.counts import CategoricalNB
 from rcpkg.families.family import ConjugateClassifier
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.statistics import Statistics
 
 
@@ -45,6 +45,8 @@ class BernoulliNB(CategoricalNB):
         Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells: 0, 2, 4, …
     n_states_ : array of shape (d,)
         Twos.
 

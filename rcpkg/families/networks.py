@@ -13,9 +13,8 @@ from rcpkg.base import Array
 from rcpkg.checks import check_number
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
-from rcpkg.families.counts import CategoricalParameters, CountModel
+from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
 from rcpkg.families.family import ConjugateClassifier, safe_class_counts, safe_counts
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.states import CodedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
@@ -251,7 +250,7 @@ class NetworkModel(CodedCategories, CountModel):
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
-        return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
+        return CategoricalParameters(self.class_log_prior(statistics.count), log_prob), size
 
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_

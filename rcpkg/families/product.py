@@ -277,7 +277,7 @@ class ProductModel(NamedCategories, _BaseComposition):
         """The parameters of each block, and the class distribution from the counts that all blocks share."""
         parts = list(statistics)
         return ProductParameters(
-            self._log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
+            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
         )
 
     def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
@@ -376,7 +376,7 @@ class ProductModel(NamedCategories, _BaseComposition):
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
         pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
-        return self._joined(self._log_prior(next(iter(statistics)).count), pooled)
+        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
