@@ -55,7 +55,7 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.checks import numbered
 from rcpkg.families import gaussian_full, one_hot
-from rcpkg.families.gaussian import _positive_medians
+from rcpkg.families.gaussian import positive_medians
 
 
 def assert_same(a, b, **tolerance):
@@ -883,9 +883,9 @@ def test_medians_of_the_positive_ones():
     rng = np.random.default_rng(0)
     columns = np.where(rng.random((21, 6)) < [0.0, 0.3, 0.5, 0.9, 0.95, 1.0], 0.0, rng.random((21, 6)))
     expected = [np.median(column[column > 0]) if column.any() else np.inf for column in columns.T]
-    assert np.array_equal(_positive_medians(columns), expected)
+    assert np.array_equal(positive_medians(columns), expected)
     assert np.array_equal(
-        _positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
+        positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
     )
 
 

@@ -9,9 +9,9 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.counts import ROUNDING, CategoricalNB, CategoricalParameters
+from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
+from rcpkg.families.counts import CategoricalNB
 from rcpkg.families.family import ConjugateClassifier
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.statistics import Statistics
 
 

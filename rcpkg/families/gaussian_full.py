@@ -12,15 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from rcpkg.base import Array
 from rcpkg.checks import check_number
 from rcpkg.families.family import dampened
-from rcpkg.families.gaussian import (
-    EPS,
-    INDEFINITE,
-    LEAST_PRECISION,
-    LOG_2PI,
-    ROUNDING,
-    GaussianClassifier,
-    GaussianParameters,
-)
+from rcpkg.families.gaussian import EPS, INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
+from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
 from rcpkg.families.statistics import Statistics
 
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache

@@ -13,9 +13,8 @@ from rcpkg.base import Array
 from rcpkg.checks import check_number
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
-from rcpkg.families.counts import CategoricalParameters, CountModel
+from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
 from rcpkg.families.family import ConjugateClassifier, safe_class_counts, safe_counts
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.states import CodedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
