@@ -44,6 +44,21 @@ class Table:
         yield slice(0, self.n), self.block
 
 
+def weighted_objective(
+    rows: csr_array | Array, Y: Array, scale: Array, penalty: float, center: float
+) -> Callable[[Array], tuple[float, Array]]:
+    """f(w) = −CLL + C Σ (w − c)² and its gradient, as functions of a vector."""
+    likelihood = LogisticObjective(Table(rows), Y.argmax(axis=1), Y.shape[1], Y.sum(axis=1), free=Y.shape[1])
+
+    def objective(w: Array) -> tuple[float, Array]:
+        W = w.reshape(scale.shape)
+        at, beyond = likelihood((W * scale).T), W - center
+        value = likelihood.total * at.value + penalty * float(np.sum(beyond**2))
+        return value, (likelihood.total * at.gradient.T * scale + 2 * penalty * beyond).ravel()
+
+    return objective
+
+
 def maximise_weighted(
     rows: csr_array | Array,
     Y: Array,
@@ -83,16 +98,9 @@ def maximise_weighted(
     ----------
     wanbia2014, equations (2), (4), (5), and §VI with the sign that makes it a penalty.
     """
-    likelihood = LogisticObjective(Table(rows), Y.argmax(axis=1), Y.shape[1], Y.sum(axis=1), free=Y.shape[1])
-
-    def objective(w: Array) -> tuple[float, Array]:
-        W = w.reshape(scale.shape)
-        at, beyond = likelihood((W * scale).T), W - center
-        value = likelihood.total * at.value + penalty * float(np.sum(beyond**2))
-        return value, (likelihood.total * at.gradient.T * scale + 2 * penalty * beyond).ravel()
-
+    objective, total = weighted_objective(rows, Y, scale, penalty, center), float(Y.sum())
     first = np.full(scale.shape, center, dtype=float) if start is None else start
-    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * likelihood.total, "ftol": relative}
+    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * total, "ftol": relative}
     optimum = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", callback=callback, options=options)
     optimum.x = optimum.x.reshape(scale.shape)
     return optimum
