@@ -11,7 +11,7 @@ import pandas as pd
 from rcbook import published
 from rcbook._files import data_folder, stored_file
 from rcbook.experiments import runner
-from rcbook.experiments.cells import NO_PROTOCOL, STUDY, TABLES, cells_of
+from rcbook.experiments.cells import NO_PROTOCOL, STUDY, cells_of, register
 from rcbook.published import KEY
 
 VERDICTS = (
@@ -147,7 +147,7 @@ def judged_beside(
 
 def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     """Why a printed number has no counterpart."""
-    if (source, table) not in TABLES:
+    if (source, table) not in register():
         return pd.Series(NO_PROTOCOL, index=printed.index)
     cells = {(cell.row, cell.method): cell.reason for cell in cells_of(source, table)}
     failed = {
@@ -312,8 +312,9 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     """
     rows = []
     printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
-    for source, table in printed + [key for key in TABLES if key[0] == STUDY]:
-        cells = cells_of(source, table) if (source, table) in TABLES else []
+    known = register()
+    for source, table in printed + [key for key in known if key[0] == STUDY]:
+        cells = known[source, table].cells() if (source, table) in known else []
         done = runner.read(runner.table_path(source, table, folder))
         rows.append(
             {
