@@ -478,6 +478,44 @@ def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsy
     assert main(["run", "rc2025:1", "--quick", "--backend", "no-such-backend"]) == 2
 
 
+@pytest.mark.parametrize(
+    "arguments, status, message",
+    [
+        (["run", "rc2025:1", "--jobs", "0"], 2, "jobs must be the number of workers, or -1 for one a processor; got 0"),
+        (["run", "study:honst"], 2, "no protocol yet for study:honst (near to it: study:honest"),
+        (["fetch", "ionosphre"], 2, "got 'ionosphre' (near to it: ionosphere)"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, status, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    assert main(arguments) == status
+    out, err = capsys.readouterr()
+    assert not out and len(err.splitlines()) == 1 and message in err and len(err) < 250
+
+
+@pytest.mark.parametrize("command", [["status"], ["run", "rc2025:1"]], ids=lambda command: command[0])
+def test_a_folder_of_results_that_cannot_be_is_named(command, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("RCPKG_RESULTS", str(file))
+    assert main(command) == 1
+    assert capsys.readouterr().err == f"the environment variable RCPKG_RESULTS names {file}, which is no folder\n"
+    monkeypatch.setenv("RCPKG_RESULTS", str(file / "within"))
+    assert main(command) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file / "within") in line
+
+
+def test_a_reader_who_has_seen_enough_ends_status_in_silence(tmp_path, monkeypatch):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    read, write = os.pipe()
+    os.close(read)  # before anything is written, as `| head` may after a line
+    command = [sys.executable, "-m", "rcbook", "status"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 # Committed results ---------------------------------------------------------------------------------
 
 FILES = sorted(RESULTS.glob("*.jsonl"))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rcbook import published
+from rcbook._files import nearest
 
 STUDY = "study"  # in place of a source: experiments that no source prints
 QUICK_REPETITIONS = 3
@@ -221,7 +222,10 @@ def cells_of(source: str, table: str, quick: bool = False) -> list[Cell]:
         published.table(source, table)
     study = REGISTER.get((source, table)) or register().get((source, table))
     if study is None:
-        raise ValueError(f"there is no protocol yet for {source}:{table}; there is one for {', '.join(tables())}")
+        name = f"{source}:{table}"
+        raise ValueError(
+            f"there is no protocol yet for {name}{nearest(name, tables())}: `python -m rcbook status` lists all tables"
+        )
     if not quick:
         return study.cells()
     few = {"repetitions": QUICK_REPETITIONS}

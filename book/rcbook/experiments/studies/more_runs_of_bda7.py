@@ -13,7 +13,6 @@ import pandas as pd
 
 from rcbook._files import data_folder
 from rcbook.experiments.cells import STUDY, Cell, Study, cells_of
-from rcbook.experiments.power import power
 from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 
@@ -34,29 +33,6 @@ LEADS = (
     ("5.21", "BDA7", "QB"),
     ("5.22", "BDA7", "QB"),
 )
-
-
-def leads_within_reach() -> pd.DataFrame:
-    """The columns in which the printed lead of a pair is less than a half-width of acceptance.
-
-    Returns
-    -------
-    DataFrame
-        ``table, method, setting_value, runs``: the cells concerned, with the runs that are missing to the stated 100.
-    """
-    cells = power().query("source == 'thesis2007'").set_index(["table", "method", "setting_value"])
-    cells = cells.assign(printed=pd.to_numeric(cells.value_printed, errors="coerce")).sort_index()
-    found = set()
-    for table, first, second in LEADS:
-        a, b = cells.loc[table, first], cells.loc[table, second]
-        lead = (a.printed - b.printed).abs()
-        for setting in lead.index[lead < a.half_width.clip(lower=b.half_width)]:
-            found |= {(table, first, setting), (table, second, setting)}
-    rows = [(*key, 100 - tables.runs(key[0], key[1])) for key in found]
-    frame = pd.DataFrame(rows, columns=["table", "method", "setting_value", "runs"])
-    order = frame.setting_value.astype(int)
-    frame = frame.assign(order=order).sort_values(["table", "method", "order"])
-    return frame.drop(columns="order").reset_index(drop=True)
 
 
 def _listed() -> Iterator[Cell]:
