@@ -73,7 +73,7 @@ def test_documents_of_unequal_lengths_have_no_minimal_coordinates():
     model, X, _, Y = fitted("MultinomialNB")
     X = X.copy()
     X[0, 0] += 1
-    with pytest.raises(NotImplementedError, match="unequal lengths"):
+    with pytest.raises(ValueError, match="unequal lengths"):
         MinimalForm(model, X, model.statistics(X, Y))
 
 

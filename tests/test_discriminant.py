@@ -139,7 +139,7 @@ def test_rda_cv_errors_equal_refits(cost):
     model = RDA(random_state=0, cost=cost).fit(X, y)
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.cv_errors_.shape == (5, 5)
-    assert_allclose(model.covariance_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
+    assert_allclose(model.covariances_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
     with pytest.raises(ValueError, match=r"gammas must be a sequence .* >= 0 and <= 1"):
         RDA(gammas=(0.0, 1.5)).fit(X, y)
     with pytest.raises(ValueError, match="lambdas must hold numbers"):
@@ -318,7 +318,7 @@ def test_edda_cv_errors_equal_refits():
     model = EDDA(random_state=0).fit(X, y)
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.model_ in EDDA_MODELS and model.cv_errors_.shape == (14,)
-    assert_allclose(edda_covariances(*model.statistics_[::2], model.model_)[0], model.covariance_)
+    assert_allclose(edda_covariances(*model.statistics_[::2], model.model_)[0], model.covariances_)
 
 
 # ---------------------------------------------------------------- nearest means and the degenerate rule

@@ -599,7 +599,7 @@ def test_leave_one_out_equals_refitting(estimator, cost):
             rest = np.arange(27) != i
             predicted = estimator(n_neighbors=k, cost=cost).fit(X[rest], y[rest]).predict(X[[i]])[0]
             expected[j] += matrix[predicted, y[i]] / 27
-    assert_allclose(model.cv_costs_, expected, atol=1e-12)
+    assert_allclose(model.cv_errors_, expected, atol=1e-12)
     tied = np.flatnonzero(expected <= expected.min() + 1e-12)
     if estimator is SVMKNN:
         assert model.n_neighbors_ == grid[tied[0]]
@@ -676,8 +676,8 @@ def test_leave_one_out_with_duplicates_and_a_class_of_one_row():
         for i in range(len(X)):
             rest = np.arange(len(X)) != i
             errors[j] += LocalBDA(n_neighbors=k).fit(X[rest], y[rest]).predict(X[[i]])[0] != y[i]
-    assert_allclose(model.cv_costs_, errors / len(X))
-    assert model.cv_costs_.min() >= 1 / len(X)  # the single row cannot be told without itself
+    assert_allclose(model.cv_errors_, errors / len(X))
+    assert model.cv_errors_.min() >= 1 / len(X)  # the single row cannot be told without itself
 
 
 def test_the_default_grid_is_the_source_s_up_to_the_smallest_class():
@@ -689,7 +689,7 @@ def test_the_default_grid_is_the_source_s_up_to_the_smallest_class():
 def test_the_smallest_of_equal_k_is_chosen():
     X = np.r_[np.zeros((5, 2)), np.full((5, 2), 100.0)]
     model = LocalNearestMeans(n_neighbors="cv", grid=[4, 3, 2]).fit(X, np.repeat([0, 1], 5))
-    assert model.cv_costs_.tolist() == [0, 0, 0]
+    assert model.cv_errors_.tolist() == [0, 0, 0]
     assert model.n_neighbors_ == 2
 
 
@@ -757,7 +757,7 @@ def peak_of_predict(model, n, d):
     return found - 6 * Q.nbytes
 
 
-@pytest.mark.parametrize("d", [30, 150])
+@pytest.mark.parametrize("d", [30, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", [LocalBDA, LocalNearestMeans, LocalLinear, BregmanKNN, SVMKNN])
 def test_memory_does_not_grow_with_the_queries(estimator, d, monkeypatch):
     if estimator is SVMKNN:  # one machine at a time: what could grow is the search
@@ -834,7 +834,7 @@ def test_bad_parameters(estimator, params, message):
 @pytest.mark.parametrize("estimator", ALL)
 def test_sizes_of_a_grid_are_sorted_and_count_once(estimator):
     model = estimator(n_neighbors="cv", grid=[3, 1, 3, 2]).fit(*blobs())
-    assert model.grid_.tolist() == [1, 2, 3] and len(model.cv_costs_) == 3
+    assert model.grid_.tolist() == [1, 2, 3] and len(model.cv_errors_) == 3
 
 
 @pytest.mark.parametrize("sizes", [[], 5, [0], [1.5]])

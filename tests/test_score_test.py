@@ -152,5 +152,5 @@ def test_bad_input_is_named():
     bags = X.copy()
     bags[0, 0] = 1 + np.nanmax(X)
     bags = np.nan_to_num(bags)
-    with pytest.raises(ValueError, match="no test for this estimator on these rows: documents of unequal lengths"):
+    with pytest.raises(ValueError, match="no test for this estimator on these rows: X holds rows of unequal sums"):
         calibration_test(MultinomialNB(), bags, y, n_bootstrap=0)

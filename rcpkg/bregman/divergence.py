@@ -53,8 +53,7 @@ class BregmanDivergence:
 
     Examples
     --------
-    >>> from rcpkg.bregman.divergence import BregmanDivergence, divergences
-from rcpkg.bregman.generators import Generator
+    >>> from rcpkg.bregman import BregmanDivergence, Generator, divergences
     >>> round(float(divergences["kl"]([0.5, 0.5], [0.25, 0.75])), 4)
     0.1438
     >>> power = Generator(lambda x: (x**4).sum(axis=-1), lambda x: 4 * x**3)

@@ -21,7 +21,7 @@ from rcpkg.calibration.problem import Iterate, Problem, sample_size
 from rcpkg.calibration.rules import Rule, calibration_weights, history_row
 from rcpkg.calibration.safe_steps import SafeSteps
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot, require
 
 STOPPING = ("auto", "soft_error", "best_soft_error", "best_error", "validation", "none")
 STEPS = ("auto", "fixed", "safe")
@@ -333,8 +333,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
     def _set_target(self, problem: Problem, start: Statistics) -> None:
         """Target statistics s̄ = m̄ E[s(x, y)] under the target model; a target on the boundary is refused."""
         model = problem.model
-        if not hasattr(model, "mean_parameters"):
-            raise ValueError(f"target_weight > 0 needs mean parameters, which {type(model).__name__} does not give")
+        require(model, "target_weight > 0")
         model.check_complete(problem.X)
         parameters, size = self._target_of(model, start)
         natural = model.natural_parameters(parameters).ravel()
@@ -359,6 +358,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         if self.target == "grand":
             return model.grand_parameters(start)
         if self.target == "nested":
+            require(model, "target='nested'")
             return model.nested_parameters(start)
         check_is_fitted(self.target)
         if not model.same_form(self.target):
@@ -392,6 +392,8 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         """The loop, to the iterate that ``stopping`` chooses."""
         current = chosen = problem.evaluate(self._start(problem))
         history, best_iter, reason = [self._record(0, current, 0.0)], 0, "max_iter"
+        if self.step == "safe":
+            require(problem.model, "a safe step")
         safe = SafeSteps(problem, self.learning_rate) if self.step == "safe" else None
         with tqdm(total=self.max_iter, desc=type(self).__name__, disable=not self.verbose) as bar:
             for t in range(1, self.max_iter + 1):
@@ -470,6 +472,7 @@ class RiskCalibration(MetaEstimatorMixin, GenerativeClassifier):
         except InvalidStatistics:
             if self.on_invalid != "freeze":
                 raise
+        require(model, "on_invalid='freeze'")
         new = model.frozen(old, new)
         return new, model.parameters(new)
 

@@ -7,13 +7,17 @@ exponential families also give natural parameters η, mean parameters μ = E[s(x
 """
 
 from rcpkg.families.binary import BernoulliNB
-from rcpkg.families.counts import CategoricalNB, CategoricalParameters, MultinomialNB
-from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, Statistics, one_hot
-from rcpkg.families.gaussian import GaussianParameters
+from rcpkg.families.capabilities import Unsupported, can, require
+from rcpkg.families.count_model import CategoricalParameters
+from rcpkg.families.counts import CategoricalNB, MultinomialNB
+from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, dampened, safe_class_counts, safe_counts
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_full import LDA, QDA
+from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.networks import TAN, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
+from rcpkg.families.statistics import Statistics, class_counts, one_hot
 
 __all__ = [
     "LDA",
@@ -24,6 +28,7 @@ __all__ = [
     "CategoricalParameters",
     "ClosedFormClassifier",
     "ConjugateClassifier",
+    "FeatureMap",
     "GaussianNB",
     "GaussianParameters",
     "KDependenceBayes",
@@ -32,5 +37,12 @@ __all__ = [
     "ProductParameters",
     "SharedVarianceGaussianNB",
     "Statistics",
+    "Unsupported",
+    "can",
+    "class_counts",
+    "dampened",
     "one_hot",
+    "require",
+    "safe_class_counts",
+    "safe_counts",
 ]

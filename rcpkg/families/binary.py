@@ -1,13 +1,18 @@
 """Naive Bayes for binary features, such as whether a word occurs: two states each, from counts of the ones alone."""
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.counts import ROUNDING, CategoricalNB, CategoricalParameters
-from rcpkg.families.family import ConjugateClassifier, Statistics
+from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
+from rcpkg.families.counts import CategoricalNB
+from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.statistics import Statistics
 
 
 class BernoulliNB(CategoricalNB):
@@ -40,6 +45,8 @@ class BernoulliNB(CategoricalNB):
         Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells: 0, 2, 4, …
     n_states_ : array of shape (d,)
         Twos.
 
@@ -137,9 +144,31 @@ class BernoulliNB(CategoricalNB):
         """η_y + Σ of the η of what is counted."""
         return _summed(X if isinstance(X, tuple) else self.encode(X), natural.cells) + natural.count
 
+    def feature_map(
+        self, X: tuple, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> "BinaryFeatures":
+        """The entries that are one; for the minimal ones only of features that have both states."""
+        total = statistics.cells.sum(axis=0) if kind == "minimal" else np.ones(2 * X[0].shape[1])
+        return BinaryFeatures(X[0], total)
+
     def check_complete(self, X: tuple[csr_array, csr_array]) -> None:
         if X[1].nnz:
             self._refuse_missing(int(X[1].indices[0]))
+
+
+class BinaryFeatures(StateFeatures):
+    """Whether binary features are one, where both states occur; one that is always one has that state for reference."""
+
+    def __init__(self, ones: csr_array, total: Array) -> None:
+        super().__init__(ones, total, np.arange(0, len(total), 2), "minimal")
+        both = ~self.unused[::2] & ~self.unused[1::2]
+        self.reference = 2 * np.arange(len(both)) + self.unused[::2]
+        self._keep(np.flatnonzero(both) * 2 + 1)
+
+    @cached_property
+    def table(self) -> csr_array:  # type: ignore[override]
+        self._hold(self.rows if 2 * self.own == len(self.group) else self.rows[:, self.kept // 2])
+        return self.__dict__["table"]
 
 
 def _marked(entries: NDArray[np.bool_]) -> csr_array:

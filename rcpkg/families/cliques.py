@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from rcpkg.base import Array
+from rcpkg.families.count_model import StateFeatures
+from rcpkg.families.statistics import Statistics
 
 LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
 LARGEST_BLOCK = 2**21  # entries that are summed over missing values at a time
@@ -221,3 +224,62 @@ class Families:
         for of, old, table in zip(self.members, self.split(cells), others.split(new)):
             table[np.ix_(np.arange(len(table)), *(places[f] for f in of))] = old
         return new
+
+
+class TableFeatures(StateFeatures):
+    """The tables of a decomposable network, but for one state of each conditional distribution, the most frequent.
+
+    Those left out follow from the others, family by family: the table of j, summed over the states of j, is a margin of
+    the table of its last parent, or the count of the class.
+    """
+
+    def __init__(self, families: Families, X: csr_array, total: Array) -> None:
+        self.families, self.rows, self.n = families, X, X.shape[0]
+        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
+        self.left_out = families.join(best, lead=0)
+        self.unused, self.group = total <= 0, np.empty(len(total))
+        self._keep(np.flatnonzero(~self.unused & ~self.left_out))
+
+    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+        families, cells = self.families, np.zeros((len(count), len(self.unused)))
+        cells[:, self.kept] = own
+        tables, left_out = families.split(cells), families.split(self.left_out)
+        for j in families.order:
+            of, carrier, whole = families.parents[j], families.last[j], count
+            if of:
+                whole = margin(tables[carrier], families.members[carrier], of)
+            rest = whole[..., None] - tables[j].sum(axis=-1, keepdims=True)
+            tables[j] = np.where(left_out[j], rest, tables[j])
+        return Statistics(count=count, cells=families.join(tables))
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
+        families, constant = self.families, natural.count
+        tables, left_out = families.split(np.where(self.unused, 0.0, natural.cells)), families.split(self.left_out)
+        for j in reversed(families.order):
+            of, base = families.parents[j], np.where(left_out[j], tables[j], 0.0).sum(axis=-1)
+            tables[j] = tables[j] - base[..., None]
+            if of:
+                carrier = families.last[j]
+                tables[carrier] = tables[carrier] + onto(base, of, families.members[carrier])
+            else:
+                constant = constant + base
+        return constant, families.join(tables)[:, self.kept], np.empty(0)
+
+    def moments(self, parameters: Any) -> tuple[Array, Array]:
+        """The mean products of two cells are the probability of one, and of the other under the condition of the first:
+        that of the network whose table has no other cell."""
+        families, r = self.families, len(parameters.log_prob)
+        mean = np.empty((r, self.own))
+        second = np.empty((r, self.own, self.own))
+        family = np.searchsorted(families.starts, self.kept, side="right") - 1
+        for place, (cell, j) in enumerate(zip(self.kept, family)):
+            tables = families.split(parameters.log_prob)
+            only = np.full((r, families.sizes[j]), -np.inf)
+            within = cell - families.starts[j]
+            only[:, within] = tables[j].reshape(r, -1)[:, within]
+            tables[j] = only.reshape(tables[j].shape)
+            conditionals, log_mass = families.collect(tables)
+            given = families.join(families.distribute([np.exp(table) for table in conditionals]))
+            mean[:, place] = np.exp(log_mass)
+            second[:, place] = mean[:, [place]] * given[:, self.kept]
+        return mean, second - mean[:, :, None] * mean[:, None]

@@ -1,8 +1,41 @@
-r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3)."""
+r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+
+A family is a subclass of `ClosedFormClassifier` with the first row of the table or, if its classes have weights to be
+estimated, of `ConjugateClassifier`. Each row takes those that it names besides.
+
+======  ===================================================  ========================================================
+row     to have                                              give
+======  ===================================================  ========================================================
+1       closed form, weights, ``partial_fit``, predictions   ``statistics(X, W)``, ``parameters(s)``,
+                                                             ``log_joint(X, θ)``
+2       class weights, by ML or MAP, or given                ``log_prior`` in θ, from ``class_log_prior(count)``
+3       a prior                                              ``prior_strength`` m in ``parameters``, for s + m s⁰
+4       samples                                              ``draw(θ, y, rng)``
+5       calibration as published, TM, DFE, soft error        row 1; ``frozen(old, new)`` to freeze what is invalid
+6       safe steps that converge                             ``safe_update(old, change)``, ``natural_parameters(θ)``,
+                                                             ``mean_parameters(θ)``
+7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
+                                                             ``pooled_parameters(s)``, ``grand_parameters(s)``,
+                                                             ``nested_parameters(s)``: θ and its pseudo-rows
+8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``
+9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
+10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
+                                                             variances) of the features within the classes
+11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
+                                                             from training rows; ``learn_structure(X, W)``
+12      statistics whose form grows in ``partial_fit``       ``extended(X, s)``
+13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
+                                                             ``check_complete(X)``, which refuses them in row 7
+14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
+======  ===================================================  ========================================================
+
+Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`
+says which method is missing; `can` asks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -10,73 +43,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.checks import check_number, check_priors, check_weights
-
-
-class Statistics:
-    """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
-
-    ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
-    """
-
-    def __init__(self, /, **parts: Any) -> None:
-        for name in parts:
-            if hasattr(type(self), name):
-                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
-        self.__dict__.update(
-            {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.__dict__.values())
-
-    def __repr__(self) -> str:
-        return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
-
-    def map(self, function: Callable, *others: Statistics) -> Statistics:
-        names = self.__dict__
-        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
-
-    def __add__(self, other: Statistics) -> Statistics:
-        return self.map(lambda a, b: a + b, other)
-
-    def __sub__(self, other: Statistics) -> Statistics:
-        return self.map(lambda a, b: a - b, other)
-
-    def __mul__(self, factor: float) -> Statistics:
-        return self.map(lambda a: a * factor)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Statistics:
-        return self * (1.0 / divisor)
-
-    def ravel(self) -> Array:
-        """All entries as one vector."""
-        return np.concatenate([part.ravel() for part in self])
-
-    def unravel(self, vector: Array) -> Statistics:
-        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
-        parts, start = {}, 0
-        for name, part in self.__dict__.items():
-            piece = vector[start : start + part.ravel().size]
-            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
-            start += len(piece)
-        return Statistics(**parts)
-
-    def dot(self, natural: Statistics) -> float:
-        """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
-        s, eta = self.ravel(), natural.ravel()
-        counts = s != 0
-        return float(s @ eta if counts.all() else s[counts] @ eta[counts])
-
-
-def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
-    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0."""
-    return np.equal.outer(y, np.arange(n_classes)).astype(float)
+from rcpkg.families.capabilities import gives, require
+from rcpkg.families.features import FeatureMap
+from rcpkg.families.statistics import Statistics, one_hot
 
 
 def _n_counting(Y: Array) -> int:
@@ -87,9 +61,8 @@ def _n_counting(Y: Array) -> int:
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
 
-    A subclass gives the three functions below. ``prepare(X)`` may learn from the training rows what is not a
-    parameter (numbers of states, an origin for moments); ``draw(parameters, y, rng)`` makes ``sample`` work;
-    parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
+    A subclass gives the three functions below; what else it may give is in the table of `rcpkg.families.family`.
+    Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
     calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
@@ -132,20 +105,12 @@ class ClosedFormClassifier(GenerativeClassifier):
     def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
 
+    def check_full(self, X: Any) -> None:
+        """Refuse encoded rows on which the model is no full exponential family."""
+
     def settle(self, statistics: Statistics, n_rows: int) -> Any:
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
-
-    def draw(self, parameters: Any, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        raise NotImplementedError(f"{type(self).__name__} cannot sample: it has no draw(parameters, y, rng)")
-
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
-        """``new``, where what would give invalid parameters keeps its value of ``old`` (rc2024 §III)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say which of its statistics to freeze")
-
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """``old`` + ``change`` to first order, and valid for any change that leaves a positive total weight."""
-        raise NotImplementedError(f"{type(self).__name__} has no update that is valid for any change")
 
     def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
@@ -216,6 +181,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     ) -> tuple[Array, NDArray]:
         """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
         check_is_fitted(self)
+        require(self, "sampling")
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
@@ -242,6 +208,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self
 
     def fitted_parameters(self) -> Any:
+        """The parameters; raises `InvalidStatistics` while the rows of ``partial_fit`` do not suffice."""
         if self.parameters_ is None:
             raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
         return self.parameters_
@@ -273,47 +240,23 @@ class ConjugateClassifier(ClosedFormClassifier):
         self.class_prior_strength = class_prior_strength
         self.priors = priors
 
-    def natural_parameters(self, parameters: Any) -> Statistics:
-        """Natural parameters η, normalised so that log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), that is ψ(η) = 0."""
-        raise NotImplementedError
-
-    def from_natural(self, natural: Statistics) -> Any:
-        """Parameters with the posteriors of the scores ⟨η, s(x, y)⟩; the inverse of `natural_parameters` up to ψ(η).
-
-        Where η is not that of a model (a precision is not positive definite), what all classes share is added to it:
-        the joint density changes, the posteriors do not.
-        """
-        raise NotImplementedError
-
-    def scores(self, X: Any, natural: Statistics) -> Array:
-        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
-        raise NotImplementedError
-
-    def mean_parameters(self, parameters: Any) -> Statistics:
-        """Mean parameters μ = E[s(x, y)] under the model, those of ``statistics`` with total weight one."""
-        raise NotImplementedError
-
+    @available_if(gives("class_log_partition"))
     def log_partition(self, natural: Statistics) -> float:
         """Log-partition ψ(η) = log Σ_y exp(η_0y + A_y(η)) of the joint model; ∇ψ(η) = μ."""
         return float(logsumexp(self.class_log_partition(natural)))
 
-    def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters with what distinguishes the classes pooled, and the pseudo-rows they count for."""
-        raise NotImplementedError
+    @available_if(gives("features"))
+    def scores(self, X: Any, natural: Statistics) -> Array:
+        """Scores ⟨η, s(x, y)⟩ for any η, shape (n, r): log p(x, y) up to what does not depend on y."""
+        count, *parts = natural
+        return self.features(X) @ np.hstack([part.reshape(len(part), -1) for part in parts]).T + count
 
-    def grand_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters that are the same for every class, and the pseudo-rows they count for."""
-        raise NotImplementedError
-
-    def nested_parameters(self, statistics: Statistics) -> tuple[Any, float]:
-        """Parameters with fewer dependencies between the features, and the pseudo-rows they count for."""
-        raise ValueError(
-            f"target='nested' is for Bayesian networks (TAN, KDependenceBayes); {type(self).__name__} has none in it"
-        )
-
-    def class_log_partition(self, natural: Statistics) -> Array:
-        """The terms η_0y + A_y(η) of the log-partition, shape (r,); A_y is that of p(x | y)."""
-        raise NotImplementedError
+    @available_if(gives("features"))
+    def feature_map(
+        self, X: Any, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> FeatureMap:
+        """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
+        return FeatureMap(self, X)
 
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""
@@ -341,7 +284,7 @@ class ConjugateClassifier(ClosedFormClassifier):
         if self.class_prior_strength is not None:
             check_number("class_prior_strength", self.class_prior_strength, 0)
 
-    def _log_prior(self, count: Array) -> Array:
+    def class_log_prior(self, count: Array) -> Array:
         """Log class probabilities; refuses classes without positive weight."""
         smoothed = count + self._class_pseudo_rows(len(count))
         self._check_positive(smoothed)

@@ -11,16 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.family import Statistics, dampened
-from rcpkg.families.gaussian import (
-    EPS,
-    INDEFINITE,
-    LEAST_PRECISION,
-    LOG_2PI,
-    ROUNDING,
-    GaussianClassifier,
-    GaussianParameters,
-)
+from rcpkg.families.family import dampened
+from rcpkg.families.gaussian import EPS, INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
+from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
+from rcpkg.families.statistics import Statistics
 
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
@@ -41,6 +35,8 @@ def _dependent(covariance: Array, scale: Array) -> int:
 
 class FullGaussian(GaussianClassifier):
     """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
+
+    _full = True
 
     def _outer(self, a: Array, b: Array) -> Array:
         return a[:, :, None] * b[:, None, :]

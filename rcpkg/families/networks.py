@@ -11,10 +11,12 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, is_decomposable
-from rcpkg.families.counts import CategoricalParameters, CountModel
-from rcpkg.families.family import ConjugateClassifier, Statistics, safe_class_counts, safe_counts
+from rcpkg.families.capabilities import Unsupported
+from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
+from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
+from rcpkg.families.family import ConjugateClassifier, safe_class_counts, safe_counts
 from rcpkg.families.states import CodedCategories
+from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
 
 
@@ -171,6 +173,20 @@ class NetworkModel(CodedCategories, CountModel):
                 "leave such rows out, or give missing values a state of their own"
             )
 
+    def feature_map(
+        self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> StateFeatures:
+        """Indicators of all cells or, for the minimal ones of a decomposable network, of independent ones."""
+        if kind != "minimal":
+            return StateFeatures(X, np.ones(X.shape[1]), np.zeros(1, dtype=np.intp), "natural")
+        self.check_full(X)
+        return TableFeatures(self.families_, X, statistics.cells.sum(axis=0))
+
+    def check_full(self, X: csr_array) -> None:
+        """Refuse a network that is not decomposable."""
+        if not self._is_full:
+            raise Unsupported("a network that is not decomposable is no full exponential family")
+
     def same_form(self, other: object) -> bool:
         """With the same states and parents of each feature, too."""
         return (
@@ -212,11 +228,6 @@ class NetworkModel(CodedCategories, CountModel):
         return natural.count + self.families_.collect(self.families_.split(natural.cells))[1]
 
     @_of_full_family
-    def log_partition(self, natural: Statistics) -> float:
-        """Log-partition ψ(η) = log Σ_y Σ_x exp ⟨η, s(x, y)⟩."""
-        return float(logsumexp(self.class_log_partition(natural)))
-
-    @_of_full_family
     def from_natural(self, natural: Statistics) -> CategoricalParameters:
         """p(y) ∝ exp(η_y + A_y), and p(x_j | x_pa(j), y) ∝ the exponential of η and of what the children add."""
         conditionals, total = self.families_.collect(self.families_.split(natural.cells))
@@ -239,7 +250,7 @@ class NetworkModel(CodedCategories, CountModel):
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
-        return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
+        return CategoricalParameters(self.class_log_prior(statistics.count), log_prob), size
 
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_

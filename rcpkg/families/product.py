@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
-from rcpkg.families.family import ConjugateClassifier, Statistics
+from rcpkg.families.capabilities import can
+from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.features import ProductFeatures
 from rcpkg.families.states import NamedCategories
+from rcpkg.families.statistics import Statistics
 
 
 class ProductParameters(NamedTuple):
@@ -153,7 +156,7 @@ class ProductModel(NamedCategories, _BaseComposition):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
         self.models_ = []
         for (name, model, _), columns in zip(self.blocks, self.columns_):
-            if not hasattr(model, "log_partition") or isinstance(model, ProductModel):
+            if not can(model, "ProductModel") or isinstance(model, ProductModel):
                 raise ValueError(
                     f"block {name!r} must be one of the models of rcpkg.families, not a product itself, and of "
                     f"networks a decomposable one; got {model!r}"
@@ -240,6 +243,10 @@ class ProductModel(NamedCategories, _BaseComposition):
         for model, x in zip(self.models_, X):
             model.check_complete(x)
 
+    def check_full(self, X: tuple) -> None:
+        for model, x in zip(self.models_, X):
+            model.check_full(x)
+
     def _parts(self, X: Array | tuple) -> tuple:
         if isinstance(X, tuple):
             return X
@@ -270,7 +277,7 @@ class ProductModel(NamedCategories, _BaseComposition):
         """The parameters of each block, and the class distribution from the counts that all blocks share."""
         parts = list(statistics)
         return ProductParameters(
-            self._log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
+            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
         )
 
     def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
@@ -297,6 +304,20 @@ class ProductModel(NamedCategories, _BaseComposition):
     def scores(self, X: Array | tuple, natural: Statistics) -> Array:
         """The sum of those of the blocks."""
         return np.sum([m.scores(x, part) for m, x, part in zip(self.models_, self._parts(X), natural)], axis=0)
+
+    @available_if(lambda self: all(hasattr(model, "feature_map") for _, model in self._named_models))
+    def feature_map(
+        self,
+        X: tuple,
+        kind: str = "minimal",
+        statistics: Statistics | None = None,
+        pooled: ProductParameters | None = None,
+    ) -> ProductFeatures:
+        """Those of the blocks."""
+        names = [name for name, _ in self._named_models]
+        of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
+        maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.models_, X, *of_blocks)]
+        return ProductFeatures(maps, names)
 
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""
@@ -355,7 +376,7 @@ class ProductModel(NamedCategories, _BaseComposition):
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
         pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
-        return self._joined(self._log_prior(next(iter(statistics)).count), pooled)
+        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""

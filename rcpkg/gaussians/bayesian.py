@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array
 from rcpkg.checks import check_number, check_numbers, check_sequence
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior, log_class_prior_loo
+from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
 from rcpkg.gaussians.predictive import log_predictive
@@ -24,6 +25,7 @@ _NAMED_SEEDS = {
 }
 
 
+@documented()
 class BayesianQDA(MomentClassifier):
     r"""Quadratic discriminant analysis with the Gaussians integrated out.
 
@@ -43,21 +45,16 @@ class BayesianQDA(MomentClassifier):
         Distribution-based (4.22, 4.26) or parameter-based (4.24, 4.28).
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h; by default the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
+    %(class_prior)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     dof_ : float
         q.
     seed_ : array of shape (r, d, d)
         The matrices B_h.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+    %(statistics_)s
 
     Raises
     ------
@@ -197,6 +194,7 @@ class _PredictiveGrid(GridClassifier):
         return self._log_predictive(X) + self.class_log_prior_
 
 
+@documented()
 class BDA7(_PredictiveGrid):
     """Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation.
 
@@ -205,30 +203,13 @@ class BDA7(_PredictiveGrid):
 
     Parameters
     ----------
-    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
-        Candidates of q / d, > 0.
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
-        to take where probabilities matter: a model of few errors may be sure of them.
-    ties : {"log_loss", "random"}, default="log_loss"
-        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
-        give the same model; or one uniformly at random, as in the sources' tables.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
-        in expectation; by default the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
-    random_state : int or RandomState, optional
-        Matters for ``ties="random"`` only; None: anew in each fit.
+    %(dof_multiples)s
+    %(cv)s
+    %(choice)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     dof_ : float
         The chosen q.
     seed_ : Seed
@@ -237,15 +218,12 @@ class BDA7(_PredictiveGrid):
         Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own
         class has no density without it counts as an error.
     cv_log_loss_ : array of shape (n_dof, 7)
-        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
-        ``ties="random"`` where leave-one-out of errors needs them not.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+        %(cv_log_loss)s
+    %(statistics_)s
 
     Raises
     ------
-    InvalidStatistics
-        If under no model every class has a density (all features constant within all classes).
+    %(no density)s
 
     References
     ----------
@@ -286,6 +264,7 @@ class BDA7(_PredictiveGrid):
         return BDA7_SEEDS
 
 
+@documented()
 class QuadraticBayes(_PredictiveGrid):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
@@ -294,34 +273,17 @@ class QuadraticBayes(_PredictiveGrid):
 
     Parameters
     ----------
-    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
-        Candidates of q / d, > 0.
+    %(dof_multiples)s
     scales : sequence of float, default=(1, 2, 3, 4, 5, 6, 7)
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
     measure : {"fisher", "lebesgue"}, default="fisher"
         (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
-        to take where probabilities matter: a model of few errors may be sure of them.
-    ties : {"log_loss", "random"}, default="log_loss"
-        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
-        give the same model; or one uniformly at random, as in the sources' tables.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
-        in expectation; by default the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
-    random_state : int or RandomState, optional
-        Matters for ``ties="random"`` only; None: anew in each fit.
+    %(cv)s
+    %(choice)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     dof_ : float
         The chosen q.
     seed_ : Seed
@@ -330,15 +292,12 @@ class QuadraticBayes(_PredictiveGrid):
         Cross-validated error rates (or mean costs). A held-out row whose own class has no density without it counts
         as an error.
     cv_log_loss_ : array of shape (n_dof, n_scales)
-        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
-        ``ties="random"`` where leave-one-out of errors needs them not.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+        %(cv_log_loss)s
+    %(statistics_)s
 
     Raises
     ------
-    InvalidStatistics
-        If under no model every class has a density.
+    %(no density)s
 
     References
     ----------

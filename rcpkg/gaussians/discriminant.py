@@ -11,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.checks import check_number, check_sequence, check_weights
 from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior
+from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.scatter import ClassStatistics, class_statistics, leave_one_out_statistics, log_normal
 from rcpkg.gaussians.shrinkage import (
@@ -22,6 +23,7 @@ from rcpkg.gaussians.shrinkage import (
 )
 
 
+@documented()
 class RDA(GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
@@ -34,28 +36,12 @@ class RDA(GridClassifier):
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
-        to take where probabilities matter: a model of few errors may be sure of them.
-    ties : {"log_loss", "random"}, default="log_loss"
-        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
-        give the same model; or one uniformly at random, as in the sources' tables.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
-        in expectation; by default the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
-    random_state : int or RandomState, optional
-        Matters for ``ties="random"`` only; None: anew in each fit.
+    %(cv)s
+    %(choice)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     lambda_ : float
         The chosen lambda.
     gamma_ : float
@@ -63,17 +49,14 @@ class RDA(GridClassifier):
     cv_errors_ : array of shape (n_lambda, n_gamma)
         Cross-validated error rates (or mean costs).
     cv_log_loss_ : array of shape (n_lambda, n_gamma)
-        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
-        ``ties="random"`` where leave-one-out of errors needs them not.
-    covariance_ : array of shape (r, d, d)
+        %(cv_log_loss)s
+    covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+    %(statistics_)s
 
     Raises
     ------
-    InvalidStatistics
-        If under no model of the grid every class has a density.
+    %(no density)s
 
     References
     ----------
@@ -129,7 +112,7 @@ class RDA(GridClassifier):
         row, column = self._select(X, y, weights, kept)
         self.lambda_, self.gamma_ = float(self.lambdas[row]), float(self.gammas[column])
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
-        self.covariance_ = shrunken_covariances(self.statistics_, self.lambda_, self.gamma_)
+        self.covariances_ = shrunken_covariances(self.statistics_, self.lambda_, self.gamma_)
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -137,6 +120,7 @@ class RDA(GridClassifier):
         return density + self.class_log_prior_
 
 
+@documented()
 class EDDA(GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
@@ -155,42 +139,24 @@ class EDDA(GridClassifier):
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
         number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
-        to take where probabilities matter: a model of few errors may be sure of them.
-    ties : {"log_loss", "random"}, default="log_loss"
-        Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
-        give the same model; or one uniformly at random, as in the sources' tables.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and minimised
-        in expectation; by default the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
-    random_state : int or RandomState, optional
-        Matters for ``ties="random"`` only; None: anew in each fit.
+    %(choice)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     model_ : str
         The chosen model.
     cv_errors_ : array of shape (n_models,)
         Cross-validated error rates (or mean costs). A model without a maximum of the likelihood in a fold errs there.
     cv_log_loss_ : array of shape (n_models,)
-        Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
-        ``ties="random"`` where leave-one-out of errors needs them not.
-    covariance_ : array of shape (r, d, d)
+        %(cv_log_loss)s
+    covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+    %(statistics_)s
 
     Raises
     ------
-    InvalidStatistics
-        If under no model every class has a density.
+    %(no density)s
 
     References
     ----------
@@ -267,13 +233,14 @@ class EDDA(GridClassifier):
         self.model_ = self.models[self._select(X, y, weights, kept)[0]]
         self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
         counts, _, scatters = self.statistics_
-        self.covariance_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=np.bincount(y))[0]
+        self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=np.bincount(y))[0]
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
-        return log_normal(X[:, None, :] - self.statistics_.means, self.covariance_) + self.class_log_prior_
+        return log_normal(X[:, None, :] - self.statistics_.means, self.covariances_) + self.class_log_prior_
 
 
+@documented()
 class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
@@ -282,10 +249,7 @@ class NearestMeans(MomentClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     means_ : array of shape (r, d)
         Means of the classes.
     variance_ : float
@@ -322,6 +286,7 @@ class NearestMeans(MomentClassifier):
         return self.class_log_prior_ - (X.shape[1] * np.log(2 * np.pi * self.variance_) + squared / self.variance_) / 2
 
 
+@documented()
 class PriorIfSingular(GenerativeClassifier):
     """What the wrapped classifier says or, where its covariance is singular, the largest class prior.
 
@@ -338,10 +303,7 @@ class PriorIfSingular(GenerativeClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    %(classes and prior)s
     estimator_ : GenerativeClassifier or None
         The fitted clone, None where singular.
 

@@ -97,10 +97,10 @@ class LocalClassifier(SquareableRows):
                 decided = self._decide(X[part], sizes, rows)
             total += cost[decided, self._codes[part, None]].sum(axis=0)
         self.grid_ = np.array(sizes)
-        self.cv_costs_ = total / len(X)
+        self.cv_errors_ = total / len(X)
         best = np.ones(len(sizes), dtype=bool)
         if self.scoring == "error":
-            best = least(self.cv_costs_, best, 1e-12 * cost.max())
+            best = least(self.cv_errors_, best, 1e-12 * cost.max())
         if losses:
             self.cv_log_loss_ = mean_log_loss(np.concatenate(losses, axis=1))
             best = least(self.cv_log_loss_, best, LOG_LOSS_ROUNDING)

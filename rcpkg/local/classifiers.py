@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, Estimator, GenerativeClassifier
 from rcpkg.checks import check_number, check_numbers
+from rcpkg.local._docs import documented
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
@@ -105,6 +106,7 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
     return total / total.sum(axis=-1, keepdims=True)
 
 
+@documented()
 class LocalNearestMeans(PerClass, GenerativeClassifier):
     r"""The class whose mean of the k nearest rows is nearest.
 
@@ -113,35 +115,16 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default=5
-        Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
-    grid : sequence of int, optional
-        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
-    scoring : {"error", "log_loss"}, default="error"
-        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
-        take where probabilities matter.
-    ties : {"log_loss", "smallest"}, default="log_loss"
-        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+    %(n_neighbors of each class)s
+    %(grid per class)s
+    %(choice)s
+    %(algorithm)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Equal log class probabilities.
-    n_neighbors_ : int
-        k, given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; only after "cv".
-    cv_costs_ : array
-        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
-    cv_log_loss_ : array
-        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
-        ``scoring`` or ``ties`` needs them.
+    %(k_)s
+    %(grid_)s
+    %(cv_log_loss_)s
 
     References
     ----------
@@ -181,6 +164,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
         return -0.5 * (local_mean_squared_distance(Z) + Z.shape[-1] * np.log(2 * np.pi))
 
 
+@documented()
 class LocalLinear(Pooled, GenerativeClassifier):
     """Local linear regression of the class indicators, the "pinv" classifier.
 
@@ -191,37 +175,18 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default=5
-        Neighbours k of all classes together; "cv": the best of ``grid`` by leave-one-out.
+    %(n_neighbors of all)s
     fit_intercept : bool, default=True
         Whether the one is appended.
-    grid : sequence of int, optional
-        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
-    scoring : {"error", "log_loss"}, default="error"
-        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
-        take where probabilities matter.
-    ties : {"log_loss", "smallest"}, default="log_loss"
-        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+    %(grid of all)s
+    %(choice)s
+    %(algorithm)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Equal log class probabilities.
-    n_neighbors_ : int
-        k, given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; only after "cv".
-    cv_costs_ : array
-        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
-    cv_log_loss_ : array
-        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
-        ``scoring`` or ``ties`` needs them.
+    %(k_)s
+    %(grid_)s
+    %(cv_log_loss_)s
 
     References
     ----------
@@ -270,6 +235,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
             return np.log(np.maximum(np.stack(weight, axis=2), 0.0))
 
 
+@documented()
 class BregmanKNN(Pooled, GenerativeClassifier):
     r"""Nearest neighbours with class probabilities of least expected Bregman divergence.
 
@@ -281,41 +247,22 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default=5
-        Neighbours k of all classes together; "cv": the best of ``grid`` by leave-one-out.
+    %(n_neighbors of all)s
     weights : {"uniform", "distance", "kernel", "tricube"}, default="uniform"
         The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
-    grid : sequence of int, optional
-        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
-    scoring : {"error", "log_loss"}, default="error"
-        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
-        take where probabilities matter.
-    ties : {"log_loss", "smallest"}, default="log_loss"
-        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+    %(grid of all)s
+    %(choice)s
+    %(algorithm)s
     metric : str or callable, default="euclidean"
         Distance, as in `sklearn.neighbors.NearestNeighbors`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Equal log class probabilities.
-    n_neighbors_ : int
-        k, given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; only after "cv".
-    cv_costs_ : array
-        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
-    cv_log_loss_ : array
-        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
-        ``scoring`` or ``ties`` needs them.
+    %(k_)s
+    %(grid_)s
+    %(cv_log_loss_)s
 
     References
     ----------
@@ -393,6 +340,7 @@ class _HardClassifier(ClassifierMixin, Estimator):
     check_X_y = GenerativeClassifier.check_X_y
 
 
+@documented()
 class SVMKNN(Pooled, _HardClassifier):
     """A linear support vector machine on the k nearest rows.
 
@@ -406,25 +354,14 @@ class SVMKNN(Pooled, _HardClassifier):
         Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
     C : float, default=1.0
         Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
-    grid : sequence of int, optional
-        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to n - 1.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+    %(grid of all)s
+    %(cost)s
+    %(algorithm)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Equal log class probabilities.
-    n_neighbors_ : int
-        k, given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; only after "cv".
-    cv_costs_ : array
-        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
+    %(k_)s
+    %(grid_)s
 
     References
     ----------

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.checks import check_numbers
 from rcpkg.linalg import cholesky
+from rcpkg.local._docs import documented
 from rcpkg.local.base import PerClass, Scorer
 from rcpkg.local.density import (
     GRAM_ROUNDING,
@@ -23,6 +24,7 @@ SAFE_SHARE = 1e-3  # of a sum of squares, below which it is summed anew without 
 LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
 
+@documented()
 class LocalBDA(PerClass, GenerativeClassifier):
     r"""Local Bayesian discriminant analysis: a Gaussian for the k nearest of each class.
 
@@ -41,43 +43,24 @@ class LocalBDA(PerClass, GenerativeClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default=5
-        Neighbours k of each class; "cv": the best of ``grid`` by leave-one-out.
+    %(n_neighbors of each class)s
     seed : float, "trace", "diag", "neighborhood" or array of shape (d, d), default=1.0
         Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
         within-class variance, as its mean over the features times I or feature by feature; for each query, class and
         size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
         Leave-one-out takes the seed of the rows that are left.
-    grid : sequence of int, optional
-        Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to the size of the smallest class.
-    scoring : {"error", "log_loss"}, default="error"
-        What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one to
-        take where probabilities matter.
-    ties : {"log_loss", "smallest"}, default="log_loss"
-        Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the smallest.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss. It weighs
-        the probabilities above, which tend to 1/r under a fixed seed.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
+    %(grid per class)s
+    %(choice)s
+        It weighs the probabilities above, which tend to 1/r under a fixed seed.
+    %(algorithm)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Equal log class probabilities.
-    n_neighbors_ : int
-        k, given or chosen.
+    %(k_)s
     seed_ : array of shape (d, d)
         B; not for "neighborhood".
-    grid_ : array of int
-        Sizes tried, in order; only after "cv".
-    cv_costs_ : array
-        Their leave-one-out average costs (error rates without ``cost``); only after "cv".
-    cv_log_loss_ : array
-        Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
-        ``scoring`` or ``ties`` needs them.
+    %(grid_)s
+    %(cv_log_loss_)s
 
     References
     ----------
@@ -89,7 +72,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
     >>> from rcpkg import LocalBDA
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LocalBDA(n_neighbors="cv", grid=[5, 10, 40]).fit(X, y)
-    >>> model.n_neighbors_, model.cv_costs_.round(3)
+    >>> model.n_neighbors_, model.cv_errors_.round(3)
     (40, array([0.04 , 0.04 , 0.013]))
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.58, 0.42],

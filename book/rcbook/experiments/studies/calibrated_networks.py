@@ -1,4 +1,4 @@
-"""Networks, calibrated or not, among classifiers of categories: the protocol, fixed before the first run (chapter 8).
+"""Networks, calibrated or not, among classifiers of categories: the protocol, fixed before the first run (chapter 10).
 
 Sets: those of wanbia2014's Table I that are held, its parts excepted, from the smallest to the largest. Every fourth,
 by name, is set aside: no score of those is looked at until the conclusions from the others are written. All learners

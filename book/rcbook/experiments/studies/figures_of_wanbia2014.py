@@ -1,4 +1,4 @@
-"""The numbers behind the figures of chapter 7, in the place of Figures 1 to 8 of wanbia2014.
+"""The numbers behind the figures of chapter 8, in the place of Figures 1 to 8 of wanbia2014.
 
 ``coordinates`` (Figures 1 to 4): the same optimiser on the same rows, at most `ROWS`, from the same start, in five
 systems of coordinates, and from naive Bayes in two: iterations and processor time until the gap of −CLL to its least

@@ -1,4 +1,4 @@
-"""When calibration pays: does the test foresee it, what does a chosen weight bring, at what cost (chapter 9; ours).
+"""When calibration pays: does the test foresee it, what does a chosen weight bring, at what cost (chapter 11; ours).
 
 Fixed before the first run. The *development sets* are those of the honest comparison, on which the hypotheses were
 formed; the *set-aside* ones are twelve numeric sets of Table I of wanbia2014 that it does not use. Classes of fewer

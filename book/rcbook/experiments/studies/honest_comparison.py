@@ -1,9 +1,9 @@
-"""The honest comparison: everything learnt from training rows only, judged on test rows (chapter 9; ours).
+"""The honest comparison: everything learnt from training rows only, judged on test rows (chapter 11; ours).
 
 Twenty stratified splits, a quarter of the rows for testing, at most `TRAINING_ROWS` of the others for training, the
 same for all learners; what is tuned is tuned by the log-loss on a fifth of the training rows, and refitted on all of
 them. Of the `SET_ASIDE` no score was looked at until the conclusions were written, and the `LARGE` were run last.
-Chapter 9 tells what was fixed before the first run, and what was changed on the way and why.
+Chapter 11 tells what was fixed before the first run, and what was changed on the way and why.
 """
 
 import warnings

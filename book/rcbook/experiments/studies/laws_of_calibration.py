@@ -1,4 +1,4 @@
-"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 9).
+"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 12).
 
 `law` and `law_of_a_wrong_model` compare the spread of the t-th iterate over samples with the covariance that theorems
 give. `size` compares the test's levels with the nominal 5 %, its p value taken from χ² and from the bootstrap, for

@@ -1,4 +1,4 @@
-"""Local BDA beside today's classifiers (chapter 11; ours): several seed matrices, halves of nine small data sets."""
+"""Local BDA beside today's classifiers (chapter 15; ours): several seed matrices, halves of nine small data sets."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ def _seed_chosen(A: Array, a: NDArray) -> LocalBDA:
     tried = [
         LocalBDA(n_neighbors="cv", ties="smallest", seed=factor * trace).fit(A, a) for factor in (0.01, 0.1, 1.0, 10.0)
     ]
-    return min(tried, key=lambda model: model.cv_costs_.min())
+    return min(tried, key=lambda model: model.cv_errors_.min())
 
 
 CONTENDERS: dict[str, Callable] = {

@@ -1,4 +1,4 @@
-"""Table II of wanbia2014, and the numbers behind figures of chapter 7 in the place of its Figures 1 to 8.
+"""Table II of wanbia2014, and the numbers behind figures of chapter 8 in the place of its Figures 1 to 8.
 
 All rules below were fixed before anything was run. Data: every set of Table I of which a file holds the printed rows,
 at most `ROWS` of them, drawn at random. Numbers are cut by description length on training rows, states are those of

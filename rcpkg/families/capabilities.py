@@ -1,0 +1,52 @@
+"""What a family can do follows from the methods that it gives; what it lacks is told in one sentence."""
+
+from collections.abc import Callable
+from typing import Any
+
+#: What is asked of a family -> the methods that it takes, beside those of every closed-form classifier
+NEEDS = {
+    "sampling": ("draw",),
+    "on_invalid='freeze'": ("frozen",),
+    "a safe step": ("safe_update",),
+    "convergence": ("natural_parameters", "safe_update"),
+    "target_weight > 0": ("natural_parameters", "mean_parameters", "log_partition", "safe_update", "without_prior"),
+    "target='pooled'": ("pooled_parameters",),
+    "target='grand'": ("grand_parameters",),
+    "target='nested'": ("nested_parameters",),
+    "ConditionalLikelihood": ("natural_parameters", "from_natural", "mean_parameters", "log_partition", "scores"),
+    "Newton's method": ("feature_map", "from_natural", "mean_parameters", "log_partition"),
+    "l2": ("feature_map",),
+    "calibration_test": ("feature_map", "mean_parameters", "without_prior", "draw"),
+    "ProductModel": ("natural_parameters", "from_natural", "mean_parameters", "class_log_partition"),
+    "ProjectedGradientDescent": ("projected_step",),
+}
+
+
+class Unsupported(ValueError, NotImplementedError):
+    """A family is asked for what it does not give."""
+
+
+def can(model: Any, capability: str) -> bool:
+    """Whether a model, or an estimator that is not fitted, has the methods that a capability of `NEEDS` takes."""
+    return all(hasattr(model, method) for method in NEEDS[capability])
+
+
+def require(model: Any, capability: str) -> None:
+    """Say what a model lacks for a capability of `NEEDS`.
+
+    Raises
+    ------
+    Unsupported
+        With the methods that are missing.
+    """
+    missing = [method for method in NEEDS[capability] if not hasattr(model, method)]
+    if missing:
+        raise Unsupported(
+            f"{capability} needs {' and '.join(missing)}, which {type(model).__name__} does not give: see 'A model of "
+            "your own' in the reference"
+        )
+
+
+def gives(*methods: str) -> Callable[[Any], bool]:
+    """For `available_if`: whether a family gives these methods, from which another follows."""
+    return lambda model: all(hasattr(model, method) for method in methods)

@@ -1,0 +1,169 @@
+"""Features in which the scores ⟨η, s(x, y)⟩ of an exponential family are linear, and their moments under the model.
+
+With features f(x) = (1, own(x)) that each class has for itself and shared(x) that all classes have in common, the
+statistics are a linear map of (e_y ⊗ f(x), shared(x)). So conditional likelihood is a multinomial logistic regression
+on own(x), and the curvature of a joint model follows from the moments of own(x) and shared(x) within the classes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.sparse import csr_array, issparse
+
+from rcpkg.base import Array
+from rcpkg.families.statistics import Statistics
+
+KINDS = ("minimal", "natural", "plain", "conditioned")
+
+
+class Indicators(NamedTuple):
+    """Features that are indicators of states: the column of the state of each row, shape (d, n), and those in use."""
+
+    columns: NDArray[np.integer]
+    n_states: NDArray[np.intp]
+    kept: NDArray[np.intp]
+
+
+class FeatureMap:
+    """k own and l shared features of some encoded rows, and the coordinates of statistics and of η that they give.
+
+    This one is for a family without shared features whose statistics are sums of ``family.features(X)``: the parts
+    beside the count, of shape (r, …), side by side. Other families have maps of their own, of four kinds: "minimal",
+    without redundancy; "natural", such that the coefficients are the entries of η; "plain", of the rows as they are;
+    "conditioned", whitened by the parameters ``pooled`` over the classes, and without redundancy.
+    """
+
+    n: int  # rows
+    own: int
+    shared: int = 0
+    totalled: NDArray[np.bool_]  # of the own features: whether targets by totals need but their sum over classes
+    table: Array | csr_array | None = None  # the own features (n, k), where they are held and not formed anew
+    indicators: Indicators | None = None  # likewise, where they are indicators
+    entries: float  # number of own features of all rows that are not zero
+
+    def __init__(self, family: Any, X: Any) -> None:
+        self.family = family
+        self._hold(family.features(X))
+        self.like = family.statistics(X[:1], np.zeros((1, len(family.classes_))))
+        self.totalled = np.zeros(self.own, dtype=bool)
+
+    def _hold(self, table: Array | csr_array) -> None:
+        if issparse(table):
+            table = table.tocsr()
+            if not table.has_canonical_format:
+                table = table.copy()
+                table.sum_duplicates()
+        self.table, (self.n, self.own) = table, table.shape
+        self.entries = float(table.nnz) if issparse(table) else float(table.size)
+
+    def write(self, index: Any, out: Array) -> None:
+        """The own features of some rows, a row a feature (k, n)."""
+        X = self.table[index]
+        if not issparse(X):
+            out[:] = X.T
+            return
+        out[:] = 0.0
+        out[X.indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))] = X.data
+
+    def features(self) -> tuple[Array, Array]:
+        """Own features of all rows, shape (n, k), and shared ones, shape (n, l)."""
+        own = np.empty((self.own, self.n))
+        self.write(slice(None), own)
+        return np.ascontiguousarray(own.T), np.empty((self.n, 0))
+
+    def sums(self, statistics: Statistics) -> tuple[Array, Array]:
+        """Those of the own features, shape (r, k), and of the shared ones, shape (l,), in statistics."""
+        _, *parts = statistics
+        return np.hstack([part.reshape(len(part), -1) for part in parts]), np.empty(0)
+
+    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+        """The statistics that have these sums: the inverse of ``sums``."""
+        (_, *names), (_, *parts) = vars(self.like), self.like
+        pieces = np.split(own, np.cumsum([part[0].size for part in parts])[:-1], axis=1)
+        shaped = {name: piece.reshape(-1, *part.shape[1:]) for name, piece, part in zip(names, pieces, parts)}
+        return Statistics(count=count, **shaped)
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
+        """Of an η: the constants, shape (r,), the own coefficients (r, k) and the shared ones (l,)."""
+        return natural.count, *self.sums(natural)
+
+    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+        """The η with these coefficients."""
+        return self.statistics(constant, own, shared)
+
+    def ridge(self) -> Array:
+        """M of shape (k, q): aM are the coefficients of the rows as given, least in norm, with the same scores as a."""
+        return np.eye(self.own)
+
+    def moments(self, parameters: Any) -> tuple[Array, Array]:
+        """Means (r, k + l) and covariances (r, k + l, k + l) of own and shared features within the classes."""
+        mean, covariance = self.family.moments(parameters)
+        if covariance.ndim == 2:  # of features that are independent
+            covariance = covariance[:, :, None] * np.eye(self.own)
+        return mean, covariance
+
+    def is_inside(self, natural: Statistics) -> bool:
+        """Whether ψ(η) is finite."""
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(self.family.class_log_partition(natural)).all())
+
+
+class ProductFeatures(FeatureMap):
+    """Those of conditionally independent blocks: the own features of all blocks, then the shared ones of all."""
+
+    def __init__(self, maps: list[FeatureMap], names: list[str]) -> None:
+        self.maps, self.names, self.n = maps, names, maps[0].n
+        self.own, self.shared = sum(m.own for m in maps), sum(m.shared for m in maps)
+        self.totalled = np.concatenate([m.totalled for m in maps])
+        self.ends = np.cumsum([m.own for m in maps])[:-1], np.cumsum([m.shared for m in maps])[:-1]
+        self.entries = float(self.n * self.own)
+        if len(maps) == 1:
+            self.table, self.indicators, self.entries = maps[0].table, maps[0].indicators, maps[0].entries
+
+    def write(self, index: Any, out: Array) -> None:
+        for m, piece in zip(self.maps, np.split(out, self.ends[0])):
+            m.write(index, piece)
+
+    def features(self) -> tuple[Array, Array]:
+        own, shared = zip(*(m.features() for m in self.maps))
+        return np.hstack(own), np.hstack(shared)
+
+    def _pieces(self, own: Array, shared: Array) -> zip:
+        return zip(np.split(own, self.ends[0], axis=1), np.split(shared, self.ends[1]))
+
+    def sums(self, statistics: Statistics) -> tuple[Array, Array]:
+        own, shared = zip(*(m.sums(block) for m, block in zip(self.maps, statistics)))
+        return np.hstack(own), np.concatenate(shared)
+
+    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+        blocks = [m.statistics(count, *piece) for m, piece in zip(self.maps, self._pieces(own, shared))]
+        return Statistics(**dict(zip(self.names, blocks)))
+
+    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
+        constants, own, shared = zip(*(m.coefficients(block) for m, block in zip(self.maps, natural)))
+        return np.sum(constants, axis=0), np.hstack(own), np.concatenate(shared)
+
+    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+        """The constants go to the first block."""
+        blocks = []
+        for m, piece in zip(self.maps, self._pieces(own, shared)):
+            blocks.append(m.natural(constant, *piece))
+            constant = np.zeros(len(constant))
+        return Statistics(**dict(zip(self.names, blocks)))
+
+    def ridge(self) -> Array:
+        return block_diag(*(m.ridge() for m in self.maps))
+
+    def moments(self, parameters: Any) -> tuple[Array, Array]:
+        r, K = len(parameters.log_prior), self.own + self.shared
+        mean, covariance, first, later = np.empty((r, K)), np.zeros((r, K, K)), 0, self.own
+        for m, block in zip(self.maps, parameters.blocks):
+            places = np.r_[first : first + m.own, later : later + m.shared]
+            first, later = first + m.own, later + m.shared
+            mean[:, places], covariance[:, places[:, None], places] = m.moments(block)
+        return mean, covariance
+
+    def is_inside(self, natural: Statistics) -> bool:
+        return all(m.is_inside(block) for m, block in zip(self.maps, natural))

@@ -1,0 +1,81 @@
+"""Statistics of rows: named arrays that are a vector together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rcpkg.base import Array
+
+
+class Statistics:
+    """Named arrays that add, subtract and scale as one vector; a part may itself be `Statistics`.
+
+    ``Statistics(count=c, first=f)`` has the parts ``.count`` and ``.first``, and unpacks in that order.
+    """
+
+    def __init__(self, /, **parts: Any) -> None:
+        for name in parts:
+            if hasattr(type(self), name):
+                raise ValueError(f"a part of Statistics cannot be named {name!r}, which is one of its methods")
+        self.__dict__.update(
+            {name: part if isinstance(part, Statistics) else np.asarray(part, float) for name, part in parts.items()}
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__dict__.values())
+
+    def __repr__(self) -> str:
+        return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
+
+    def map(self, function: Callable, *others: Statistics) -> Statistics:
+        """The function of each part, and of the same parts of others."""
+        names = self.__dict__
+        return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return self.map(lambda a, b: a + b, other)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return self.map(lambda a, b: a - b, other)
+
+    def __mul__(self, factor: float) -> Statistics:
+        return self.map(lambda a: a * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Statistics:
+        return self * (1.0 / divisor)
+
+    def ravel(self) -> Array:
+        """All entries as one vector."""
+        return np.concatenate([part.ravel() for part in self])
+
+    def unravel(self, vector: Array) -> Statistics:
+        """Statistics of this structure with the entries of a vector: the inverse of ``ravel``."""
+        parts, start = {}, 0
+        for name, part in self.__dict__.items():
+            piece = vector[start : start + part.ravel().size]
+            parts[name] = part.unravel(piece) if isinstance(part, Statistics) else piece.reshape(part.shape)
+            start += len(piece)
+        return Statistics(**parts)
+
+    def dot(self, natural: Statistics) -> float:
+        """Inner product ⟨s, η⟩, with 0 · (−∞) = 0."""
+        s, eta = self.ravel(), natural.ravel()
+        counts = s != 0
+        return float(s @ eta if counts.all() else s[counts] @ eta[counts])
+
+
+def class_counts(statistics: Statistics) -> Array:
+    """The part ``count`` of statistics, or of those of the first block of a product, shape (r,)."""
+    first = next(iter(statistics))
+    return class_counts(first) if isinstance(first, Statistics) else first
+
+
+def one_hot(y: NDArray[np.intp], n_classes: int) -> Array:
+    """Label matrix Y of shape (n, ``n_classes``): Y_iy = 1 where y is the class number of row i, else 0."""
+    return np.equal.outer(y, np.arange(n_classes)).astype(float)

@@ -1,0 +1,47 @@
+"""What the docstrings of the Gaussian classifiers share."""
+
+from functools import partial
+
+from rcpkg._docs import documented
+
+BLOCKS = {
+    "class_prior": """
+        class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+            Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
+        """,
+    "dof_multiples": """
+        dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
+            Candidates of q / d, > 0.
+        """,
+    "cv": """
+        cv : "loo", int or splitter, default="loo"
+            "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
+        """,
+    "choice": """
+        scoring : {"error", "log_loss"}, default="error"
+            What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the
+            one to take where probabilities matter: a model of few errors may be sure of them.
+        ties : {"log_loss", "random"}, default="log_loss"
+            Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
+            give the same model; or one uniformly at random, as in the sources' tables.
+        cost : array of shape (r, r), optional
+            ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
+            minimised in expectation; by default the 0-1 loss.
+        %(class_prior)s
+        random_state : int or RandomState, optional
+            Matters for ``ties="random"`` only; None: anew in each fit.
+        """,
+    "cv_log_loss": """
+            Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
+            ``ties="random"`` where leave-one-out of errors needs them not.
+        """,
+    "no density": """
+        InvalidStatistics
+            If under no model of the grid every class has a density: too few rows, or features constant within classes.
+        """,
+    "statistics_": """
+        statistics_ : ClassStatistics
+            Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+        """,
+}
+documented = partial(documented, **BLOCKS)
