@@ -17,7 +17,8 @@ JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has
 
 
 class Evaluation(NamedTuple):
-    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether each row is classified right."""
+    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether there is no penalty, and each row
+    has its own class ahead: then no optimum is finite."""
 
     value: float
     gradient: Array
@@ -26,10 +27,11 @@ class Evaluation(NamedTuple):
 
 
 class LogisticObjective:
-    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖B‖² / 2m, the slopes alone counting in the norm.
+    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖BM‖² / 2m.
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
+    ``ridge`` is M; by default BM are the slopes.
     """
 
     def __init__(
@@ -40,8 +42,11 @@ class LogisticObjective:
         weight: Array | None = None,
         l2: float = 0.0,
         free: int | None = None,
+        ridge: Array | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
+        self.ridge = ridge
+        self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
         self.free = r - 1 if free is None else free
         self.total = float(len(y) if weight is None else weight.sum())
 
@@ -70,20 +75,29 @@ class LogisticObjective:
             gradient += moments(W, block)
         gradient /= self.total
         losses = Losses(*(sums / self.total).tolist())
-        penalty, slope = self._penalty(V)
-        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated)
+        penalty, slope = self.penalty(V)
+        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated and not self.l2)
 
-    def _penalty(self, V: Array) -> tuple[float, Array]:
+    def penalty(self, V: Array) -> tuple[float, Array]:
+        """The penalty of V, and its gradient."""
         if not self.l2:
             return 0.0, np.zeros_like(V)
-        slope = V.copy()
-        slope[:, 0] = 0.0
+        if self.free == self.r:
+            V = V - V.mean(axis=0)  # what the classes have in common costs nothing, and may be large
+        slopes = V[:, 1:] if self.ridge is None else V @ self.ridge  # VMMᵀ at once would lose digits
+        share = slopes * (self.l2 / self.total * (2 if self.free == self.r == 2 else 1))
         if self.r > 2 and self.free < self.r:
-            slope -= slope.sum(axis=0) / self.r
-        elif self.r == 2 == self.free:
-            slope -= slope[::-1].copy()
-        slope *= self.l2 / self.total
-        return 0.5 * float(np.sum(slope * V)), slope
+            share -= share.sum(axis=0) / self.r
+        value = 0.5 * float(np.vdot(share, slopes))
+        if self.ridge is None:
+            return value, np.hstack([np.zeros((len(V), 1)), share])
+        return value, share @ self.ridge.T
+
+    def penalty_matrix(self) -> Array:
+        """l2 M Mᵀ / m, the Hessian of the penalty of one class."""
+        p = self.features.width
+        squared = np.diag(np.arange(p) > 0).astype(float) if self.ridge is None else self.ridge @ self.ridge.T
+        return self.l2 / self.total * squared
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -92,8 +106,16 @@ class LogisticObjective:
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
-        h[:, 1:] += self.l2
-        return h / self.total
+        of_penalty = np.arange(len(h[0])) > 0 if self.ridge is None else np.einsum("jk,jk->j", self.ridge, self.ridge)
+        return (h + self.of_own * self.l2 * of_penalty) / self.total
+
+    def squares(self) -> Array:
+        """Σ_i w_i φ(x_i)² / m, shape (p,)."""
+        total = np.zeros((1, self.features.width))
+        for rows, block in self.features.blocks():
+            weight = np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+            total += moments(weight[None], squared(block))
+        return total[0] / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
@@ -108,7 +130,7 @@ class LogisticObjective:
                 if self.weight is not None:
                     T *= self.weight[rows]
                 out += moments(T, block)
-            return out / self.total + self._penalty(D)[1]
+            return out / self.total + self.penalty(D)[1]
 
         return product
 
@@ -125,7 +147,8 @@ class LogisticObjective:
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
-        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
+        rows = Sample(self.features, index), self.y[index]
+        return LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge)
 
     def curvature(
         self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
@@ -163,18 +186,17 @@ class LogisticObjective:
     def _with_penalty(self, H: Array, added: Array) -> "Curvature":
         """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
         k, p = added.shape
-        penalty = np.full(p, self.l2 / self.total)
-        penalty[0] = 0.0
-        diagonal = np.arange(p)
+        penalty, diagonal = self.penalty_matrix(), np.arange(p)
         if H.ndim == 3:
-            H[:, diagonal, diagonal] += penalty + added
+            H += self.of_own * penalty
+            H[:, diagonal, diagonal] += added
             return Curvature([factor(part) for part in H], p)
         for a in range(k):
             H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
                 H[b, a] = H[a, b]
-        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
-        H[:, :, diagonal, diagonal] += share[:, :, None] * penalty
+        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r  # of the classes, between them
+        H += share[:, :, None, None] * penalty
         return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
 

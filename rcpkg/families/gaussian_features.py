@@ -1,5 +1,6 @@
 """Features of Gaussian models: the monomials of first and second degree, and their moments."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,12 @@ class Monomials(FeatureMap):
     def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
         first, second = self._congruent(*self._split(own, shared, 1 / self.twice), self.factor.T)
         return self._moved(Statistics(count=constant, first=first, second=second), -self.shift)
+
+    def ridge(self) -> Array:
+        as_given, d = copy(self), len(self.x)
+        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), np.ones(d)
+        natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
+        return as_given.coefficients(natural)[1]
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         mean, S = self._congruent(parameters.mean - self.origin, parameters.covariance, self.factor)
