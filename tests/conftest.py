@@ -6,7 +6,7 @@ import pytest
 
 NO_DATA = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="RCPKG_DATA names no folder of the data sets")
 # the files that take longest, in this order: what begins early does not keep one worker when the others are done
-LONGEST = ("experiments", "datasets", "local", "estimators", "conditional", "predictive", "calibration", "bayesian_qda")
+LONGEST = ("planted_errors", "experiments", "datasets", "local", "estimators", "conditional", "predictive")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow

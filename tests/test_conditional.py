@@ -27,13 +27,13 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration import (
     Objective,
     Target,
-    conditional_objective,
     floor_eigenvalues,
     project_simplex,
     quadratic_gradient,
     quadratic_step,
 )
 from rcpkg.calibration.coordinates import Standardised
+from rcpkg.calibration.searches import conditional_objective
 from rcpkg.families import Statistics, one_hot
 
 
@@ -101,10 +101,10 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
         at = coordinates.of(coordinates.natural(at))
 
     def value(z):
-        return conditional_objective(objective, coordinates.natural(first.unravel(z)))[0]
+        return conditional_objective(objective, coordinates.natural(first.unravel(z))).value
 
     z = at.ravel()
-    exact = coordinates.gradient(at, conditional_objective(objective, coordinates.natural(at))[1]).ravel()
+    exact = coordinates.gradient(at, conditional_objective(objective, coordinates.natural(at)).gradient).ravel()
     numeric = np.array([(value(z + e) - value(z - e)) / 2e-5 for e in 1e-5 * np.eye(len(z))])
     assert np.allclose(exact, numeric, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
@@ -452,7 +452,6 @@ def test_empty_cells_reach_the_supremum():
         ),
         (RiskCalibration.as_published(QDA(), target=np.ones(3), target_weight=1.0), "target must be"),
         (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
-        (ConditionalLikelihood(QDA(), memory=0), "memory must be"),
         (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
         (ConditionalLikelihood("QDA"), "estimator must be a ClosedFormClassifier"),
     ],
@@ -479,5 +478,5 @@ def test_a_singular_step_is_named():
 
 
 def test_parameters_survive_cloning():
-    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0, memory=7)
+    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0)
     assert clone(learner).get_params() | {"estimator": None} == learner.get_params() | {"estimator": None}

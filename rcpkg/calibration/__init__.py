@@ -29,7 +29,7 @@ statistics s̄ = m̄ E[s(x, y)], counts for m̄ pseudo-rows and has the weight b
 
 from rcpkg.calibration.choose_weight import RiskCalibrationCV
 from rcpkg.calibration.climb import climb
-from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood, conditional_objective
+from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.learner import RiskCalibration
 from rcpkg.calibration.objective import Objective, Point, Target
 from rcpkg.calibration.presets import (
@@ -94,7 +94,6 @@ __all__ = [
     "categorical_step",
     "centred_at_zero",
     "climb",
-    "conditional_objective",
     "floor_eigenvalues",
     "frequency_weights",
     "linear_step",

@@ -3,101 +3,35 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Self
+from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import check_cv
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.climb import climb
-from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.learner import SAFE_STEPS, Learner
-from rcpkg.calibration.objective import Objective, check_target, target_parameters
-from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
+from rcpkg.calibration.learner import Learner
+from rcpkg.calibration.objective import check_target
+from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
-from rcpkg.calibration.steps import Safe
-from rcpkg.calibration.stops import Converged
-from rcpkg.checks import check_number, check_numbers
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.checks import check_numbers
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
-MOST_PARAMETERS = 1000  # of a Hessian; beyond it, or beyond so many products, folds take the place of leave-one-out
-MOST_PRODUCTS = 1e12
 FOLDS = 5
+MOST_STEPS = 1000  # to the optimum of a weight
 # ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
 # bounds what F lacks a row
 FOLD_TOL = 1e-4
-NEWTON_TOL = 1e-9  # promised gain per row and pseudo-row
-
-
-class Optimum(NamedTuple):
-    """Mean parameters at the optimum of one weight, and the history of the steps to it from that of the next."""
-
-    mean: Statistics
-    history: list[dict[str, float]]
-
-
-class NewtonPath:
-    """Optima for one weight of the target after another, each from the last, and the rows left out of them."""
-
-    def __init__(
-        self,
-        target: str | ClosedFormClassifier,
-        model: ConjugateClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        sample_weight: Array | None,
-        n_weights: int,
-    ) -> None:
-        model = copy(model)
-        model.prepare(X)
-        objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
-        start = objective.labels
-        self.objective, self.beta = objective, None
-        self.optima: dict[float, Optimum] = {}
-        form = self.form = MinimalForm(objective.family, objective.X, start)
-        products = len(y) * form.size**2 * n_weights
-        if form.size > MOST_PARAMETERS or products > MOST_PRODUCTS:
-            raise NotConverged(f"{form.size} parameters and {len(y)} rows are more than its Hessians are made for")
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        pseudo = objective.target
-        self.likelihood = PenalisedLikelihood(form, y, weight, form.sums(pseudo.statistics), pseudo.size)
-        self.change = self._change(target, model, start)
-        at_target, _ = target_parameters(model, start, target)
-        self.own = form.coefficients(objective.family.natural_parameters(at_target))
-
-    def _change(
-        self, target: str | ClosedFormClassifier, model: ConjugateClassifier, start: Statistics
-    ) -> tuple[Array, Array] | None:
-        """Derivatives of s̄ and m̄ by a row's statistics; None for a target that is given."""
-        if not isinstance(target, str):
-            return None
-
-        def target_of(statistics: Statistics) -> tuple[Array, float]:
-            parameters, size = target_parameters(model, statistics, target)
-            return size * self.form.sums(model.mean_parameters(parameters)), size
-
-        return target_change(self.form, target_of, start, by_total=target in ("pooled", "grand"))
-
-    def follow(self, b: float) -> tuple[Array, float]:
-        """log p(y | x_i) without row i at the weight b, and the log evidence of b."""
-        form, F = self.form, self.likelihood
-        if self.beta is None:
-            family = self.objective.family
-            first = family.parameters(self.objective.with_weight(b).start)
-            self.beta = form.coefficients(family.natural_parameters(first))
-        self.beta, point, H = F.maximise(self.beta, b, NEWTON_TOL)
-        self.optima[b] = Optimum(form.statistics(point.mean), F.history)
-        change = None
-        if self.change is not None:
-            target, size = self.change
-            change = target - np.outer(point.mean, size)
-        return F.leave_one_out(self.beta, point, H, b, change), F.log_evidence(point, H, b, self.own)
+SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, where Newton's method is not to be had
 
 
 @documented()
@@ -122,13 +56,9 @@ class RiskCalibrationCV(Learner):
         place, with a warning; so they do for documents of unequal lengths.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
-    max_iter : int, default=1000
-        Greatest number of updates with one weight.
-    tol : float, default=1e-8
-        Ends an optimisation where a step of length one promises no more than this gain of the objective, in nats a row
-        and pseudo-row.
     random_state : int or RandomState, optional
-        For a splitter that shuffles; five folds in place of leave-one-out do not.
+        Which rows share a fold, where ``cv`` is a number of folds: these are stratified, and shuffled if it is given.
+        A splitter has a random state of its own.
 
     Attributes
     ----------
@@ -182,6 +112,8 @@ class RiskCalibrationCV(Learner):
     (1.0, 'approximate leave-one-out')
     """
 
+    _needs_complete_rows = True
+
     def __init__(
         self,
         estimator: ClosedFormClassifier,
@@ -190,8 +122,6 @@ class RiskCalibrationCV(Learner):
         target_weights: Sequence[float] | Array = TARGET_WEIGHTS,
         cv: Any = "loo",
         scoring: str = "log_loss",
-        max_iter: int = SAFE_STEPS,
-        tol: float = 1e-8,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -199,24 +129,24 @@ class RiskCalibrationCV(Learner):
         self.target_weights = target_weights
         self.cv = cv
         self.scoring = scoring
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the weight of the target, then calibrate with it."""
         weights = self._checked_weights()
-        model, X, y, weight = self._validated(X, y, sample_weight)
-        optimum = self._choose(weights, model, X, y, weight)
-        model.prepare(X)
-        settings = {"target": self.target, "target_weight": self.target_weight_}
-        objective = Objective.of_rows(model, X, y, weight, **settings)
-        if optimum is None:
-            path = climb(objective, Safe(), Converged(self.tol), self.max_iter)
-            self._report(path, Safe(), Converged(self.tol))
-            return self._adopt(path.chosen.model, path.history, path.best_iter, path.stop_reason)
-        point = objective.at(objective.total_weight * optimum.mean)
-        return self._adopt(point.model, optimum.history, len(optimum.history) - 1, "converged")
+        model, X, y, sample_weight = self._validated(X, y, sample_weight)
+        path = path_of(model, self.target, X, y, sample_weight, len(weights))
+        optimum = self._choose(path, weights, X, y, sample_weight)
+        n_iter, reason = len(optimum.history) - 1, optimum.stop_reason
+        if reason != "converged":
+            warnings.warn(
+                f"the optimum of target_weight={self.target_weight_:g} was not reached in {n_iter} steps "
+                f"({reason}): standardise the features, or leave small weights out of target_weights",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        fitted = path.objective.family.set_statistics(optimum.statistics, optimum.parameters)
+        return self._adopt(fitted, optimum.history, n_iter, reason)
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -226,8 +156,6 @@ class RiskCalibrationCV(Learner):
 
     def _checked_weights(self) -> Array:
         self._check_estimator()
-        check_number("max_iter", self.max_iter, 0, integer=True)
-        check_number("tol", self.tol, 0)
         check_target(self.target, 1.0)
         if not isinstance(self.estimator, ConjugateClassifier):
             raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
@@ -241,67 +169,68 @@ class RiskCalibrationCV(Learner):
         return np.unique(weights)
 
     def _choose(
-        self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
-    ) -> Optimum | None:
-        """The optimum of the best weight, if it is known, once what left-out rows say of all of them is set."""
+        self, path: TargetPath, weights: Array, X: Any, y: NDArray[np.intp], sample_weight: Array | None
+    ) -> Optimum:
+        """Set what left-out rows say of the weights and the best of these; its optimum on all rows."""
         optima: dict[float, Optimum] = {}
         if isinstance(self.cv, str):
             try:
-                found, optima = self._leave_one_out(weights, model, X, y, sample_weight)
+                losses = _leave_one_out(path, weights, y, sample_weight, optima)
                 self.validation_ = "approximate leave-one-out"
-            except (NotConverged, NotImplementedError) as error:
+            except NotConverged as error:
                 warnings.warn(
                     f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)',
                     UserWarning,
                     stacklevel=3,
                 )
-                found = self._by_folds(weights, model, X, y, sample_weight, FOLDS, FOLD_TOL)
+                losses = self._by_folds(path, weights, X, y, sample_weight, FOLDS, FOLD_TOL)
         else:
-            found = self._by_folds(weights, model, X, y, sample_weight, self.cv)
-        self._cv_results = {"target_weight": weights, **found}
-        first, second = (found[name] for name in (self.scoring, "log_loss"))
+            losses = self._by_folds(path, weights, X, y, sample_weight, self.cv)
+        self._cv_results = {"target_weight": weights, **losses}
+        first, second = (losses[name] for name in (self.scoring, "log_loss"))
         best = int(np.lexsort((-weights, second, first))[0])
         self.target_weight_ = float(weights[best])
-        self.at_end_ = len(weights) > 1 and best in (0, len(weights) - 1)
+        self._warn_of_end(best, len(weights))
+        return optima.get(self.target_weight_) or path.follow(self.target_weight_)
+
+    def _warn_of_end(self, best: int, n_weights: int) -> None:
+        self.at_end_ = n_weights > 1 and best in (0, n_weights - 1)
         if self.at_end_:
             end, more = ("greatest", "greater") if best else ("least", "smaller")
             warnings.warn(
                 f"target_weight_={self.target_weight_:g} is the {end} of target_weights: the best may lie beyond; add "
                 f"{more} ones",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return optima.get(self.target_weight_)
-
-    def _leave_one_out(
-        self, weights: Array, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], sample_weight: Array | None
-    ) -> tuple[dict[str, Array], dict[float, Optimum]]:
-        path = NewtonPath(self.target, model, X, y, sample_weight, len(weights))
-        losses, evidence = [], []
-        for b in weights[::-1]:
-            log_P, log_evidence = path.follow(b)
-            losses.append(row_losses(log_P, y)[1:])
-            evidence.append(log_evidence)
-        found = _summary(np.array(losses)[::-1], sample_weight) | {"log_evidence": np.array(evidence)[::-1]}
-        return found, path.optima
 
     def _by_folds(
         self,
+        path: TargetPath,
         weights: Array,
-        model: ConjugateClassifier,
         X: Any,
         y: NDArray[np.intp],
         sample_weight: Array | None,
         cv: Any,
         fold_tol: float = 0.0,
     ) -> dict[str, Array]:
-        losses = np.full((len(weights), 2, len(y)), np.nan)
-        n_folds = 0
-        for train, held in _folds(cv, y):
+        """Losses of each weight on the rows of each fold, at the optima of the others from the greatest weight on."""
+        model, total = path.prepared, path.objective.total_weight
+        losses, n_folds = np.full((len(weights), 2, len(y)), np.nan), 0
+        for train, held in self._folds(cv, y):
             n_folds += 1
-            weight = None if sample_weight is None else sample_weight[train]
-            for k, log_P in self._path(weights, model, X, y, train, held, weight, fold_tol):
-                losses[k][:, held] = row_losses(log_P, y[held])[1:]
+            absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
+            if absent.size:
+                raise ValueError(
+                    f"class {model.classes_[absent[0]]!s} has no row in the training part of a fold: use fewer folds, "
+                    "or leave such classes out"
+                )
+            of_train = None if sample_weight is None else sample_weight[train]
+            fold = path_of(model, self.target, X[train], y[train], of_train, len(weights))
+            for k in range(len(weights) - 1, -1, -1):
+                size = weights[k] * fold.objective.target.size
+                optimum = fold.follow(weights[k], safe_tol=max(SAFE_TOL, fold_tol * size / (total + size)))
+                losses[k][:, held] = row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
         self.validation_ = f"{n_folds} folds"
         tested = ~np.isnan(losses[0, 0])
         share = tested if sample_weight is None else sample_weight[tested]
@@ -309,58 +238,51 @@ class RiskCalibrationCV(Learner):
             raise ValueError(f"cv={cv!r} leaves out no row of positive weight: there is nothing to choose by")
         return _summary(losses[:, :, tested], None if sample_weight is None else share)
 
-    def _path(
-        self,
-        weights: Array,
-        model: ConjugateClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        train: NDArray[np.intp],
-        held: NDArray[np.intp],
-        sample_weight: Array | None,
-        fold_tol: float,
-    ) -> Iterator[tuple[int, Array]]:
-        """Number of each weight, and log posteriors of held-out rows at the optimum of the others, from the last on."""
-        absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
-        if absent.size:
-            raise ValueError(
-                f"class {model.classes_[absent[0]]!s} has no row in the training part of a fold: use fewer folds, or "
-                "leave such classes out"
-            )
-        model = copy(model)
-        model.prepare(X[train])
-        given = {"target": self.target, "target_weight": float(weights[-1])}
-        objective = Objective.of_rows(model, X[train], y[train], sample_weight, **given)
-        last, warm, pseudo = None, None, 0.0
-        for k in range(len(weights) - 1, -1, -1):
-            objective = objective.with_weight(weights[k])
-            share = weights[k] * pseudo / (objective.total_weight + weights[k] * pseudo)
-            stop = Converged(max(self.tol, fold_tol * share))
-            point = climb(objective, Safe(), stop, self.max_iter, start=warm).chosen
-            optimum, pseudo = point.statistics, objective.target.size
-            warm, last = optimum if last is None else _onwards(objective.family, optimum, last), optimum
-            yield k, point.log_posterior(X[held])
+    def _folds(self, cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Training and held-out rows of each fold that has both."""
+        if isinstance(cv, Integral) and self.random_state is not None:
+            cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
+        try:
+            divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y))
+        except ValueError as error:
+            raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
+        for train, held in divisions:
+            if len(train) and len(held):
+                yield train, held
 
 
-def _onwards(model: ConjugateClassifier, optimum: Statistics, last: Statistics) -> Statistics:
-    """As far beyond an optimum as it lies from the last, or the optimum where rounding makes that invalid."""
-    beyond = model.safe_update(optimum, optimum - last)
-    try:
-        model.parameters(beyond)
-    except InvalidStatistics:
-        return optimum
-    return beyond
+def path_of(
+    model: ConjugateClassifier,
+    target: str | ClosedFormClassifier,
+    X: Any,
+    y: NDArray[np.intp],
+    sample_weight: Array | None = None,
+    n_weights: int = 1,
+) -> TargetPath:
+    """The path of ``n_weights`` weights of a target on validated rows and class numbers, for a model that knows the
+    classes; it is copied, and prepared for these rows."""
+    model = copy(model)
+    model.prepare(X)
+    return TargetPath(model, X, y, sample_weight, target, MOST_STEPS, n_weights)
 
 
-def _folds(cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Training and held-out rows of each fold that has both."""
-    try:
-        divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y))
-    except ValueError as error:
-        raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
-    for train, held in divisions:
-        if len(train) and len(held):
-            yield train, held
+def _leave_one_out(
+    path: TargetPath,
+    weights: Array,
+    y: NDArray[np.intp],
+    sample_weight: Array | None,
+    optima: dict[float, Optimum],
+) -> dict[str, Array]:
+    """Approximate leave-one-out of each weight; puts their optima on all rows into ``optima``."""
+    if path.lack:
+        raise NotConverged(path.lack)
+    losses, evidence = [], []
+    for b in weights[::-1]:
+        optima[float(b)] = path.follow(b)
+        log_P, log_evidence = path.left_out()
+        losses.append(row_losses(log_P, y)[1:])
+        evidence.append(log_evidence)
+    return _summary(np.array(losses)[::-1], sample_weight) | {"log_evidence": np.array(evidence)[::-1]}
 
 
 def _summary(losses: Array, sample_weight: Array | None) -> dict[str, Array]:

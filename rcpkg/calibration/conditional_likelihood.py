@@ -7,29 +7,30 @@ share, so that its maximum is a multinomial logistic regression.
 
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.optimize import OptimizeResult, minimize
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
+from rcpkg.calibration.coordinates import LARGEST_WHITENED, Standardised, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.logistic import Evaluation, LogisticObjective
-from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
+from rcpkg.calibration.logistic import LogisticObjective
+from rcpkg.calibration.newton import free_rows
 from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
+from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
 
 EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
+CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
+SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
 @documented()
@@ -55,8 +56,9 @@ class ConditionalLikelihood(Learner):
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
         sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
-        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features
-        by the thousand ask for "lbfgs", the steps of scipy from the closed form.
+        conjugate gradients take account of the others. "auto": that, unless other coordinates, or features by the
+        thousand, ask for "lbfgs", the steps of scipy from the closed form; a target of more than 1,000 parameters has
+        the safe steps of `RiskCalibration`.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
@@ -65,19 +67,15 @@ class ConditionalLikelihood(Learner):
     max_iter : int, default=1000
         Greatest number of iterations.
     tol : float, default=1e-7
-        Ends "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and "newton"
-        when the length √(gᵀH⁻¹g) of a Newton step does not; on rows that the model separates, where the supremum 0 is
-        not attained, also when the log-loss falls below it.
+        Ends "newton" when the length √(gᵀH⁻¹g) of a Newton step does not exceed it, which leaves about tol²/2 nats a
+        row; "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and a Newton
+        step is no longer than 1,000 times as much; on rows that the model separates, where the supremum 0 is not
+        attained, also when the log-loss falls below it.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         %(target)s
     target_weight : float, default=0.0
-        b ≥ 0. With b > 0 the optimum is finite on separable rows too; L-BFGS then moves standardised coordinates in
+        b ≥ 0. With b > 0 the optimum is finite on separable rows too. L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
-    memory : int, default=20
-        Pairs of steps and gradients that are kept.
-    cache_size : float, default=1000.0
-        Megabytes that the features of all rows may take. They are formed once where they fit, and in blocks in each
-        pass where they do not.
 
     Attributes
     ----------
@@ -96,7 +94,8 @@ class ConditionalLikelihood(Learner):
         finite optimum: on rows that are separable in part (a state that occurs in one class only, say) the supremum
         is negative and not attained, and the gradient vanishes on the way there all the same.
     stop_reason_ : str
-        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η.
+        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η;
+        "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
     separable_ : bool
         There is no penalty, and the η found gives each row's own class the largest score: no finite optimum exists.
         Partial separation is not looked for.
@@ -131,23 +130,18 @@ class ConditionalLikelihood(Learner):
         tol: float = 1e-7,
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
-        memory: int = 20,
-        cache_size: float = 1000.0,
     ) -> None:
         self.estimator = estimator
         self.coordinates, self.solver, self.l2 = coordinates, solver, l2
         self.max_iter, self.tol = max_iter, tol
         self.target, self.target_weight = target, target_weight
-        self.memory, self.cache_size = memory, cache_size
 
     def _check_parameters(self) -> None:
         self._check_estimator()
         check_number("max_iter", self.max_iter, 0, integer=True)
         check_target(self.target, self.target_weight)
         check_number("tol", self.tol, 0, above=True)
-        check_number("memory", self.memory, 1, integer=True)
         check_number("l2", self.l2, 0)
-        check_number("cache_size", self.cache_size, 0)
         check_choice("coordinates", self.coordinates, COORDINATES)
         check_choice("solver", self.solver, SOLVERS)
         if self.solver == "newton" and self.coordinates != "whitened":
@@ -156,10 +150,10 @@ class ConditionalLikelihood(Learner):
             )
         if self.l2 and (self.target_weight or self.coordinates == "standardised"):
             raise ValueError("l2 > 0 goes neither with a target_weight > 0 nor with coordinates='standardised'")
-        if self.target_weight and (self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
+        if self.target_weight and self.coordinates not in ("whitened", "standardised"):
             raise ValueError(
-                "target_weight > 0 goes with coordinates='standardised', the default then, and not with "
-                "solver='newton': in others a Gaussian model leaves the domain of the target's penalty"
+                "target_weight > 0 goes with solver='newton', the default then, or coordinates='standardised': in "
+                "others a Gaussian model leaves the domain of the target's penalty"
             )
         if not hasattr(self.estimator, "log_partition"):
             raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
@@ -167,33 +161,47 @@ class ConditionalLikelihood(Learner):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""
         self._check_parameters()
-        prepared, X, y, weight = self._validated(X, y, sample_weight)
-        prepared.prepare(X)
-        objective = Objective.of_rows(prepared, X, y, weight, target=self.target, target_weight=self.target_weight)
-        model = objective.family
-        model.check_complete(objective.X)
-        _check_lengths(model, objective.X)
-        closed, pooled = objective.closed_form, (prepared, objective.labels)
+        model, X, y, weight = self._validated(X, y, sample_weight)
+        model.prepare(X)
+        newton = self.solver != "lbfgs" and self.coordinates == "whitened"
+        follow = self._follow_target if self.target_weight and newton else self._search_from_closed_form
+        objective, optimum = follow(model, X, y, weight)
+        reason, history = optimum.stop_reason, optimum.history
+        self.separable_, self.objective_ = reason == "separable", optimum.value
+        self._warn(reason, history)
+        fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
+        return self._adopt(fitted, history, len(history) - 1, reason)
+
+    def _search_from_closed_form(
+        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
+    ) -> tuple[Objective, Optimum]:
+        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
+        family = objective.family
+        family.check_complete(objective.X)
+        _check_lengths(family, objective.X)
+        closed, pooled = objective.closed_form, (model, objective.labels)
         if objective.target:
-            closed, pooled = None, (model, objective.start)
-        natural = model.natural_parameters(model.parameters(objective.start) if closed is None else closed)
+            closed, pooled = None, (family, objective.start)
+        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
         if self.coordinates == "closed_form":
             refuse_zero_probabilities(natural)
         search = self._search(objective, lambda: _pooled(*pooled), _finite(natural))
-        parameters = model.from_natural(search.natural(search.minimise(self.max_iter, self.memory)))
-        n_iter = len(search.history) - 1
-        if search.separable:
-            reason = "separable"
-        elif search.history[-1]["step"] <= self.tol:
-            reason = "converged"
-        else:
-            reason = "max_iter" if n_iter == self.max_iter else "no_step"
-        self.separable_, self.objective_ = search.separable, search.value
-        self._warn(reason, search.history)
-        statistics = objective.total_weight * model.mean_parameters(parameters)
-        return self._adopt(model.set_statistics(statistics, parameters), search.history, n_iter, reason)
+        reason = search.minimise(self.max_iter)
+        parameters = family.from_natural(search.natural())
+        statistics = objective.total_weight * family.mean_parameters(parameters)
+        return objective, Optimum(statistics, parameters, search.value, search.history, reason)
 
-    def _search(self, objective: Objective, pooled: Callable[[], Any], natural: Statistics) -> "_Search":
+    def _follow_target(
+        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
+    ) -> tuple[Objective, Optimum]:
+        """Newton's method for the objective with a target."""
+        path = TargetPath(model, X, y, weight, self.target, self.max_iter)
+        _check_lengths(path.objective.family, path.objective.X)
+        if path.lack and self.solver == "newton":
+            raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
+        return path.objective, path.follow(self.target_weight, self.tol, SAFE_TOL)
+
+    def _search(self, objective: Objective, pooled: Callable[[], Any], natural: Statistics) -> Search:
         """The search that the parameters, the model and its size ask for."""
         linear = has_features(objective.family)
         if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
@@ -202,180 +210,44 @@ class ConditionalLikelihood(Learner):
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(objective.family, pooled(), bool(self.target_weight))
-            return _StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
-        newton = self.solver == "newton" or (self.solver == "auto" and self.coordinates == "whitened")
-        kind = "plain" if self.l2 else "conditioned" if newton else "natural"
-        whiteners = pooled() if kind == "conditioned" else None
-        features = Features(objective.family, objective.X, kind, whiteners, self.cache_size)
+            coordinates = Standardised(objective.family, pooled(), objective.target is not None)
+            return StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
+
+        def conditioned() -> LogisticObjective | None:
+            """The objective in features of good condition; None where they are too many for a curvature."""
+            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
+            free = free_rows(r, features.width)
+            ridge = features.ridge() if free and self.l2 else None
+            return LogisticObjective(features, *rows, self.l2, free, ridge) if free else None
+
         r = len(objective.family.classes_)
-        free = free_rows(r, features.width) if newton else r
-        logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, self.l2, free or r)
-        if newton and free:
-            return _NewtonSearch(logistic, natural, self.tol)
-        name = "curvature" if newton else self.coordinates
-        return _LinearSearch(logistic, natural, self.tol, name)
+        rows, name = (objective.y, r, objective.sample_weight), self.coordinates
+        if self.solver == "newton" or (self.solver == "auto" and name == "whitened"):
+            logistic = conditioned()
+            if logistic is not None:
+                return NewtonSearch(logistic, natural, self.tol)
+            name = "curvature"
+        features = Features(objective.family, objective.X, "plain" if self.l2 else "natural", None, CACHE)
+        ridge = None
+        if self.l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
+            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
+            ridge = features.ridge()
+        return LinearSearch(LogisticObjective(features, *rows, self.l2, r, ridge), natural, self.tol, name, conditioned)
 
     def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
-        n_iter, slope = len(history) - 1, history[-1]["step"]
-        if reason == "separable":
-            message = "the model separates the classes of the training rows, so that no finite optimum exists"
-        elif reason != "converged":
-            message = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}; raise max_iter or tol"
-        else:
+        if reason == "converged":
             return
-        advice = "" if self.target_weight or self.l2 else "; a target_weight > 0 makes the problem well posed"
+        n_iter, slope, penalised = len(history) - 1, history[-1]["step"], self.l2 or self.target_weight
+        ended = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}"
+        message = {
+            "separable": "the model separates the classes of the training rows, so that no finite optimum exists",
+            "max_iter": f"{ended}; raise max_iter or tol",
+            "no_step": f"{ended}, and rounding lets no further step gain; standardise the features or raise tol",
+            "ill_conditioned": f"{ended}, but a Newton step from there is still long: coordinates={self.coordinates!r} "
+            "hide the optimum of these features; take solver='newton', or standardise the features",
+        }[reason]
+        advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
         warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
-
-
-class _Search:
-    """A search for the least f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, or with l2; its history."""
-
-    def __init__(self, tol: float, penalised: bool) -> None:
-        self.tol, self.penalised = tol, penalised
-        self.history: list[dict[str, float]] = []
-        self.separable, self.value = False, np.nan
-
-    def natural(self, z: Array) -> Statistics:
-        """η(z)."""
-        raise NotImplementedError
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        """The z at the end of the search."""
-        raise NotImplementedError
-
-    def _enter(self, value: float, losses: Losses, separated: bool, step: float) -> bool:
-        """Add an iterate to the history; whether the search is over: on separated rows once their log-loss falls below
-        ``tol``."""
-        row = history_row(len(self.history), losses, step)
-        self.history.append(row | {"objective": value} if self.penalised else row)
-        self.value, self.separable = value, separated and not self.penalised
-        return self.separable and losses.log_loss < self.tol
-
-
-class _NewtonSearch(_Search):
-    """By `CurvatureSteps`."""
-
-    def __init__(self, objective: LogisticObjective, start: Statistics, tol: float) -> None:
-        super().__init__(tol, bool(objective.l2))
-        self.objective, self.start = objective, start
-
-    def natural(self, z: Array) -> Statistics:
-        return self.objective.features.natural(self.objective.coefficients(z), self.start)
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        objective = self.objective
-        V = objective.of(objective.features.coefficients(self.start))
-        at = objective(V)
-        over = self._enter(at.value, at.losses, at.separated, float(np.abs(at.gradient).max()))
-        if over or not max_iter:
-            return V
-        V, at = begun(objective, V, at, memory)
-        return CurvatureSteps(objective, memory).minimise(V, at, self._recorded, max_iter)[0]
-
-    def _recorded(self, V: Array, at: Evaluation, length: float) -> bool:
-        return self._enter(at.value, at.losses, at.separated, length) or length <= self.tol
-
-
-class _QuasiNewtonSearch(_Search):
-    """By scipy's L-BFGS in coordinates z."""
-
-    def __init__(self, start: Array, tol: float, penalised: bool) -> None:
-        super().__init__(tol, penalised)
-        self.z, self.over = start, False
-        self.latest: dict[bytes, tuple[float, Array, Losses, bool]] = {}
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        """Where rounding ends a line search the next search begins, with an empty memory, as long as it gets on."""
-        z, before = self.z, -1
-        options = {"maxcor": memory, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf}
-        with suppress(StopIteration):
-            self._record(OptimizeResult(x=z))
-        while not self.over and before < len(self.history) - 1 < max_iter:
-            before = len(self.history) - 1
-            z = minimize(
-                lambda z: self._evaluate(z)[:2],
-                z,
-                jac=True,
-                method="L-BFGS-B",
-                callback=self._record,
-                options=options | {"maxiter": max_iter - before},
-            ).x
-        return z
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        """Value and gradient in z, the losses, and whether all rows are classified right."""
-        raise NotImplementedError
-
-    def _evaluate(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        key = z.tobytes()
-        if key not in self.latest:  # L-BFGS reports each iterate right after its evaluation
-            self.latest = {key: self._at(z)}
-        return self.latest[key]
-
-    def _record(self, intermediate_result: OptimizeResult) -> None:
-        value, gradient, losses, separated = self._evaluate(intermediate_result.x)
-        slope = float(np.abs(gradient).max())
-        self.over = self._enter(value, losses, separated, slope) or slope <= self.tol
-        if self.over:
-            raise StopIteration
-
-
-class _LinearSearch(_QuasiNewtonSearch):
-    """In linear coordinates of the coefficients of features."""
-
-    def __init__(self, objective: LogisticObjective, start: Statistics, tol: float, name: str) -> None:
-        self.objective, self.like = objective, start
-        self.coordinates = linear_coordinates(name, objective, objective.features.coefficients(start))
-        super().__init__(self.coordinates.start.ravel(), tol, bool(objective.l2))
-
-    def _coefficients(self, z: Array) -> Array:
-        return self.coordinates.coefficients(z.reshape(self.coordinates.start.shape))
-
-    def natural(self, z: Array) -> Statistics:
-        return self.objective.features.natural(self._coefficients(z), self.like)
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        found = self.objective(self._coefficients(z))
-        return found.value, self.coordinates.gradient(found.gradient).ravel(), found.losses, found.separated
-
-
-class _StandardisedSearch(_QuasiNewtonSearch):
-    """In standardised coordinates, which a target needs."""
-
-    def __init__(self, objective: Objective, coordinates: Standardised, start: Statistics, tol: float) -> None:
-        super().__init__(start.ravel(), tol, objective.target is not None)
-        self.F, self.coordinates, self.start = objective, coordinates, start
-        self.scale = objective.size
-
-    def natural(self, z: Array) -> Statistics:
-        return self.coordinates.natural(self.start.unravel(z))
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        at = self.start.unravel(z)
-        value, gradient, losses, separated = conditional_objective(self.F, self.coordinates.natural(at))
-        slope = self.coordinates.gradient(at, gradient).ravel()
-        return -value / self.scale, -slope / self.scale, losses, separated
-
-
-def conditional_objective(objective: Objective, natural: Statistics) -> tuple[float, Statistics, Losses, bool]:
-    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)], its gradient in η, the losses, and whether each row that counts is classified right."""
-    model = objective.family
-    scores = model.scores(objective.X, natural)
-    log_P = log_posterior(scores, np.zeros(scores.shape[1]))
-    by_row = row_losses(log_P, objective.y)
-    others = np.where(objective.Y > 0, -np.inf, scores).max(axis=1)
-    ahead = scores[np.arange(len(scores)), objective.y] > others
-    separated = bool(np.all(ahead if objective.sample_weight is None else ahead[objective.sample_weight > 0]))
-    losses = mean_losses(by_row, objective.sample_weight)
-    value = -objective.total_weight * losses.log_loss
-    gradient = model.statistics(objective.X, objective.weights(log_P, slice(None)))
-    if objective.target:
-        b, size, target = objective.target.weight, objective.target.size, objective.target.statistics
-        mean = model.mean_parameters(model.from_natural(natural))
-        value += b * (target.dot(natural) - size * model.log_partition(natural))
-        gradient = gradient + b * (target - size * mean)
-    return value, gradient, losses, separated
 
 
 def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:

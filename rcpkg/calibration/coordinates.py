@@ -14,7 +14,7 @@ from rcpkg.families import ConjugateClassifier, ProductModel, Statistics
 from rcpkg.families.gaussian import GaussianClassifier
 from rcpkg.families.gaussian_full import FullGaussian
 
-LEAST_CURVATURE = 1e-6  # of a coordinate, relative to the largest: saturated posteriors have none
+LEAST_CURVATURE = 1e-6  # of a coordinate, relative to its second moment: saturated posteriors have none
 LARGEST_WHITENED = 3000  # features, whose square is kept
 LEAST_VARIANCE = 1e-13  # of a combination of as many features of size one: what is less is rounding
 
@@ -130,22 +130,22 @@ def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Lin
 
     "natural": z = B. "closed_form": B = z B°, with B° that of the closed form, 1 at the start (wanbia2014 eq. 3).
     "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": B = z Λ^(−1/2) Uᵀ, with UΛUᵀ
-    the second moments of the features over the rows, without what no row has.
+    the second moments of the features over the rows and the Hessian of the penalty, without what has neither.
     """
     if name == "natural":
         return Linear(B)
     if name == "closed_form":
         return Linear((B != 0).astype(float), scale=B)
     if name == "curvature":
-        h = objective.diagonal(B)
-        root = np.sqrt(np.maximum(h, LEAST_CURVATURE * h.max()))
+        squares = objective.squares()
+        root = np.sqrt(np.maximum(objective.diagonal(B), LEAST_CURVATURE * np.where(squares > 0, squares, 1.0)))
         return Linear(B * root, scale=1 / root)
     p = B.shape[1]
     if p > LARGEST_WHITENED:
         raise ValueError(
             f"coordinates='whitened' keeps the square of {p} features, more than {LARGEST_WHITENED}: choose 'curvature'"
         )
-    G, _ = objective.second_moments()
+    G = objective.second_moments()[0] + objective.penalty_matrix()
     scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
     seen = values > LEAST_VARIANCE * p

@@ -235,6 +235,13 @@ class IndicatorFeatures(StateFeatures):
         counts = np.bincount(self.rows.indices, minlength=len(self.group))
         return float(counts[self.kept].sum())
 
+    def ridge(self) -> Array:
+        """a_v − ā where one state of each feature is left out, since the constant is free."""
+        M = np.eye(len(self.group))
+        if len(self.reference):
+            M -= np.equal.outer(self.group, self.group) / self.indicators.n_states[self.group]
+        return M[self.kept]
+
     def write(self, index: Any, out: Array) -> None:
         columns = self.indicators.columns[:, index]
         np.equal(columns[self.group[self.kept]], self.kept[:, None], out=out)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
@@ -92,6 +93,10 @@ class FeatureMap:
         """The η with these coefficients."""
         return self.statistics(constant, own, shared)
 
+    def ridge(self) -> Array:
+        """M of shape (k, q): aM are the coefficients of the rows as given, least in norm, with the same scores as a."""
+        return np.eye(self.own)
+
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         """Means (r, k + l) and covariances (r, k + l, k + l) of own and shared features within the classes."""
         mean, covariance = self.family.moments(parameters)
@@ -147,6 +152,9 @@ class ProductFeatures(FeatureMap):
             blocks.append(m.natural(constant, *piece))
             constant = np.zeros(len(constant))
         return Statistics(**dict(zip(self.names, blocks)))
+
+    def ridge(self) -> Array:
+        return block_diag(*(m.ridge() for m in self.maps))
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         r, K = len(parameters.log_prior), self.own + self.shared

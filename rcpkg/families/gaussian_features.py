@@ -1,5 +1,6 @@
 """Features of Gaussian models: the monomials of first and second degree, and their moments."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,10 @@ class Monomials(FeatureMap):
 
     def _multiply(self, x: Array, out: Array) -> None:
         """The monomials of second degree."""
-        if not self.full:
+        if self.full:
+            products(x, out)
+        else:
             np.multiply(x, x, out=out)
-            return
-        start = 0
-        for j in range(len(x)):
-            np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
-            start += len(x) - j
 
     def features(self) -> tuple[Array, Array]:
         own, _ = super().features()
@@ -110,6 +108,12 @@ class Monomials(FeatureMap):
         first, second = self._congruent(*self._split(own, shared, 1 / self.twice), self.factor.T)
         return self._moved(Statistics(count=constant, first=first, second=second), -self.shift)
 
+    def ridge(self) -> Array:
+        as_given, d = copy(self), len(self.x)
+        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), np.ones(d)
+        natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
+        return as_given.coefficients(natural)[1]
+
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         mean, S = self._congruent(parameters.mean - self.origin, parameters.covariance, self.factor)
         r, d = mean.shape
@@ -136,6 +140,14 @@ class Monomials(FeatureMap):
         except np.linalg.LinAlgError:
             return False
         return True
+
+
+def products(x: Array, out: Array) -> None:
+    """x_a x_b (a ≤ b) of columns x, shape (d, n), into ``out``, shape (d(d + 1)/2, n)."""
+    start = 0
+    for j in range(len(x)):
+        np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
+        start += len(x) - j
 
 
 def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

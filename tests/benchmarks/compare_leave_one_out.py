@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+from bench_bayesian_qda import data, dofs, naive_bda7, seconds
 from rcbook.experiments.runner import commit, environment
-from test_bayesian_qda_speed import data, dofs, naive_bda7, seconds
 
 from rcpkg.choice import log_class_prior_loo
 from rcpkg.gaussians import grid_log_predictive_loo, grid_loo_errors

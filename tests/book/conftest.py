@@ -37,7 +37,9 @@ def notebook(chapter):
 
 @pytest.fixture(scope="session")
 def html(tmp_path_factory) -> Path:
-    """The folder of the rendered book, built from the stored outputs with warnings as errors."""
+    """The folder of the rendered book: RCPKG_BOOK, or else built from the stored outputs with warnings as errors."""
+    if built := os.environ.get("RCPKG_BOOK"):
+        return Path(built)
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
