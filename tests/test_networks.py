@@ -360,7 +360,7 @@ def test_curved_networks_have_no_targets(target):
     model = KDependenceBayes(structure=CURVED)
     with pytest.raises(ValueError, match=r"target_weight > 0 needs mean_parameters and .*, which KDependenceBayes"):
         RiskCalibration(model, target=target, target_weight=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="estimator must be a full exponential family"):
+    with pytest.raises(ValueError, match=r"ConditionalLikelihood needs .*, which KDependenceBayes"):
         ConditionalLikelihood(model).fit(X, y)
 
 
