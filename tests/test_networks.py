@@ -425,7 +425,7 @@ def test_what_is_tested_is_a_full_family():
     X, y = network_rows()
     assert calibration_test(TAN(prior_strength=0.0), X, y, n_bootstrap=0).dof > 0
     curved = KDependenceBayes(structure=[[], [], [0, 1], []], prior_strength=0.0)
-    with pytest.raises(ValueError, match=r"needs .*log_partition, which KDependenceBayes"):
+    with pytest.raises(ValueError, match="calibration_test needs mean_parameters, which KDependenceBayes"):
         calibration_test(curved, X, y, n_bootstrap=0)
 
 
