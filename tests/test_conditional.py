@@ -32,7 +32,6 @@ from rcpkg.calibration import (
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.coordinates import Standardised
 from rcpkg.calibration.searches import conditional_objective
 from rcpkg.families import Statistics, one_hot
 
@@ -92,7 +91,7 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
     """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), pulled back to the coordinates that L-BFGS moves in."""
     objective = objective_of(name, b)
     model, start = objective.family, objective.labels
-    coordinates = Standardised(model, model.pooled_parameters(start)[0], bool(b))
+    coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
     first = coordinates.of(model.natural_parameters(model.parameters(start)))
     natural = coordinates.natural(first)
     assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.coordinates import LARGEST_WHITENED, Standardised, refuse_zero_probabilities
+from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.logistic import LogisticObjective
@@ -24,7 +24,7 @@ from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
 from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, can, require
 
 EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -155,8 +155,7 @@ class ConditionalLikelihood(Learner):
                 "target_weight > 0 goes with solver='newton', the default then, or coordinates='standardised': in "
                 "others a Gaussian model leaves the domain of the target's penalty"
             )
-        if not hasattr(self.estimator, "log_partition"):
-            raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
+        require(self.estimator, "ConditionalLikelihood")
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""
@@ -178,7 +177,7 @@ class ConditionalLikelihood(Learner):
         objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
         family = objective.family
         family.check_complete(objective.X)
-        _check_lengths(family, objective.X)
+        family.check_full(objective.X)
         closed, pooled = objective.closed_form, (model, objective.labels)
         if objective.target:
             closed, pooled = None, (family, objective.start)
@@ -196,7 +195,7 @@ class ConditionalLikelihood(Learner):
     ) -> tuple[Objective, Optimum]:
         """Newton's method for the objective with a target."""
         path = TargetPath(model, X, y, weight, self.target, self.max_iter)
-        _check_lengths(path.objective.family, path.objective.X)
+        path.objective.family.check_full(path.objective.X)
         if path.lack and self.solver == "newton":
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
         return path.objective, path.follow(self.target_weight, self.tol, SAFE_TOL)
@@ -210,7 +209,7 @@ class ConditionalLikelihood(Learner):
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(objective.family, pooled(), objective.target is not None)
+            coordinates = objective.family.free_coordinates(pooled(), objective.target is not None)
             return StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
 
         def conditioned() -> LogisticObjective | None:
@@ -252,6 +251,8 @@ class ConditionalLikelihood(Learner):
 
 def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:
     """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    if not can(model, "target='pooled'"):
+        return None
     try:
         return model.without_prior().pooled_parameters(statistics)[0]
     except InvalidStatistics:
@@ -265,12 +266,3 @@ def _finite(natural: Statistics) -> Statistics:
         return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
     return natural.map(replaced)
-
-
-def _check_lengths(model: ConjugateClassifier, X: Any) -> None:
-    """Refuse documents of unequal length: the scores are then more than the model can express."""
-    if isinstance(model, ProductModel):
-        for part, x in zip(model.models_, X):
-            _check_lengths(part, x)
-    elif isinstance(model, MultinomialNB) and np.ptp(X.sum(axis=1)) > 0:
-        raise ValueError("X holds rows of unequal sums: MultinomialNB is an exponential family for equal sums only")
