@@ -148,8 +148,10 @@ def test_missing_values_and_categories():
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(ValueError, match="name must be one of abalone"):
+    with pytest.raises(ValueError, match=r"name must be that of a data set; got 'irises' \(near to it: iris\)"):
         datasets.load("irises")
+    with pytest.raises(ValueError, match=r"got 'q': `rcbook.datasets.names\(\)` and .* have all 84"):
+        datasets.fetch(["q"])
     with pytest.raises(ValueError, match="must be one of original, rc2024"):
         datasets.load("iris", "rc2023")
 

@@ -309,21 +309,21 @@ class ConjugateClassifier(ClosedFormClassifier):
 
 
 def dampened(ratio: Array) -> Array:
-    """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    """A positive map of a ``ratio`` ρ, with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
     damped = np.asarray(1 / (2 - np.minimum(ratio, 1)))
     np.copyto(damped, ratio, where=ratio >= 1)
     return damped
 
 
 def safe_counts(old: Array, change: Array) -> Array:
-    """Counts after a change, increases added and decreases dampened; zeros stay zero."""
+    """``old`` counts after a ``change``, increases added and decreases dampened; zeros stay zero."""
     ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
     ratio += 1
     return old * dampened(ratio)
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:
-    """Class counts after a change, with the total that the change gives."""
+    """``old`` class counts after a ``change``, with the total that the change gives."""
     count = safe_counts(old, change)
     return count * ((old + change).sum() / count.sum())
 

@@ -11,7 +11,6 @@ from rcpkg.families.gaussian_features import Monomials
 from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters, GaussianPrior, for_outer, per_class
 from rcpkg.families.statistics import Statistics
 
-EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
 LEAST_PRECISION = 0.1  # what it is raised to if it does not

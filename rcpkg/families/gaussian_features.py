@@ -42,13 +42,10 @@ class Monomials(FeatureMap):
 
     def _multiply(self, x: Array, out: Array) -> None:
         """The monomials of second degree."""
-        if not self.full:
+        if self.full:
+            products(x, out)
+        else:
             np.multiply(x, x, out=out)
-            return
-        start = 0
-        for j in range(len(x)):
-            np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
-            start += len(x) - j
 
     def features(self) -> tuple[Array, Array]:
         own, _ = super().features()
@@ -143,6 +140,14 @@ class Monomials(FeatureMap):
         except np.linalg.LinAlgError:
             return False
         return True
+
+
+def products(x: Array, out: Array) -> None:
+    """x_a x_b (a ≤ b) of columns x, shape (d, n), into ``out``, shape (d(d + 1)/2, n)."""
+    start = 0
+    for j in range(len(x)):
+        np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
+        start += len(x) - j
 
 
 def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:

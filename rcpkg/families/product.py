@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
+from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import can
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductFeatures
@@ -61,6 +62,7 @@ def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
     return np.array([known.index(name) for name in chosen], dtype=np.intp)
 
 
+@documented()
 class ProductModel(NamedCategories, _BaseComposition):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
@@ -76,15 +78,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Those of each block, by its name.
     parameters_ : ProductParameters

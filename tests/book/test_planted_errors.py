@@ -373,4 +373,4 @@ def test_check_finds_the_planted_error(row):
 
 def test_errors_are_planted_in_twenty_checks():
     assert len(CHECKS) >= 20
-    assert {number for number, _ in CHECKS} >= {f"{k:02d}" for k in range(1, 18) if k != 13}
+    assert {number for number, _ in CHECKS} >= {f"{k:02d}" for k in range(1, 18)} - {"11", "13"}

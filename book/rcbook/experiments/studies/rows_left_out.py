@@ -1,13 +1,11 @@
 """How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 12)."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
 from rcpkg.base import Array
@@ -57,12 +55,13 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(f"{b:g}", name, [of[b, name] for of in found]) for b, name in found[0]]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """A cell for each family and number of rows."""
-    for n in SIZES:
-        for name in FAMILIES:
-            arguments = {"repetitions": SAMPLES}
-            yield Cell(STUDY, study, name, "", name_of(compare), arguments, f"{n}", quick=n == SIZES[0])
+Study(
+    STUDY_NAME,
+    *(
+        Grid(rows=FAMILIES, settings=(n,), protocol=compare, arguments={"repetitions": SAMPLES}, quick=n == SIZES[0])
+        for n in SIZES
+    ),
+)
 
 
 def tidy() -> pd.DataFrame:
