@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ConjugateClassifier, Statistics, one_hot
+from rcpkg.families import ConjugateClassifier, Statistics, one_hot, require
 from rcpkg.linalg import jittered_cholesky
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
@@ -161,13 +161,7 @@ class Null:
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        return score_statistic(self._form(X, statistics), parameters, np.exp(log_P), y, weight)
-
-    def _form(self, X: Any, statistics: Statistics) -> MinimalForm:
-        try:
-            return MinimalForm(self.model, X, statistics)
-        except NotImplementedError as error:
-            raise ValueError(f"no test for this estimator on these rows: {error}") from None
+        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
 
 
 def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
@@ -181,11 +175,9 @@ def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
 
 def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Null:
     """The closed form of validated rows."""
-    if not isinstance(estimator, ConjugateClassifier) or estimator.priors is not None:
-        raise ValueError(
-            f"estimator must be an exponential family of rcpkg whose class weights are free (priors=None); got "
-            f"{estimator!r}"
-        )
+    require(estimator, "calibration_test")
+    if estimator.priors is not None:
+        raise ValueError(f"priors of the estimator must be None: its class weights must be free; got {estimator!r}")
     model = clone(estimator)
     rows, labels = model.check_X_y(X, y)
     weight = check_weights(sample_weight, len(labels))
@@ -198,6 +190,7 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
     model.learn_structure(rows, one_hot(labels, len(model.classes_)) * weight[:, None])
     encoded = model.encode(rows)
     model.check_complete(encoded)
+    model.check_full(encoded)
     return Null(model, encoded, labels, weight)
 
 

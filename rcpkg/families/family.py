@@ -49,7 +49,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.checks import check_number, check_priors, check_weights
 from rcpkg.families.capabilities import gives, require
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics, one_hot
 
 
@@ -257,6 +257,10 @@ class ConjugateClassifier(ClosedFormClassifier):
     ) -> FeatureMap:
         """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
         return FeatureMap(self, X)
+
+    def free_coordinates(self, pooled: Any, definite: bool) -> FreeCoordinates:
+        """Coordinates of η, in units of parameters ``pooled``; if ``definite``, such that ψ is finite everywhere."""
+        return FreeCoordinates()
 
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""

@@ -13,7 +13,7 @@ from rcpkg.base import Array
 from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import can
 from rcpkg.families.family import ConjugateClassifier
-from rcpkg.families.features import ProductFeatures
+from rcpkg.families.features import ProductCoordinates, ProductFeatures
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
 
@@ -316,6 +316,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
         maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.models_, X, *of_blocks)]
         return ProductFeatures(maps, names)
+
+    def free_coordinates(self, pooled: ProductParameters, definite: bool) -> ProductCoordinates:
+        """Those of the blocks."""
+        of_blocks = [None] * len(self.models_) if pooled is None else pooled.blocks
+        return ProductCoordinates([m.free_coordinates(p, definite) for m, p in zip(self.models_, of_blocks)])
 
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""
