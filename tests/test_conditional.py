@@ -32,7 +32,6 @@ from rcpkg.calibration import (
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.coordinates import Standardised
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.searches import conditional_objective
 from rcpkg.families import Statistics, one_hot
@@ -94,7 +93,7 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
     problem = problem_of(name, b)
     model = problem.model
     start = model.statistics(problem.X, problem.Y)
-    coordinates = Standardised(model, model.pooled_parameters(start)[0], bool(b))
+    coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
     first = coordinates.of(model.natural_parameters(model.parameters(start)))
     natural = coordinates.natural(first)
     assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)

@@ -28,7 +28,8 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
-from rcpkg.calibration.newton import conjugate, first_guess, minimise, plan_of, quasi_newton, stratified
+from rcpkg.calibration.newton import COSTS, conjugate, first_guess, minimise, plan_of, quasi_newton, stratified
+from rcpkg.linalg import cholesky
 
 KINDS = ("plain", "natural", "conditioned")
 LINEAR = ("natural", "closed_form", "curvature", "whitened")
@@ -168,7 +169,7 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     found = objective(V)
     assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
     curvature = objective.curvature(V, free < 3)
-    R = curvature.factors[0]
+    R = curvature.factors[0].lower
     k = free if free < 3 else 1  # the block of the first class alone
     direction = np.zeros_like(V)
     direction[:k] = np.random.default_rng(1).standard_normal((k, V.shape[1]))
@@ -185,7 +186,8 @@ def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     objective, B = objective_of(name, 0.5, 2, True)
     V = 4 * objective.of(B)  # surer posteriors
     H, rough = (
-        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0]) for negligible in (0.0, 0.5)
+        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0].lower)
+        for negligible in (0.0, 0.5)
     )
     assert not np.array_equal(H, rough)
     p = V.shape[1]
@@ -266,7 +268,7 @@ def test_a_sample_has_rows_of_every_class():
 def test_diagonal_blocks_of_the_curvature_do_too(blocks, monkeypatch):
     """Where a full curvature is too large, each class has its own."""
     if blocks:
-        monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
+        monkeypatch.setattr("rcpkg.calibration.newton.COSTS", COSTS._replace(full=1))
     X, y = rows_for("QDA")
     best = ConditionalLikelihood(QDA(), tol=1e-8).fit(X, y)
     assert best.converged_
@@ -274,8 +276,7 @@ def test_diagonal_blocks_of_the_curvature_do_too(blocks, monkeypatch):
 
 
 def test_very_many_features_are_left_to_lbfgs(monkeypatch):
-    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
-    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_BLOCK", 1)
+    monkeypatch.setattr("rcpkg.calibration.newton.COSTS", COSTS._replace(full=1, of_class=1))
     X, y = rows_for("CategoricalNB")
     ours = ConditionalLikelihood(CategoricalNB(), tol=1e-6).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="curvature", tol=1e-6).fit(X, y)
@@ -297,7 +298,7 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
         pairs.append((step.ravel(), (objective(V + step).gradient - objective(V).gradient).ravel()))
     assert np.allclose(quasi_newton(pairs[-1][1], curvature, pairs), pairs[-1][0], rtol=0, atol=1e-10)
     g = objective(V).gradient.ravel()
-    R = curvature.factors[0]
+    R = curvature.factors[0].lower
     assert np.allclose(R @ R.T @ quasi_newton(g, curvature, ()), g, rtol=0, atol=1e-10)
     assert curvature.length(g) == pytest.approx(np.sqrt(g @ curvature.solve(g)), rel=1e-9)
 
@@ -323,7 +324,7 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
 def test_conjugate_gradients_far_from_the_optimum_end_where_a_product_gains_little():
     """After j products the model ⟨g, x⟩ − ½⟨x, Hx⟩ has its maximum Q_j over the Krylov space of M⁻¹H and M⁻¹g; they end
     at the first j (1 − Q_{j−1}/Q_j) < ½ (Nash and Sofer, 1990), here long before little is left of g."""
-    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([np.diag(np.linspace(1.0, 1.5, 40))], 40)
+    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([cholesky(np.diag(np.linspace(1.0, 1.5, 40) ** 2))], 40)
     g = np.ones(40)
     g *= 3 / curvature.length(g)
     space, gains, little = [curvature.solve(g)], [0.0], False

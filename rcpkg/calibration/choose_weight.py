@@ -21,7 +21,7 @@ from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_numbers, check_weights
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, require
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
@@ -155,8 +155,7 @@ class RiskCalibrationCV(RiskCalibration):
 
     def _checked_weights(self) -> Array:
         self._check_parameters()
-        if not isinstance(self.estimator, ConjugateClassifier):
-            raise ValueError(f"estimator must be an exponential family of rcpkg; got {self.estimator!r}")
+        require(self.estimator, "target_weight > 0")
         weights = check_numbers("target_weights", self.target_weights)
         if weights.ndim != 1 or not weights.size or not np.all(weights > 0):
             raise ValueError(f"target_weights must be a non-empty list of numbers > 0; got {self.target_weights!r}")

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import InvalidStatistics
-from rcpkg.calibration.coordinates import LARGEST_WHITENED, Standardised, refuse_zero_probabilities
+from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.loop import RiskCalibration, Run
@@ -22,7 +22,7 @@ from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
 from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, can, require
 
 EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -157,13 +157,12 @@ class ConditionalLikelihood(RiskCalibration):
                 "target_weight > 0 goes with solver='newton', the default then, or coordinates='standardised': in "
                 "others a Gaussian model leaves the domain of the target's penalty"
             )
-        if not hasattr(self.estimator, "log_partition"):
-            raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
+        require(self.estimator, "ConditionalLikelihood")
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""
         problem.model.check_complete(problem.X)
-        _check_lengths(problem.model, problem.X)
+        problem.model.check_full(problem.X)
         if self.target_weight and self.solver != "lbfgs" and self.coordinates == "whitened":
             return self._follow_target(problem)
         start = self._start(problem)
@@ -202,7 +201,7 @@ class ConditionalLikelihood(RiskCalibration):
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(problem.model, pooled(), bool(self.target_weight))
+            coordinates = problem.model.free_coordinates(pooled(), bool(self.target_weight))
             return StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
 
         def conditioned() -> LogisticObjective | None:
@@ -248,6 +247,8 @@ class ConditionalLikelihood(RiskCalibration):
 
 def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:
     """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    if not can(model, "target='pooled'"):
+        return None
     try:
         return model.without_prior().pooled_parameters(statistics)[0]
     except InvalidStatistics:
@@ -261,12 +262,3 @@ def _finite(natural: Statistics) -> Statistics:
         return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
     return natural.map(replaced)
-
-
-def _check_lengths(model: ConjugateClassifier, X: Any) -> None:
-    """Refuse documents of unequal length: the scores are then more than the model can express."""
-    if isinstance(model, ProductModel):
-        for part, x in zip(model.models_, X):
-            _check_lengths(part, x)
-    elif isinstance(model, MultinomialNB) and np.ptp(X.sum(axis=1)) > 0:
-        raise ValueError("X holds rows of unequal sums: MultinomialNB is an exponential family for equal sums only")

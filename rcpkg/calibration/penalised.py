@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
@@ -17,6 +16,7 @@ from rcpkg.calibration.logistic import Curvature, Evaluation
 from rcpkg.calibration.newton import Plan, minimise, stint_of
 from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
 from rcpkg.families import Statistics
+from rcpkg.linalg import Factor, jittered_cholesky
 
 MOST_STEPS = 1000
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
@@ -66,13 +66,13 @@ class PenalisedLikelihood:
         gradient += b * (self.target - self.target_size * mean)
         return Point(value, gradient, log_P, parameters, mean) if np.isfinite(value) else None
 
-    def curvature(self, point: Point, b: float) -> "Factor":
+    def curvature(self, point: Point, b: float) -> "Hessian":
         """H = C + b m̄ I at a point, factored."""
         C = self.form.conditional_curvature(np.exp(point.log_P), self.weight)
         self.latest = C, self.target_size * self.form.information(point.parameters)
         return self.factor(b)
 
-    def factor(self, b: float) -> "Factor":
+    def factor(self, b: float) -> "Hessian":
         """H with the C and I of the point where they were last computed."""
         C, I = self.latest
         return factored(C + b * I, self.form.class_weights)
@@ -107,7 +107,7 @@ class PenalisedLikelihood:
             if not at.value < before:
                 return Maximum(beta, point, H, history, "no_step")
 
-    def leave_one_out(self, beta: Array, point: Point, H: "Factor", b: float, change: Array | None) -> Array:
+    def leave_one_out(self, beta: Array, point: Point, H: "Hessian", b: float, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
 
         With S_i the statistics s(x_i, y) of row i side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
@@ -118,7 +118,7 @@ class PenalisedLikelihood:
         form, P = self.form, np.exp(point.log_P)
         K, r, p = form.width, form.r, form.size
         # one solve for the unit vectors serves all rows, of which each meets r × r numbers fᵀ (H⁻¹)_ab f
-        inverse = H.solve(np.eye(p))
+        inverse = H.factor.solve(np.eye(p))
         pulls = None if change is None else b * (inverse[: r * K] @ change)
         scores = form.features @ form.by_class(beta).T
         size = max(1, BLOCK_ENTRIES // p)
@@ -138,7 +138,7 @@ class PenalisedLikelihood:
             scores[rows] -= np.linalg.solve(np.eye(r) - A @ V, lost * weight)[:, :, 0]
         return log_posterior(scores, np.full(r, -np.log(r)))
 
-    def log_evidence(self, point: Point, H: "Factor", b: float, mode: Array) -> float:
+    def log_evidence(self, point: Point, H: "Hessian", b: float, mode: Array) -> float:
         """Laplace's log ∫ ∏_i p(y_i | x_i)^w_i π(β) dβ, π ∝ exp b[⟨s̄, β⟩ − m̄ψ(β)] by Laplace at its ``mode`` too.
 
         F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|.
@@ -180,9 +180,10 @@ class ScaledLoss:
         F, known, self.known = self.likelihood, self.known, False
         return self.scaled(F.factor(self.b) if known else F.curvature(self.at(beta), self.b))
 
-    def scaled(self, H: "Factor") -> Curvature:
+    def scaled(self, H: "Hessian") -> Curvature:
         """H / m."""
-        return Curvature([H.lower / np.sqrt(self.total)], len(H.lower))
+        lower = H.factor.lower / np.sqrt(self.total)
+        return Curvature([H.factor._replace(lower=lower)], len(lower))
 
     def plan(self) -> Plan:
         """A curvature for as many iterations as it costs passes over the rows."""
@@ -196,33 +197,26 @@ class Maximum(NamedTuple):
 
     beta: Array
     point: Point
-    H: "Factor"
+    H: "Hessian"
     history: list[dict[str, float]]
     stop_reason: str
 
 
-class Factor(NamedTuple):
-    """A curvature as LLᵀ, and its log determinant but for the direction that no model depends on."""
+class Hessian(NamedTuple):
+    """A curvature H, factored, and its log determinant but for the direction that no model depends on."""
 
-    lower: Array
+    factor: Factor
     log_det: float
 
-    def solve(self, M: Array) -> Array:
-        """H⁻¹M."""
-        return cho_solve((self.lower, True), M, check_finite=False)
 
-
-def factored(H: Array, u: Array) -> Factor:
-    """The factor of H + c uuᵀ, Hu being zero; c makes this direction count as others do."""
+def factored(H: Array, u: Array) -> Hessian:
+    """H + c uuᵀ, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is singular."""
     c = H.diagonal() @ u / (u @ u) ** 2
-    H = H + c * np.outer(u, u)
-    for share in JITTER:
-        try:
-            L, _ = cho_factor(H + share * np.diag(H.diagonal()), lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
-    raise NotConverged("the curvature is not positive definite beyond rounding")
+    try:
+        factor = jittered_cholesky(H + c * np.outer(u, u), JITTER)
+    except np.linalg.LinAlgError:
+        raise NotConverged("the curvature is not positive definite beyond rounding") from None
+    return Hessian(factor, factor.log_det - float(np.log(c)))
 
 
 def target_change(

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from rcpkg.base import Array, log_posterior
-from rcpkg.calibration.coordinates import Standardised, linear_coordinates
+from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import MEMORY, first_guess, minimise, plan_of
 from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.rules import history_row, mean_losses, row_losses
-from rcpkg.families import Statistics
+from rcpkg.families import FreeCoordinates, Statistics
 
 ILL_CONDITIONED = 1e3  # times tol: a Newton step so long where the slope in the coordinates is tol
 TIGHTER = 0.1  # of the slope that L-BFGS ended at, where a Newton step is still too long
@@ -172,7 +172,7 @@ class LinearSearch(QuasiNewtonSearch):
 class StandardisedSearch(QuasiNewtonSearch):
     """In standardised coordinates, with or without a target."""
 
-    def __init__(self, problem: Problem, coordinates: Standardised, start: Statistics, tol: float) -> None:
+    def __init__(self, problem: Problem, coordinates: FreeCoordinates, start: Statistics, tol: float) -> None:
         super().__init__(start.ravel(), tol, bool(problem.target_weight))
         self.problem, self.coordinates, self.start = problem, coordinates, start
 

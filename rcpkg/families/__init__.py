@@ -11,7 +11,7 @@ from rcpkg.families.capabilities import Unsupported, can, require
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.counts import CategoricalNB, MultinomialNB
 from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, dampened, safe_class_counts, safe_counts
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_full import LDA, QDA
 from rcpkg.families.gaussian_prior import GaussianParameters
@@ -29,6 +29,7 @@ __all__ = [
     "ClosedFormClassifier",
     "ConjugateClassifier",
     "FeatureMap",
+    "FreeCoordinates",
     "GaussianNB",
     "GaussianParameters",
     "KDependenceBayes",

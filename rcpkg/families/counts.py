@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
 from rcpkg.base import Array
+from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
@@ -19,6 +20,7 @@ from rcpkg.families.statistics import Statistics
 UNKNOWN = ("skip", "impossible")
 
 
+@documented()
 class CategoricalNB(CodedCategories, CountModel):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
@@ -34,29 +36,21 @@ class CategoricalNB(CodedCategories, CountModel):
 
     Parameters
     ----------
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    %(n_states)s
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(class_prior_strength or none)s
+    %(priors)s
     unknown : {"skip", "impossible"}, default="skip"
         "impossible" is the rule of the sources' tables: states are the codes 0 to the largest, a row with a code
         beyond gets the class prior, whatever its other features, and missing values are refused.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    %(log_prob)s
     starts_ : array of shape (d,)
         Column of the first state of each feature in the cells.
     n_states_ : array of shape (d,)
@@ -253,6 +247,7 @@ class CategoricalNB(CodedCategories, CountModel):
         return X
 
 
+@documented()
 class MultinomialNB(CountModel):
     """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
 
@@ -269,17 +264,12 @@ class MultinomialNB(CountModel):
     ----------
     prior_strength : float, default=0.0
         Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(class_prior_strength)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
     parameters_ : CategoricalParameters

@@ -49,7 +49,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.checks import check_number, check_priors, check_weights
 from rcpkg.families.capabilities import gives, require
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics, one_hot
 
 
@@ -258,6 +258,10 @@ class ConjugateClassifier(ClosedFormClassifier):
         """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
         return FeatureMap(self, X)
 
+    def free_coordinates(self, pooled: Any, definite: bool) -> FreeCoordinates:
+        """Coordinates of η, in units of parameters ``pooled``; if ``definite``, such that ψ is finite everywhere."""
+        return FreeCoordinates()
+
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""
         names = "classes_", "n_features_in_", "feature_names_in_", "n_states_"
@@ -309,21 +313,21 @@ class ConjugateClassifier(ClosedFormClassifier):
 
 
 def dampened(ratio: Array) -> Array:
-    """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    """A positive map of a ``ratio`` ρ, with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
     damped = np.asarray(1 / (2 - np.minimum(ratio, 1)))
     np.copyto(damped, ratio, where=ratio >= 1)
     return damped
 
 
 def safe_counts(old: Array, change: Array) -> Array:
-    """Counts after a change, increases added and decreases dampened; zeros stay zero."""
+    """``old`` counts after a ``change``, increases added and decreases dampened; zeros stay zero."""
     ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
     ratio += 1
     return old * dampened(ratio)
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:
-    """Class counts after a change, with the total that the change gives."""
+    """``old`` class counts after a ``change``, with the total that the change gives."""
     count = safe_counts(old, change)
     return count * ((old + change).sum() / count.sum())
 

@@ -7,11 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number
 from rcpkg.families.family import equal_class_weights, safe_class_counts
-from rcpkg.families.gaussian_features import Monomials
+from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters, GaussianPrior, for_outer, per_class
 from rcpkg.families.statistics import Statistics
 
-EPS = np.finfo(float).eps
 LOG_2PI = np.log(2 * np.pi)
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
 LEAST_PRECISION = 0.1  # what it is raised to if it does not
@@ -259,6 +258,10 @@ class GaussianClassifier(GaussianPrior):
         elif kind == "conditioned":
             factor = (pooled.whitener if self._shared else pooled.whitener[0]).T
         return Monomials(self.encode(X), self._origin, centre, factor, self._full, self._shared)
+
+    def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
+        """Whitened by the pooled covariance."""
+        return Whitened(pooled.whitener if self._shared else pooled.whitener[0], definite)
 
     def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
         """Means, covariances and whiteners of precisions P and linear terms P μ."""

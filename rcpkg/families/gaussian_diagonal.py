@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.families._docs import documented
 from rcpkg.families.family import dampened
 from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
 from rcpkg.families.gaussian_gaps import WithGaps
@@ -100,6 +101,7 @@ class DiagonalGaussian(GaussianClassifier):
         return self._decode(parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1])))
 
 
+@documented()
 class GaussianNB(WithGaps, DiagonalGaussian):
     """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
 
@@ -114,32 +116,18 @@ class GaussianNB(WithGaps, DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
-        both stand for the variances within the classes, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
-        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
-        sources.
+    %(prior_mean)s
+    %(prior variances)s
+    %(class_prior_strength)s
+    %(ridge of variances)s
     rows_per_feature : float, default=3.0
         Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond one, d being the number of
-        features, since the errors of d variances add up. All variances are then given the ridge times
-        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+        %(errors of variances)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d); and the weights
         ``seen`` (r, d) of the features, where values were missing in training.
@@ -150,11 +138,7 @@ class GaussianNB(WithGaps, DiagonalGaussian):
         Means of the classes.
     covariances_ : array of shape (r, d)
         Variances within the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------
@@ -184,6 +168,7 @@ class GaussianNB(WithGaps, DiagonalGaussian):
     _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
 
 
+@documented()
 class SharedVarianceGaussianNB(DiagonalGaussian):
     """The closed-form logistic regression: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
 
@@ -194,32 +179,18 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
-        both stand for the variances within the classes, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
-        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
-        sources.
+    %(prior_mean)s
+    %(prior variances)s
+    %(class_prior_strength)s
+    %(ridge of variances)s
     rows_per_feature : float, default=3.0
         Rows are few where there are ν < d ``rows_per_feature`` of them beyond one a class, d being the number of
-        features, since the errors of d variances add up. All variances are then given the ridge times
-        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+        %(errors of variances)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d,).
     parameters_ : GaussianParameters
@@ -229,11 +200,7 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
         Means of the classes.
     covariances_ : array of shape (d,)
         Variances within the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------

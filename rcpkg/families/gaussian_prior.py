@@ -9,8 +9,9 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_numbers
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import EPS
 
-ROUNDING = 100 * np.finfo(float).eps  # a variance is positive if it exceeds this share of the second moment beneath it
+ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
 
 
 class GaussianParameters(NamedTuple):

@@ -71,7 +71,7 @@ class Statistics:
 
 
 def class_counts(statistics: Statistics) -> Array:
-    """The part ``count`` of statistics, or of those of the first block of a product, shape (r,)."""
+    """The part ``count`` of ``statistics``, or of those of the first block of a product, shape (r,)."""
     first = next(iter(statistics))
     return class_counts(first) if isinstance(first, Statistics) else first
 
