@@ -17,7 +17,8 @@ row     to have                                              give
 7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
                                                              ``pooled_parameters(s)``, ``grand_parameters(s)``,
                                                              ``nested_parameters(s)``: θ and its pseudo-rows
-8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``
+8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``; where η has a domain,
+                                                             ``free_coordinates(θ, definite)`` for L-BFGS with a target
 9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
 10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
