@@ -3,6 +3,7 @@
 The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
 100 test rows, with all classifiers on the same draws and their differences paired.
 """
+
 from functools import partial
 
 import numpy as np
