@@ -5,10 +5,10 @@ import pytest
 from model_cases import ML, fitted, row_statistics, rows_for
 from sklearn.base import clone
 
-from rcpkg import AS_PUBLISHED, CategoricalNB, ConditionalLikelihood, RiskCalibration
+from rcpkg import CategoricalNB, ConditionalLikelihood, RiskCalibration
 
-FIXED = AS_PUBLISHED | {"stopping": "none"}
-SAFE = {"step": "safe", "stopping": "none", "target_weight": 0.0, "tol": 0.0}
+as_published = RiskCalibration.as_published
+SAFE = {"step": "safe", "target_weight": 0.0, "tol": 0.0}
 
 
 def unseen_directions(model, X, r=3):
@@ -54,7 +54,7 @@ def test_empty_cells_stay_empty_and_have_the_same_supremum():
     empty = closed.statistics_.cells == 0
     assert empty.sum() == 1
     whole = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), coordinates="standardised", tol=1e-9).fit(X, y)
-    fixed = RiskCalibration(CategoricalNB(), **FIXED | {"learning_rate": 0.3, "max_iter": 3000}).fit(X, y)
+    fixed = as_published(CategoricalNB(), learning_rate=0.3, max_iter=3000, stopping="none").fit(X, y)
     safe = RiskCalibration(CategoricalNB(), max_iter=100, **SAFE).fit(X, y)
     for fit in (fixed, safe):
         assert not fit.estimator_.statistics_.cells[empty].any()
