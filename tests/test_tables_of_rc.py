@@ -18,7 +18,6 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcpkg import (
-    AS_PUBLISHED,
     QDA,
     CategoricalNB,
     ProjectedGradientDescent,
@@ -87,7 +86,7 @@ def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     train, test, best = readings._updates_on_all_rows(cell, 5)
     X, y = rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
     model = {"NB": CategoricalNB(), "QDA": QDA()}[cell.arguments["classifier"]]
-    fitted = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "best_soft_error"}).fit(X, y)
+    fitted = RiskCalibration.as_published(model, max_iter=63, stopping="best_soft_error").fit(X, y)
     n_test = int(np.ceil(0.25 * len(y)))
     assert best == fitted.best_iter_ + 1
     mean = (train * (len(y) - n_test) + test * n_test) / len(y)
@@ -100,7 +99,7 @@ def test_loops_from_given_starts_are_the_learners(model):
     X = rows_for(model)
     model.fit(X, LABELS)
     ours = errors(calibrated(model, model.encode(X), Y, model.statistics_, calibration_weights))
-    theirs = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "none"}).fit(X, LABELS).history_.error
+    theirs = RiskCalibration.as_published(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
     ours = errors(descended(model, model.encode(X), Y, model.parameters_))
@@ -169,8 +168,8 @@ def test_rules_of_naive_bayes_contain_the_stated_ones():
         rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
         states = X.max(axis=0).astype(int) + 1
         model = CategoricalNB(n_states=states, unknown="impossible", prior_strength=1.0, class_prior_strength=5.0)
-        settings = AS_PUBLISHED | {"max_iter": 63, "stopping": "none", "on_invalid": on_invalid}
-        theirs = RiskCalibration(model, **settings).fit(X, y).history_.error.to_numpy()
+        published = RiskCalibration.as_published(model, stopping="none", on_invalid=on_invalid)
+        theirs = published.fit(X, y).history_.error.to_numpy()
         ours = readings_of_rc2024.smoothed_errors(X, y, rule)
         assert ours[: len(theirs)] == pytest.approx(theirs[: len(ours)])
 
