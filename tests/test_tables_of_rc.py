@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import forms_of_map_covariances as forms
 from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
@@ -178,13 +179,13 @@ def test_grid_of_map_covariances_contains_the_stated_form():
     """rc2025 appendix C on standardised features, prior mean 0 and covariance I, ten rows."""
     X, y = rc_data("diabetes", "rc2024", "QDA")
     form = ("raw", "zero", "identity", "sample mean", "weights", 10.0)  # X is standardised already
-    ours = readings_of_rc2024._map_error(X, y, *form[1:])
+    ours = forms.map_error(X, y, *form[1:])
     model = QDA(prior_strength=10.0, class_prior_strength=2.0, singular_ridge=0.0).fit(X, y)
-    assert form in readings_of_rc2024.GRID and len(readings_of_rc2024.GRID) == 256
+    assert form in forms.GRID and len(forms.GRID) == 256
     assert ours == pytest.approx(np.mean(model.predict(X) != y))
     wide = ("raw", "zero", 10.0, "identity", 10.0, "sample mean", "rows and pseudo-rows")
-    assert wide in readings_of_rc2024.WIDE and len(readings_of_rc2024.WIDE) == 1536
-    assert ours == readings_of_rc2024._wide_error(X, y, *wide[1:])
+    assert wide in forms.WIDE and len(forms.WIDE) == 1536
+    assert ours == forms.wide_error(X, y, *wide[1:])
 
 
 @pytest.mark.needs_data
@@ -192,9 +193,9 @@ def test_grid_of_map_covariances_contains_the_stated_form():
 def test_wide_forms_contain_those_with_one_weight(about):
     """Second moments less (n + m) times the square of the shrunk mean are the raw moments of the smaller grid."""
     X, y = rc_data("glass", "rc2024", "QDA")
-    ours = readings_of_rc2024._map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
+    ours = forms.map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
     name = {"raw moments": "rows and pseudo-rows"}.get(about, about)
-    assert ours == readings_of_rc2024._wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
+    assert ours == forms.wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
 
 
 def test_what_is_held_where_a_count_is_negative():
