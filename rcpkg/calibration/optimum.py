@@ -134,8 +134,14 @@ class Newton(Step):
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         require(objective.family, "ConditionalLikelihood")
 
+        over = False
+
         def run(point: Point, t: int) -> Point | None:
+            nonlocal over
+            if over:
+                return None
             optimum = optimum_of(objective, self.settings, point.natural)
+            over = optimum.stop_reason == "converged"
             following = objective.at(optimum.statistics, optimum.parameters, float(len(optimum.history) - 1))
             return following if following.value > point.value else None
 
