@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
 from rcbook.simulation import CHAPTER4_CASES, chapter4_problem
@@ -15,7 +16,7 @@ from rcpkg.base import GenerativeClassifier
 from rcpkg.families import QDA
 from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BayesianQDA
-from rcpkg.gaussians.discriminant import NearestMeans, PriorIfSingular
+from rcpkg.gaussians.discriminant import NearestMeans
 
 STUDY_NAME = "figures-4.1-4.2"
 DIMENSIONS = (4, 8, 12, 16, 20, 30, 40, 60)
