@@ -13,7 +13,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb)) book/how_to_classify.ipynb
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-full test-oldest bench experiments notebooks lab lint lock clean distclean
+.PHONY: help book test test-full test-slow test-oldest bench experiments notebooks lab lint lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -32,12 +32,14 @@ book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every 
 	$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-test: $(READY) lint  ## run all tests, then every chapter against its stored outputs
+test: $(READY) lint  ## run the tests, then every chapter against its stored outputs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
-test-full: test  ## run the slow suites as well
+test-full: test test-slow  ## run the slow tests as well
+
+test-slow: $(READY)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of a book that is built)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m slow
 
 # of the library: not the tests that need rcbook or the pinned environment
@@ -46,7 +48,7 @@ OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py), \
   $(shell grep -LE '^(from|import) rcbook( |\.[a-z])' tests/test_*.py))
 
 test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
-	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile $(OLDEST_TESTS)
+	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" $(OLDEST_TESTS)
 
 $(OLDEST)/.ready: requirements-oldest.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { \
@@ -60,8 +62,7 @@ lint: $(READY)  ## check the code style
 	$(BIN)/ruff check .
 
 bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
-	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks \
-	  --override-ini addopts=--strict-markers --benchmark-only -s
+	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
 experiments: $(READY)  ## recompute the results tables (resumable; hours)
 	$(ONE_THREAD) $(BIN)/python -m rcbook run --jobs $(JOBS)

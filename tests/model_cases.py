@@ -4,6 +4,7 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 from rcpkg import (
@@ -153,3 +154,8 @@ def random_direction(like, rng):
         return (v + v.swapaxes(-1, -2)) / 2 if symmetric else v
 
     return like.map(draw)
+
+
+# what runs on each model, and a law that mentions no prior: the models with one are left to the slow suite
+ALL = pytest.mark.parametrize("name", MODELS)
+OF_ANY_PRIOR = pytest.mark.parametrize("name", [*ML, *(pytest.param(name, marks=pytest.mark.slow) for name in MAP)])

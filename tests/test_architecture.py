@@ -13,7 +13,10 @@ FLOORS = (
     ("rcbook.__main__",),
     ("rcbook.experiments.studies",),
     ("rcbook.experiments",),
-    ("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
+    (
+        *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
+        "rcbook.small_families",
+    ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),

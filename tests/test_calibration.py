@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import (
+    ALL,
     GAUSSIAN,
     ML,
     MODELS,
+    OF_ANY_PRIOR,
     categorical_rows,
     document_rows,
     fitted,
@@ -53,7 +55,6 @@ from rcpkg.calibration.problem import Iterate, Problem
 from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
 from rcpkg.families import one_hot, require
 
-ALL = pytest.mark.parametrize("name", MODELS)
 LEARNERS = {
     "RC": partial(RiskCalibration, **AS_PUBLISHED),
     "DFE": DiscriminativeFrequencyEstimate,
@@ -192,7 +193,7 @@ def test_risk_calibration_is_extended_baum_welch(model):
         assert_allclose(np.exp(new.log_prob), update(states), rtol=1e-9)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_sample_size_is_invariant(name):
     """Σ_y of the class counts stays m (rc2025 §4), because each row of Y − P sums to zero."""
     statistics = calibrated(name).estimator_.statistics_
@@ -200,7 +201,7 @@ def test_sample_size_is_invariant(name):
         assert_allclose(part.count.sum(), len(rows_for(name)[0]), rtol=1e-12)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_history(name):
     rc = calibrated(name)
     X, y = rows_for(name)
@@ -249,7 +250,7 @@ def test_class_independent_statistics_do_not_move(name):
     assert not np.allclose(rc.estimator_.statistics_.first, closed_form.statistics_.first)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_frequency_estimates_grow_the_sample(name):
     """DFE adds lr Σ_i (1 − p(y_i|x_i)) rows an update (rc2025 §5.1)."""
     X, y = rows_for(name)
@@ -268,7 +269,7 @@ def test_rules():
     assert_allclose(soft_error_weights(P, Y), (P * Y).sum(axis=1)[:, None] * (Y - P))
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_soft_error_weights_are_the_gradient(name):
     """∇_η Σ_i P_i,y_i = s(X, W) with W_iy = P_i,y_i (Y_iy − P_iy), by finite differences."""
     model, X, y, Y = fitted(name)
@@ -930,14 +931,11 @@ def test_bad_data_are_refused(learner):
 @pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
 @pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
 @pytest.mark.parametrize("on_invalid", ["halt", "freeze"])
-@ALL
-def test_history_holds_no_nan(learner, on_invalid, name):
-    X, y = rows_for(name)
+def test_history_holds_no_nan(learner, on_invalid):
     rate = {} if learner is TM else {"learning_rate": 3.0}
-    history = (
-        learner(clone(MODELS[name]), max_iter=5, stopping="none", on_invalid=on_invalid, **rate).fit(X, y).history_
-    )
-    assert not history.isna().any(axis=None)
+    for name, model in MODELS.items():
+        estimator = learner(clone(model), max_iter=5, stopping="none", on_invalid=on_invalid, **rate)
+        assert not estimator.fit(*rows_for(name)).history_.isna().any(axis=None), name
 
 
 def test_progress_bar(capsys):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.compare_target_weights import SETS, excess, log_losses
-from model_cases import GAUSSIAN, MODELS, gaussian_rows, rows_for
+from model_cases import ALL, GAUSSIAN, MODELS, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -37,7 +37,6 @@ from rcpkg import (
 from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
 
 ROOT = Path(__file__).resolve().parent.parent
-ALL = pytest.mark.parametrize("name", MODELS)
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
 
 

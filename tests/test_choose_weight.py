@@ -9,8 +9,9 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
 from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.choose_weight import NEWTON_TOL, NewtonPath
+from rcpkg.calibration.choose_weight import path_of
 from rcpkg.calibration.penalised import target_change
+from rcpkg.calibration.target_path import TOL
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -28,7 +29,12 @@ def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
     X, y = model.check_X_y(X, y)
-    return NewtonPath(learner(ML[name], target=target), model, X, y, None, 1), X, y
+    return path_of(model, target, X, y), X, y
+
+
+def kept(path):
+    """log p(y | x) of the rows at the maximum."""
+    return path.maximum.point.log_P
 
 
 @each_target
@@ -36,11 +42,10 @@ def test_newton_arrives_where_safe_steps_do(name, target):
     path, X, y = newton(name, target)
     path.follow(0.3)
     safe = learner(ML[name], 0.3, target).fit(X, y)
-    log_P = path.likelihood.evaluate(path.beta, 0.3).log_P
-    assert_allclose(np.exp(log_P), safe.predict_proba(X), atol=2e-4)
+    assert_allclose(np.exp(kept(path)), safe.predict_proba(X), atol=2e-4)
     F = path.likelihood
-    left = NEWTON_TOL * (len(y) + 0.3 * F.target_size)  # what the stopping rule of Newton's method leaves at most
-    assert F.evaluate(path.beta, 0.3).value >= safe_objective(path, safe) - left
+    left = TOL**2 * (len(y) + 0.3 * F.target_size)  # what the stopping rule of Newton's method leaves at most
+    assert path.maximum.point.value >= safe_objective(path, safe) - left
 
 
 def safe_objective(path, safe):
@@ -52,7 +57,7 @@ def safe_objective(path, safe):
 def test_gradient_and_curvature_are_derivatives_of_the_objective(name):
     path, _, _ = newton(name, "pooled")
     path.follow(1.0)
-    F, beta = path.likelihood, path.beta
+    F, beta = path.likelihood, path.maximum.beta
     step = 1e-4 * np.random.default_rng(0).standard_normal(len(beta))
     at, above, below = (F.evaluate(beta + sign * step, 1.0) for sign in (0.0, 1.0, -1.0))
     assert_allclose((above.value - below.value) / 2, at.gradient @ step, atol=1e-7)
@@ -66,17 +71,17 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
     X, y = rows_for(name)
     without, _, _ = newton(name, target)
     without.follow(3.0)
-    refit = without.likelihood.evaluate(without.beta, 3.0).log_P[7]
+    refit = kept(without)[7]
     off = []
     for weight in 0.1, 0.01:
         rows, labels = clone(ML[name]).check_X_y(np.vstack([X, X[7]]), np.append(y, y[7]))
         model = clone(ML[name])
         model.check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
-        with_it = NewtonPath(learner(ML[name], target=target), model, rows, labels, weights, 1)
-        left_out, _ = with_it.follow(3.0)
-        kept = with_it.likelihood.evaluate(with_it.beta, 3.0).log_P[-1]
-        off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept - refit).max())
+        with_it = path_of(model, target, rows, labels, weights)
+        with_it.follow(3.0)
+        left_out, _ = with_it.left_out()
+        off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept(with_it)[-1] - refit).max())
     assert off[1] < 0.02 and off[1] < 0.3 * off[0]
 
 
@@ -84,12 +89,13 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
 def test_leave_one_out_is_near_refits(name):
     """And nearer than the log-loss on the training rows, by a factor of ten."""
     path, X, y = newton(name, "pooled")
-    estimate, _ = path.follow(3.0)
+    path.follow(3.0)
+    estimate, _ = path.left_out()
     rows = np.arange(0, len(y), 9)
     exact = [
         learner(ML[name], 3.0).fit(np.delete(X, i, 0), np.delete(y, i)).predict_log_proba(X[[i]])[0, y[i]] for i in rows
     ]
-    train = path.likelihood.evaluate(path.beta, 3.0).log_P[rows, y[rows]]
+    train = kept(path)[rows, y[rows]]
     assert abs(estimate[rows, y[rows]].mean() - np.mean(exact)) < 0.1 * abs(train.mean() - np.mean(exact))
 
 
@@ -129,21 +135,20 @@ def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
     path, _, _ = newton(name, "pooled")
     for b in (30.0, 10.0, 3.0):
         path.follow(b)
-    along, alone = path.follow(1.0)[0], newton(name, "pooled")[0].follow(1.0)[0]
-    assert_allclose(np.exp(along), np.exp(alone), atol=1e-3)
+    at_once, _, _ = newton(name, "pooled")
+    for each in path, at_once:
+        each.follow(1.0)
+    along, alone = path.left_out()[0], at_once.left_out()[0]
+    assert_allclose(np.exp(along), np.exp(alone), atol=1e-5)
 
 
 @each_model
 @pytest.mark.parametrize("target", ["pooled", "grand"])
 def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
     path, _, _ = newton(name, target)
-    form, learner_ = path.form, learner(ML[name], target=target)
-
-    def target_of(statistics):
-        parameters, size = learner_._target_of(path.problem.model, statistics)
-        return size * form.sums(path.problem.model.mean_parameters(parameters)), size
-
-    for total, each in zip(*(target_change(form, target_of, path.start, by_total) for by_total in (True, False))):
+    for total, each in zip(
+        *(target_change(path.form, path.target_of, path.start, by_total) for by_total in (True, False))
+    ):
         assert_allclose(total, each, atol=1e-5 * np.abs(each).max())
 
 
@@ -151,7 +156,7 @@ def test_folds_give_what_a_grid_search_gives():
     X, y = load_iris(return_X_y=True)
     X, y = X[:, 1:3], y
     weights, folds = [0.3, 3.0, 30.0], StratifiedKFold(3, shuffle=True, random_state=0)
-    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds, tol=1e-10, max_iter=4000).fit(X, y)
+    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds).fit(X, y)
     grid = GridSearchCV(
         RiskCalibration(LDA(), tol=1e-10, max_iter=4000), {"target_weight": weights}, scoring="neg_log_loss", cv=folds
     ).fit(X, y)
@@ -181,19 +186,19 @@ def test_whole_weights_are_repetitions(name):
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
     rows, labels = model.check_X_y(X, y)
-    path = NewtonPath(learner(ML[name]), model, rows, labels, weight, 1)
+    path = path_of(model, "pooled", rows, labels, weight)
     path.follow(0.5)
-    return np.exp(path.likelihood.evaluate(path.beta, 0.5).log_P[:50])
+    return np.exp(kept(path)[:50])
 
 
 def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(UserWarning, match="parameters .* 5 folds take its place"):
-        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0], tol=1e-3).fit(X[:300], y[:300])
+        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0]).fit(X[:300], y[:300])
     assert model.validation_ == "5 folds"
     X = np.random.default_rng(0).poisson(2.0, (60, 5))
     with pytest.warns(UserWarning, match="unequal lengths"):
-        RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0], tol=1e-3).fit(X, np.arange(60) % 2)
+        RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0]).fit(X, np.arange(60) % 2)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +210,6 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
         ({"scoring": "accuracy"}, "scoring must be one of log_loss, error"),
         ({"cv": "all"}, 'cv must be "loo", a number of folds or a splitter'),
         ({"target": "mine"}, "target must be"),
-        ({"tol": -1.0}, "tol must be"),
     ],
 )
 def test_bad_parameters_are_named(settings, message):

@@ -27,14 +27,13 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration import (
     calibration_weights,
-    conditional_objective,
     floor_eigenvalues,
     project_simplex,
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.coordinates import Standardised
 from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.searches import conditional_objective
 from rcpkg.families import Statistics, one_hot
 
 
@@ -94,7 +93,7 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
     problem = problem_of(name, b)
     model = problem.model
     start = model.statistics(problem.X, problem.Y)
-    coordinates = Standardised(model, model.pooled_parameters(start)[0], bool(b))
+    coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
     first = coordinates.of(model.natural_parameters(model.parameters(start)))
     natural = coordinates.natural(first)
     assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)
@@ -103,10 +102,10 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
         at = coordinates.of(coordinates.natural(at))
 
     def value(z):
-        return conditional_objective(problem, coordinates.natural(first.unravel(z)))[0]
+        return conditional_objective(problem, coordinates.natural(first.unravel(z))).value
 
     z = at.ravel()
-    exact = coordinates.gradient(at, conditional_objective(problem, coordinates.natural(at))[1]).ravel()
+    exact = coordinates.gradient(at, conditional_objective(problem, coordinates.natural(at)).gradient).ravel()
     numeric = np.array([(value(z + e) - value(z - e)) / 2e-5 for e in 1e-5 * np.eye(len(z))])
     assert np.allclose(exact, numeric, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
@@ -464,7 +463,6 @@ def test_empty_cells_reach_the_supremum():
         ),
         (RiskCalibration(QDA(), target=np.ones(3), **AS_PUBLISHED | {"target_weight": 1.0}), "target must be"),
         (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
-        (ConditionalLikelihood(QDA(), memory=0), "memory must be"),
         (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
         (ConditionalLikelihood("QDA"), "estimator must be a ClosedFormClassifier"),
     ],
@@ -491,5 +489,5 @@ def test_a_singular_step_is_named():
 
 
 def test_parameters_survive_cloning():
-    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0, memory=7)
+    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0)
     assert clone(learner).get_params() | {"estimator": None} == learner.get_params() | {"estimator": None}

@@ -28,7 +28,8 @@ from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
-from rcpkg.calibration.newton import CurvatureSteps, begun, conjugate, quasi_newton, stratified
+from rcpkg.calibration.newton import COSTS, conjugate, first_guess, minimise, plan_of, quasi_newton, stratified
+from rcpkg.linalg import cholesky
 
 KINDS = ("plain", "natural", "conditioned")
 LINEAR = ("natural", "closed_form", "curvature", "whitened")
@@ -126,7 +127,7 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     found = objective(objective.of(B))
     expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 400
     assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(400), y]).mean(), rel=1e-12)
-    assert np.allclose(found.gradient - objective._penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
+    assert np.allclose(found.gradient - objective.penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["plain", "conditioned"])
@@ -168,7 +169,7 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     found = objective(V)
     assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
     curvature = objective.curvature(V, free < 3)
-    R = curvature.factors[0]
+    R = curvature.factors[0].lower
     k = free if free < 3 else 1  # the block of the first class alone
     direction = np.zeros_like(V)
     direction[:k] = np.random.default_rng(1).standard_normal((k, V.shape[1]))
@@ -185,7 +186,8 @@ def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     objective, B = objective_of(name, 0.5, 2, True)
     V = 4 * objective.of(B)  # surer posteriors
     H, rough = (
-        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0]) for negligible in (0.0, 0.5)
+        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0].lower)
+        for negligible in (0.0, 0.5)
     )
     assert not np.array_equal(H, rough)
     p = V.shape[1]
@@ -232,9 +234,12 @@ def test_all_coordinates_and_solvers_reach_one_optimum(name):
 
 
 @pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "ProductModel"])
-def test_no_cache_no_change(name):
+def test_no_cache_no_change(name, monkeypatch):
     X, y = rows_for(name)
-    fits = [ConditionalLikelihood(ML[name], cache_size=size).fit(X, y) for size in (1000.0, 0.0)]
+    fits = []
+    for megabytes in (1000.0, 0.0):
+        monkeypatch.setattr("rcpkg.calibration.conditional_likelihood.CACHE", megabytes)
+        fits.append(ConditionalLikelihood(ML[name]).fit(X, y))
     assert np.allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=0, atol=1e-9)
 
 
@@ -263,7 +268,7 @@ def test_a_sample_has_rows_of_every_class():
 def test_diagonal_blocks_of_the_curvature_do_too(blocks, monkeypatch):
     """Where a full curvature is too large, each class has its own."""
     if blocks:
-        monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
+        monkeypatch.setattr("rcpkg.calibration.newton.COSTS", COSTS._replace(full=1))
     X, y = rows_for("QDA")
     best = ConditionalLikelihood(QDA(), tol=1e-8).fit(X, y)
     assert best.converged_
@@ -271,8 +276,7 @@ def test_diagonal_blocks_of_the_curvature_do_too(blocks, monkeypatch):
 
 
 def test_very_many_features_are_left_to_lbfgs(monkeypatch):
-    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_FULL", 1)
-    monkeypatch.setattr("rcpkg.calibration.newton.LARGEST_BLOCK", 1)
+    monkeypatch.setattr("rcpkg.calibration.newton.COSTS", COSTS._replace(full=1, of_class=1))
     X, y = rows_for("CategoricalNB")
     ours = ConditionalLikelihood(CategoricalNB(), tol=1e-6).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="curvature", tol=1e-6).fit(X, y)
@@ -294,7 +298,7 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
         pairs.append((step.ravel(), (objective(V + step).gradient - objective(V).gradient).ravel()))
     assert np.allclose(quasi_newton(pairs[-1][1], curvature, pairs), pairs[-1][0], rtol=0, atol=1e-10)
     g = objective(V).gradient.ravel()
-    R = curvature.factors[0]
+    R = curvature.factors[0].lower
     assert np.allclose(R @ R.T @ quasi_newton(g, curvature, ()), g, rtol=0, atol=1e-10)
     assert curvature.length(g) == pytest.approx(np.sqrt(g @ curvature.solve(g)), rel=1e-9)
 
@@ -320,7 +324,7 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
 def test_conjugate_gradients_far_from_the_optimum_end_where_a_product_gains_little():
     """After j products the model ⟨g, x⟩ − ½⟨x, Hx⟩ has its maximum Q_j over the Krylov space of M⁻¹H and M⁻¹g; they end
     at the first j (1 − Q_{j−1}/Q_j) < ½ (Nash and Sofer, 1990), here long before little is left of g."""
-    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([np.diag(np.linspace(1.0, 1.5, 40))], 40)
+    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([cholesky(np.diag(np.linspace(1.0, 1.5, 40) ** 2))], 40)
     g = np.ones(40)
     g *= 3 / curvature.length(g)
     space, gains, little = [curvature.solve(g)], [0.0], False
@@ -341,10 +345,10 @@ def test_the_search_never_starts_above_the_closed_form():
         objective, B = objective_of(name, free=2, kind="conditioned")
         V = objective.of(B)
         at = objective(V)
-        _, found = begun(objective, V, at, 20)
+        _, found = first_guess(objective, V, at)
         assert found.value <= at.value
         values = []
-        CurvatureSteps(objective, 20).minimise(V, at, lambda V, at, length: values.append(at.value), 6)  # noqa: B023
+        minimise(objective, plan_of(objective), V, at, lambda V, at, length: values.append(at.value), 6)  # noqa: B023
         assert np.all(np.diff([at.value, *values]) <= 1e-15)
 
 
@@ -456,12 +460,10 @@ def test_l2_counts_weights_as_rows():
         ({"coordinates": "polar"}, "coordinates must be 'whitened' or 'natural' or"),
         ({"solver": "sag"}, "solver must be 'auto' or 'newton' or 'lbfgs'"),
         ({"l2": -1.0}, "l2 must be a finite number >= 0"),
-        ({"cache_size": -1.0}, "cache_size must be"),
         ({"solver": "newton", "coordinates": "natural"}, "are for solver='lbfgs'"),
         ({"l2": 1.0, "target_weight": 1.0}, "l2 > 0 goes neither"),
         ({"l2": 1.0, "coordinates": "standardised"}, "l2 > 0 goes neither"),
         ({"target_weight": 1.0, "coordinates": "natural"}, "leaves the domain of the target's penalty"),
-        ({"target_weight": 1.0, "solver": "newton"}, "leaves the domain of the target's penalty"),
     ],
 )
 def test_what_does_not_go_together_is_named(options, message):

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import distribution_or_parameter_based as measures
 
 
 def test_a_cell_records_errors_and_paired_differences():
-    cells = {(cell.row, cell.setting_value): cell for cell in measures.cells()}
+    cells = {(cell.row, cell.setting_value): cell for cell in cells_of(STUDY, measures.STUDY_NAME)}
     assert len(cells) == 6 * len(measures.DIMENSIONS)
     cell = cells["equal spherical", "4"]
     found = {r.method: r for r in measures.simulate(replace(cell, arguments={"repetitions": 3}), 1)}
@@ -28,7 +29,7 @@ def test_the_stored_study_obeys_the_ranges_of_validity():
     study = measures.tidy()
     assert set(study["n_runs"]) == {measures.RUNS}
     wide = study.pivot(index=["case", "d"], columns="method", values="value")
-    assert len(wide) == len(measures.cells())
+    assert len(wide) == len(cells_of(STUDY, measures.STUDY_NAME))
     assert wide[["distribution, inverse Wishart", "QDA", "nearest means"]].notna().all(axis=None)
     fitted = wide.groupby("d").count()
     for name in ("distribution, noninformative", "parameter, noninformative", "parameter, inverse Wishart"):

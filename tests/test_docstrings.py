@@ -160,7 +160,7 @@ def test_functions_of_the_reference_name_their_parameters():
 
 
 #: Rooms whose docstrings are still to be written once
-TYPED_TWICE = ("rcpkg.families", "rcpkg.calibration")
+TYPED_TWICE = ("rcpkg.calibration",)
 
 
 def test_no_line_of_a_docstring_is_typed_twice():

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rcbook import datasets, published
+from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import tables_of_rc2025
 from scipy.integrate import quad
 from scipy.linalg import toeplitz
@@ -72,7 +73,7 @@ def test_toy_update_has_the_learning_rate_in_it():
 
 def test_first_number_of_the_toy_table():
     """rc2025 Table 1: 0.95 is printed for the initial model at (0, 1); it is 0.96."""
-    first = next(cell for cell in tables_of_rc2025.cells("1") if cell.key == "0,1/RC/0")
+    first = next(cell for cell in cells_of("rc2025", "1") if cell.key == "0,1/RC/0")
     assert round(tables_of_rc2025.rc2025_toy(first, 0)[0].value, 2) == 0.96
     printed = published.table("rc2025", "1")
     assert printed.value_printed[(printed.row == "0,1") & (printed.setting_value == "0")].item() == "0.95"

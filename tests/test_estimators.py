@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from model_cases import MODELS, categorical_rows, fitted, gaussian_rows, mixed_model, mixed_rows, rows_for
+from model_cases import MODELS, OF_ANY_PRIOR, categorical_rows, fitted, gaussian_rows, mixed_model, mixed_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -70,10 +70,10 @@ CHECKED = [
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
-    RiskCalibrationCV(QDA()),
     RiskCalibrationCV(LDA(prior_strength=1.0), target_weights=[0.3, 3.0]),
+    RiskCalibrationCV(QDA()),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
-    pytest.param(ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0), marks=pytest.mark.slow),
+    ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     WANBIAC(),
@@ -88,7 +88,13 @@ IN_INTEGERS = "check_positive_only_tag_during_fit"
 SUBTRACTS = parse_version(sklearn.__version__) < parse_version("1.7.2")
 
 
-@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+def once_quickly(estimators):
+    """The first of each class; further ones of it are left to the slow suite."""
+    first = {type(estimator): estimator for estimator in reversed(estimators)}
+    return [pytest.param(e, marks=() if first[type(e)] is e else pytest.mark.slow) for e in estimators]
+
+
+@pytest.mark.parametrize("estimator", once_quickly(CHECKED), ids=repr)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 # L-BFGS says so where its line search ends at rounding errors before the gradient is below ``tol``
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -135,17 +141,15 @@ def test_clone_and_pickle(name):
 
 
 @pytest.mark.parametrize("name", USED)
-@pytest.mark.parametrize(
-    "labels", [np.array(["ant", "bee", "cat"]), np.array([10, -3, 7]), np.array([2.0, 0.0, 1.0])], ids=str
-)
-def test_labels_of_any_type(name, labels):
+def test_labels_of_any_type(name):
     X, y = rows_for(name)
     numbered = clone(USED[name]).fit(X, y)
-    named = clone(USED[name]).fit(X, labels[y])
-    assert_array_equal(named.classes_, np.sort(labels))
-    assert_array_equal(named.predict(X), labels[numbered.predict(X)])
-    assert_allclose(named.predict_proba(X)[:, np.argsort(np.argsort(labels))], numbered.predict_proba(X), atol=1e-9)
-    assert set(named.sample(20, random_state=0)[1]) <= set(labels)
+    for labels in (np.array(["ant", "bee", "cat"]), np.array([10, -3, 7]), np.array([2.0, 0.0, 1.0])):
+        named = clone(USED[name]).fit(X, labels[y])
+        assert_array_equal(named.classes_, np.sort(labels))
+        assert_array_equal(named.predict(X), labels[numbered.predict(X)])
+        assert_allclose(named.predict_proba(X)[:, np.argsort(np.argsort(labels))], numbered.predict_proba(X), atol=1e-9)
+        assert set(named.sample(20, random_state=0)[1]) <= set(labels)
 
 
 @pytest.mark.parametrize("name", USED)
@@ -232,7 +236,7 @@ def test_states_that_a_fold_has_not_seen():
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@OF_ANY_PRIOR
 def test_score_takes_sample_weight(name):
     model, X, y, _ = fitted(name)
     right = model.predict(X) == y

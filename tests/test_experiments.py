@@ -21,7 +21,7 @@ from joblib._parallel_backends import ThreadingBackend
 from rcbook import published
 from rcbook.__main__ import main
 from rcbook.experiments import power, runner
-from rcbook.experiments.cells import NO_PROTOCOL, STUDY, TABLES, Cell, Record, cells_of
+from rcbook.experiments.cells import NO_PROTOCOL, REGISTER, STUDY, Cell, Grid, Record, Study, cells_of, register
 
 import rcpkg
 
@@ -133,15 +133,64 @@ def test_the_machine_imports_no_study(file):
     assert not studies_imported(file)
 
 
-def test_every_study_is_registered_or_writes_its_file_or_serves_others():
-    registered = set(TABLES.values())
-    assert registered <= {study.stem for study in STUDIES}
+def test_every_module_of_studies_declares_one_or_writes_its_file_or_serves_others():
+    declaring = {study.stem for study in STUDIES if re.search(r"(?m)^ *Study\(", study.read_text())}
+    protocols = [cell.protocol for known in register().values() for cell in known.cells() if cell.protocol]
+    computing = {protocol.split(":")[0].rpartition(".")[2] for protocol in protocols}
+    assert computing <= {study.stem for study in STUDIES}
     serving = set().union(*map(studies_imported, STUDIES))
     for study in STUDIES:
         module = importlib.import_module(f"rcbook.experiments.studies.{study.stem}")
-        assert (study.stem in registered) == hasattr(module, "cells")
-        assert study.stem in registered or study.stem in serving or hasattr(module, "write"), study.stem
+        assert study.stem in declaring | serving or hasattr(module, "write"), study.stem
         assert re.search(r"\bchapters? \d", module.__doc__.partition("\n\n")[0].replace("\n", " ")), study.stem
+
+
+@pytest.fixture
+def declared(monkeypatch):
+    """A function that declares a study for the time of a test and gives its cells."""
+
+    def declare(*grids, **grid):
+        monkeypatch.delitem(REGISTER, (STUDY, "toy"), raising=False)
+        Study("toy", *grids, **grid)
+        return cells_of(STUDY, "toy")
+
+    yield declare
+    monkeypatch.delitem(REGISTER, (STUDY, "toy"), raising=False)
+
+
+def test_a_grid_is_the_product_of_rows_methods_and_settings(declared):
+    cells = declared(
+        rows=("a", "b"),
+        methods=("RC", "GD"),
+        settings=lambda cell: (1, 2) if cell.row == "a" else (3,),
+        protocol=noisy,
+        arguments=lambda cell: {"log": cell.setting_value},
+        stream=lambda cell: cell.row,
+        quick=lambda cell: cell.row == "b",
+        where=lambda cell: cell.key != "a/GD/2",
+    )
+    assert [cell.key for cell in cells] == ["a/RC/1", "a/RC/2", "a/GD/1", "b/RC/3", "b/GD/3"]
+    assert {(cell.source, cell.table, cell.protocol) for cell in cells} == {(STUDY, "toy", f"{__name__}:noisy")}
+    assert [cell.arguments["log"] for cell in cells] == list("12133")
+    assert [cell.stream for cell in cells] == list("aaabb")
+    assert [cell.quick for cell in cells] == [False, False, False, True, True]
+    assert [cell.key for cell in cells_of(STUDY, "toy", quick=True)] == ["b/RC/3", "b/GD/3"]
+
+
+def test_a_grid_takes_up_cells_of_a_table(declared):
+    first = next(cell for cell in cells_of("rc2025", "3") if not cell.reason)
+    (plain,) = declared(rows=[first], arguments={"start": "all"}, quick=False)
+    assert plain.arguments == {**first.arguments, "start": "all"} and plain.setting_value == "rc2025:3"
+    assert (plain.protocol, plain.stream, plain.quick) == (first.protocol, first.stream, False)
+    (changed,) = declared(rows=[first], methods=("GD",), settings=("here",), protocol=noisy)
+    assert changed.key == f"{first.row}/GD/here" and changed.protocol == f"{__name__}:noisy"
+
+
+def test_a_study_is_registered_once(declared):
+    assert [cell.key for cell in declared(Grid(rows="a"), Grid(rows="bc", quick=True))] == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="two studies study:toy"):
+        Study("toy", rows="d")
+    assert (STUDY, "toy") in register()
 
 
 # Runner --------------------------------------------------------------------------------------------
@@ -180,7 +229,7 @@ joblib.register_parallel_backend("one-by-one", OneByOne)
 
 @pytest.fixture(autouse=True)
 def protocols_are_importable(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "book"), str(ROOT / "tests")]))
 
 
 @pytest.mark.parametrize("jobs, backend", [(1, None), (2, "threading"), (2, "one-by-one"), (2, "loky")])
@@ -366,7 +415,7 @@ def test_version(capsys):
 def test_results_are_looked_for_where_they_are_written(tmp_path, monkeypatch):
     monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
     with pytest.raises(
-        FileNotFoundError, match=r"no rc2024_table_III\.csv in .* rcpkg run rc2024:III`.* RCPKG_RESULTS"
+        FileNotFoundError, match=r"no rc2024_table_III\.csv in .* rcbook run rc2024:III`.* RCPKG_RESULTS"
     ):
         scorecard.results("rc2024", "III")
     (tmp_path / "rc2024_table_III.csv").write_bytes((RESULTS / "rc2024_table_III.csv").read_bytes())
@@ -427,6 +476,44 @@ def test_quick_run_and_status_from_the_command_line(tmp_path, monkeypatch, capsy
     assert "rc2025:2" in out and "wanbia2014:II" in out
     assert main(["run", "rc2025:99"]) == 2
     assert main(["run", "rc2025:1", "--quick", "--backend", "no-such-backend"]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments, status, message",
+    [
+        (["run", "rc2025:1", "--jobs", "0"], 2, "jobs must be the number of workers, or -1 for one a processor; got 0"),
+        (["run", "study:honst"], 2, "no protocol yet for study:honst (near to it: study:honest"),
+        (["fetch", "ionosphre"], 2, "got 'ionosphre' (near to it: ionosphere)"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, status, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    assert main(arguments) == status
+    out, err = capsys.readouterr()
+    assert not out and len(err.splitlines()) == 1 and message in err and len(err) < 250
+
+
+@pytest.mark.parametrize("command", [["status"], ["run", "rc2025:1"]], ids=lambda command: command[0])
+def test_a_folder_of_results_that_cannot_be_is_named(command, tmp_path, monkeypatch, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("RCPKG_RESULTS", str(file))
+    assert main(command) == 1
+    assert capsys.readouterr().err == f"the environment variable RCPKG_RESULTS names {file}, which is no folder\n"
+    monkeypatch.setenv("RCPKG_RESULTS", str(file / "within"))
+    assert main(command) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(file / "within") in line
+
+
+def test_a_reader_who_has_seen_enough_ends_status_in_silence(tmp_path, monkeypatch):
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    read, write = os.pipe()
+    os.close(read)  # before anything is written, as `| head` may after a line
+    command = [sys.executable, "-m", "rcbook", "status"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Committed results ---------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import sklearn.naive_bayes as sk_nb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import (
+    ALL,
     COUNTS,
     COUNTS_MAP,
     GAUSSIAN,
@@ -19,6 +20,7 @@ from model_cases import (
     MAP,
     ML,
     MODELS,
+    OF_ANY_PRIOR,
     categorical_rows,
     document_rows,
     fitted,
@@ -53,9 +55,7 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.checks import numbered
 from rcpkg.families import gaussian_full, one_hot
-from rcpkg.families.gaussian import _positive_medians
-
-ALL = pytest.mark.parametrize("name", MODELS)
+from rcpkg.families.gaussian import positive_medians
 
 
 def assert_same(a, b, **tolerance):
@@ -93,7 +93,7 @@ def test_inner_product_takes_zero_times_minus_infinity_as_zero():
     assert Statistics(a=[1.0, 2.0]).dot(Statistics(a=[-np.inf, 3.0])) == -np.inf
 
 
-@ALL
+@OF_ANY_PRIOR
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(-3, 3))
 def test_statistics_are_additive_over_rows_and_linear_in_weights(name, seed, scale):
@@ -107,7 +107,7 @@ def test_statistics_are_additive_over_rows_and_linear_in_weights(name, seed, sca
     assert_same(model.statistics(X, V + scale * W), whole + scale * model.statistics(X, W), rtol=1e-9, atol=1e-8)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_statistics_of_a_row_and_a_class_are_zero_for_other_classes(name):
     """The one-hot form s(x, y) = (1(y = 1) ψ(x), …, 1(y = r) ψ(x)) (rc2025 §3.1), or a sum of it where shared."""
     model, X, _, _ = fitted(name)
@@ -121,7 +121,7 @@ def test_statistics_of_a_row_and_a_class_are_zero_for_other_classes(name):
 # Predictions ---------------------------------------------------------------------------------------------------------
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_posteriors_are_the_normalised_joint(name):
     model, X, _, _ = fitted(name)
     joint, log_p, p = model.predict_joint_log_proba(X), model.predict_log_proba(X), model.predict_proba(X)
@@ -182,7 +182,7 @@ def test_full_covariances_are_invariant_to_linear_maps(name):
 # Exponential families ------------------------------------------------------------------------------------------------
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_joint_density_has_exponential_form(name):
     """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), with log h = 0 in the parametrisations used here."""
     model, X, _, Y = fitted(name)
@@ -191,14 +191,14 @@ def test_joint_density_has_exponential_form(name):
     assert_allclose(S @ eta, model.predict_joint_log_proba(X[:20]), rtol=1e-9, atol=1e-10)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_natural_parameters_are_normalised(name):
     """ψ(η(θ)) = 0."""
     model = fitted(name).model
     assert abs(model.log_partition(model.natural_parameters(model.parameters_))) < 1e-10
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_gradient_of_the_log_partition_is_the_mean_parameter(name):
     """∇ψ(η) = μ, in directions that also leave the set of normalised η."""
     model = fitted(name).model
@@ -211,7 +211,7 @@ def test_gradient_of_the_log_partition_is_the_mean_parameter(name):
         assert_allclose(slope, mu.dot(v), rtol=1e-6, atol=1e-7)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_log_partition_is_constant_when_its_own_value_is_taken_off(name):
     """ψ(η − c e_count) = ψ(η) − c, where c is added to every class: the class terms carry the normaliser."""
     model = fitted(name).model
@@ -221,7 +221,7 @@ def test_log_partition_is_constant_when_its_own_value_is_taken_off(name):
     assert_allclose(model.log_partition(eta), 0.7, rtol=1e-10)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_gradient_of_the_conditional_likelihood(name):
     """∇_η CLL = s(X, Y − P) (the identity behind rc2025 eq. 4), by finite differences over general η."""
     model, X, y, Y = fitted(name)
@@ -544,7 +544,7 @@ def test_integer_weights_are_repeated_rows(name):
     assert_allclose(weighted.predict_joint_log_proba(X), repeated.predict_joint_log_proba(X), rtol=1e-9, atol=1e-9)
 
 
-@ALL
+@OF_ANY_PRIOR
 def test_samples_have_the_moments_of_the_model(name):
     """The mean of s(x, y) over samples is μ, within five standard errors taken from 40 batches."""
     model, X, _, _ = fitted(name)
@@ -745,7 +745,7 @@ def test_bad_input_is_named(model, X, y, message):
         model.fit(X, y)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@OF_ANY_PRIOR
 def test_wrong_shapes_are_refused(name):
     model, X, y, _ = fitted(name)
     with pytest.raises(ValueError, match="features"):
@@ -883,9 +883,9 @@ def test_medians_of_the_positive_ones():
     rng = np.random.default_rng(0)
     columns = np.where(rng.random((21, 6)) < [0.0, 0.3, 0.5, 0.9, 0.95, 1.0], 0.0, rng.random((21, 6)))
     expected = [np.median(column[column > 0]) if column.any() else np.inf for column in columns.T]
-    assert np.array_equal(_positive_medians(columns), expected)
+    assert np.array_equal(positive_medians(columns), expected)
     assert np.array_equal(
-        _positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
+        positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
     )
 
 

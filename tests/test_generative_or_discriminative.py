@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -46,11 +47,11 @@ def test_excess_error_of_the_best_rule_is_zero_and_of_a_constant_rule_is_the_res
 
 
 def test_cells_record_ratios_and_paired_differences():
-    cell = next(iter(rows_needed.cells(rows_needed.EFFICIENCY)))
+    cell = cells_of(STUDY, rows_needed.EFFICIENCY)[0]
     found = {(r.method, r.metric): r for r in rows_needed.efficiency(replace(cell, arguments={"repetitions": 200}), 1)}
     excess = [found[name, "excess_error"].value for name in ("discriminant analysis", "logistic regression")]
     assert found["ratio", "efficiency"].value == pytest.approx(excess[0] / excess[1])
-    cell = next(iter(rows_needed.cells(rows_needed.CROSSING)))
+    cell = cells_of(STUDY, rows_needed.CROSSING)[0]
     found = {r.method: r.value for r in rows_needed.crossing(replace(cell, arguments={"repetitions": 3}), 1)}
     difference = found["logistic regression"] - found["naive Bayes"]
     assert found["logistic regression - naive Bayes"] == pytest.approx(difference)
@@ -62,4 +63,4 @@ def test_cells_record_ratios_and_paired_differences():
 def test_stored_studies_are_whole(study, runs):
     stored = rows_needed.tidy(study)
     assert set(stored.n_runs) == {runs} and stored.value.notna().all()
-    assert len(stored.groupby(["problem", "n"])) == len(list(rows_needed.cells(study)))
+    assert len(stored.groupby(["problem", "n"])) == len(cells_of(STUDY, study))

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook import datasets
 from rcbook.experiments import comparisons, runner
+from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies.data_and_models_of_rc import five_bins
 from scipy import stats
@@ -147,7 +148,7 @@ def test_an_unknown_family_is_refused():
 
 def test_the_stored_study_is_complete():
     done = {d.key: d for d in runner.read(runner.table_path("study", "honest"))}
-    cells = list(honest.cells())
+    cells = cells_of(STUDY, honest.STUDY_NAME)
     assert {cell.key for cell in cells} == done.keys()
     assert all(record.n_runs == honest.REPETITIONS for d in done.values() for record in d.records)
     # only Gaussian models by maximum likelihood may fail to exist

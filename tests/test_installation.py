@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # builds a wheel and a source archive from a copy of the tree
 ROOT = Path(__file__).resolve().parent.parent
 IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info", "_build", ".venv*", ".git", ".*_cache", ".hypothesis")
 
@@ -111,7 +112,6 @@ def test_code_without_its_history_has_no_commit(tmp_path):
     assert path.is_file()
 
 
-@pytest.mark.slow
 def test_source_archive_holds_what_its_tests_need(built, tmp_path):
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")

@@ -1,4 +1,4 @@
-"""The studies of chapter 9: their formulas, and that the stored results are whole and say what the chapter says."""
+"""The studies of chapter 12: their formulas, and that the stored results are whole and say what the chapter says."""
 
 import numpy as np
 import pytest

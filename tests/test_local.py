@@ -756,7 +756,7 @@ def peak_of_predict(model, n, d):
     return found - 6 * Q.nbytes
 
 
-@pytest.mark.parametrize("d", [30, 150])
+@pytest.mark.parametrize("d", [30, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("estimator", [LocalBDA, LocalNearestMeans, LocalLinear, BregmanKNN, SVMKNN])
 def test_memory_does_not_grow_with_the_queries(estimator, d, monkeypatch):
     if estimator is SVMKNN:  # one machine at a time: what could grow is the search

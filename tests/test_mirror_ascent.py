@@ -1,4 +1,4 @@
-"""The theory of mirror ascent, chapter 5: rates, leaves, empty cells, the measure of cells, soft labels."""
+"""The theory of mirror ascent, chapters 5 and 6: rates, leaves, empty cells, the measure of cells, soft labels."""
 
 import numpy as np
 import pytest

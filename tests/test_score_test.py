@@ -128,9 +128,9 @@ def test_closed_forms_that_do_not_exist_say_what_to_do():
 
 def test_bad_input_is_named():
     X, y = gaussian_rows()
-    with pytest.raises(ValueError, match="estimator must be an exponential family"):
+    with pytest.raises(ValueError, match="calibration_test needs"):
         calibration_test(RiskCalibration(QDA(), **AS_PUBLISHED), X, y)
-    with pytest.raises(ValueError, match=r"estimator must be an exponential family.*priors=None"):
+    with pytest.raises(ValueError, match="priors of the estimator must be None"):
         calibration_test(QDA(priors=[0.2, 0.3, 0.5]), X, y)
     with pytest.raises(ValueError, match="n_bootstrap must be"):
         calibration_test(QDA(), X, y, n_bootstrap=-1)
@@ -152,5 +152,5 @@ def test_bad_input_is_named():
     bags = X.copy()
     bags[0, 0] = 1 + np.nanmax(X)
     bags = np.nan_to_num(bags)
-    with pytest.raises(ValueError, match="no test for this estimator on these rows: X holds rows of unequal sums"):
+    with pytest.raises(ValueError, match="X holds rows of unequal sums"):
         calibration_test(MultinomialNB(), bags, y, n_bootstrap=0)

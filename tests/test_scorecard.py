@@ -1,12 +1,15 @@
 """What is counted in the scorecard: columns and rows that come out."""
 
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 from rcbook import experiments, published
-from rcbook.experiments import power
+from rcbook._files import results_folder
+from rcbook.experiments import memory, power
 from rcbook.experiments.comparisons import holm
-from rcbook.experiments.scorecard import VERDICTS, judged
+from rcbook.experiments.scorecard import judged
 from scipy import stats
 
 
@@ -15,13 +18,79 @@ def card():
     return experiments.scorecard()
 
 
-def test_matches_count_every_printed_number_once(card):
-    counts = experiments.matches(card)
-    assert counts.printed.sum() == len(published.tables())
-    assert (counts[list(VERDICTS)].sum(axis=1) == counts.printed).all()
-    one = card[(card.table == "VI") & (card.method == "RC") & (card.metric == "iterations")]
-    assert counts.loc["rc2024", "VI", "RC", "iterations"].reproduced == (one.verdict == "reproduced").sum() > 0
-    assert list(counts.index.unique("source")) == list(card.source.unique())
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """A table that is remembered in a folder of its own, and how often it has been computed."""
+    monkeypatch.setattr(memory, "cache_folder", lambda: tmp_path / "cache")
+    times = []
+
+    @memory.remembered
+    def table():
+        times.append(1)
+        return pd.DataFrame({"x": [len(times)]})
+
+    return table, times
+
+
+def test_a_table_is_computed_once_for_each_state_of_its_inputs(calls, monkeypatch, tmp_path):
+    table, times = calls
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    assert table().x.item() == table().x.item() == 1
+    changed = table()
+    changed.loc[0, "x"] = 7
+    assert table().x.item() == 1
+    cells = tmp_path / "rc2024_table_III.jsonl"
+    cells.write_text("{}\n")
+    assert table().x.item() == 2
+    before = cells.stat()
+    cells.write_text("{ }")  # as many bytes, at the same time
+    os.utime(cells, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert table().x.item() == 3
+    cells.unlink()
+    assert table().x.item() == 1 and len(times) == 3
+
+
+def test_nothing_is_remembered_of_code_that_changed_after_it_was_read(calls, monkeypatch):
+    table, _ = calls
+    monkeypatch.setattr(memory, "_READ", "other code")
+    assert [table().x.item(), table().x.item()] == [1, 2]
+    assert not memory.cache_folder().exists()
+
+
+def test_a_damaged_or_impossible_memory_costs_time_only(calls, monkeypatch, tmp_path):
+    table, _ = calls
+    table()
+    (kept,) = memory.cache_folder().glob("*.pickle")
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert [table().x.item(), table().x.item()] == [2, 2]
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(memory, "cache_folder", lambda: tmp_path / "file" / "cache")
+    assert [table().x.item(), table().x.item()] == [3, 4]
+
+
+def test_few_states_are_kept(calls, monkeypatch, tmp_path):
+    table, _ = calls
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    for number in range(memory.KEPT + 3):
+        (tmp_path / "study.csv").write_text(str(number))
+        table()
+    assert len(list(memory.cache_folder().iterdir())) == memory.KEPT
+
+
+def test_a_changed_cell_changes_the_scorecard(card, monkeypatch, tmp_path):
+    for file in results_folder().glob("rc*"):
+        (tmp_path / file.name).symlink_to(file)
+    path = tmp_path / "rc2024_table_III.csv"
+    ours = pd.read_csv(path)
+    path.unlink()
+    ours.assign(value=ours.value.where(ours.index > 0, ours.value + 1)).to_csv(path, index=False)
+    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
+    changed = experiments.scorecard()
+    of_rc = card.source.str.startswith("rc")
+    differ = changed[of_rc].compare(card[of_rc])
+    assert len(differ) == 1 and changed.value[differ.index].item() == pytest.approx(1 + card.value[differ.index].item())
+    monkeypatch.delenv("RCPKG_RESULTS")
+    pd.testing.assert_frame_equal(experiments.scorecard(), card)
 
 
 def test_a_row_is_exact_if_all_its_numbers_are():

@@ -14,6 +14,7 @@ import pytest
 import sklearn
 from sklearn.utils.fixes import parse_version
 
+pytestmark = pytest.mark.slow  # starts a pytest of its own
 MODULES = "sklearn.tests.test_naive_bayes", "sklearn.tests.test_discriminant_analysis"
 NOT_OURS = "test_covariance"  # of a function of scikit-learn, not of a class
 

@@ -13,23 +13,24 @@ from sklearn.datasets import load_iris
 
 @pytest.mark.parametrize("table, n_cells", [("6.1", 42), ("6.2", 42), ("6.3", 84)])
 def test_every_printed_cell_has_a_cell(table, n_cells):
-    found = list(local_tables.cells(table))
+    found = cells_of("thesis2007", table)
     assert len(found) == n_cells == len(published.table("thesis2007", table))
     assert not any(cell.reason for cell in found)
     assert {cell.arguments["row"] for cell in found} <= set(local_tables.ROWS)
 
 
 def test_the_stated_runs_but_for_the_large_sets():
-    runs = {(cell.arguments["row"], cell.method): cell.arguments["repetitions"] for cell in local_tables.cells("6.3")}
+    cells = cells_of("thesis2007", "6.3")
+    runs = {(cell.arguments["row"], cell.method): cell.arguments["repetitions"] for cell in cells}
     assert runs["Wine", "SVM-KNN"] == runs["Vowel", "GMM"] == 100
     assert runs["Letter Rec.", "Local BDA"] == 10 and runs["USPS (raw)", "SVM-KNN"] == 3
 
 
 def test_methods_of_one_data_set_meet_the_same_divisions():
-    streams = {cell.row: cell.stream for cell in local_tables.cells("6.1")}
-    assert all(cell.stream == streams[cell.row] for cell in local_tables.cells("6.1"))
-    chosen = {cell.stream for cell in local_tables.cells("6.3")}
-    assert chosen == set(streams.values()) | {cell.stream for cell in local_tables.cells("6.2")}
+    streams = {cell.row: cell.stream for cell in cells_of("thesis2007", "6.1")}
+    assert all(cell.stream == streams[cell.row] for cell in cells_of("thesis2007", "6.1"))
+    chosen = {cell.stream for cell in cells_of("thesis2007", "6.3")}
+    assert chosen == set(streams.values()) | {cell.stream for cell in cells_of("thesis2007", "6.2")}
 
 
 @pytest.fixture

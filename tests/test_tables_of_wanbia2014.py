@@ -26,9 +26,9 @@ def drawn(n=300, seed=0):
 
 
 def test_every_printed_row_has_a_cell():
-    sizes = list(tables.cells("I"))
+    sizes = cells_of("wanbia2014", "I")
     assert len(sizes) == 78 and sum(bool(cell.reason) for cell in sizes) == 6
-    counts = list(tables.cells("II"))
+    counts = cells_of("wanbia2014", "II")
     printed = published.table("wanbia2014", "II")
     assert len({cell.key for cell in counts}) == len(counts) == len(printed) / 4 == 12
 
@@ -36,12 +36,12 @@ def test_every_printed_row_has_a_cell():
 def test_counts_leave_out_the_sets_that_are_not_those_printed():
     held = [name for name in tables.sizes() if name not in tables.PARTS]
     assert len(held) == 69 and set(tables.LARGEST) <= set(held)
-    assert [cell.row for cell in tables.cells("wanbiac-sets")] == list(tables.sizes())
+    assert [cell.row for cell in cells_of(STUDY, "wanbiac-sets")] == list(tables.sizes())
     assert not {cell.row for cell in cells_of(STUDY, "wanbiac-coordinates")} & set(tables.PARTS)
 
 
 def test_small_sets_have_the_printed_rounds():
-    rounds = {cell.row: cell.arguments["repetitions"] for cell in tables.cells("wanbiac-sets")}
+    rounds = {cell.row: cell.arguments["repetitions"] for cell in cells_of(STUDY, "wanbiac-sets")}
     assert rounds["iris"] == rounds["musk_2"] == 20 and rounds["letter"] == rounds["covtype"] == 5
 
 
@@ -91,7 +91,7 @@ def test_shares_are_scaled_to_the_printed_number_of_sets(monkeypatch):
     index = pd.MultiIndex.from_tuples([(f"s{i}", "bias") for i in range(10)], names=["dataset", "measure"])
     means = pd.DataFrame({"WANBIA-C": [0.1] * 6 + [0.3] * 4, "LR": 0.2, "NB": 0.2}, index=index)
     monkeypatch.setattr(tables, "set_means", lambda: means)
-    cell = next(cell for cell in tables.cells("II") if cell.row == "bias")
+    cell = next(cell for cell in cells_of("wanbia2014", "II") if cell.row == "bias")
     won, drew, lost = tables.counts_over_sets(cell, 0)
     assert (won.value, drew.value, lost.value) == pytest.approx((0.6 * 73, 0.0, 0.4 * 73))
     assert won.std == pytest.approx(73 * np.sqrt(0.24)) and won.n_runs == 10

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -18,9 +20,19 @@ MATHJAX = re.compile(r"/mathjax/(tex-chtml\.js|(input/tex/extensions|output/chtm
 
 
 def execute_on_demand(app: Sphinx, config) -> None:
-    """Run every chapter when the environment variable EXECUTE is set, whatever _config.yml says."""
+    """Run every chapter when the environment variable EXECUTE is set, whatever _config.yml says.
+
+    They run side by side, each in a fresh kernel, before Sphinx reads them one after the other; it takes the outputs
+    from the cache, and runs again, to report it, a chapter that failed.
+    """
     if os.environ.get("EXECUTE"):
-        config.nb_execution_mode = "force"
+        executed = Path(app.outdir).parent / "executed"
+        shutil.rmtree(executed, ignore_errors=True)
+        cache = get_cache(executed)
+        for notebook in sorted([*Path(app.srcdir).glob("chapters/*.ipynb"), *Path(app.srcdir).glob("book/*.ipynb")]):
+            cache.add_nb_to_project(str(notebook))
+        load_executor("local-parallel", cache).run_and_cache(timeout=config.nb_execution_timeout)
+        config.nb_execution_mode, config.nb_execution_cache_path = "cache", str(executed)
 
 
 def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
@@ -47,10 +59,10 @@ class ChapterMap(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         entries = []
         for line in self.content:
-            name, _, text = line.partition(": ")
-            if not text:
-                entries += [f"**{name}**", ""]
+            if not line[:2].isdigit():
+                entries += [f"**{line}**", ""] if line else []
                 continue
+            name, _, text = line.partition(": ")
             written = f"chapters/{name}" in self.env.found_docs
             title = f"{{doc}}`/chapters/{name}`" if written else f"{name[3:].replace('_', ' ').capitalize()} (to come)"
             entries += [f"{int(name[:2])} {title}", f": {text}", ""]

@@ -1,6 +1,7 @@
 """Command line: ``python -m rcbook fetch | run | status``."""
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,9 +17,17 @@ FOLDERS = (
 )
 
 
+def _say(text: str) -> None:
+    """Print to whoever still reads: `| head` may have seen enough."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fetch(arguments: argparse.Namespace) -> int:
     names = datasets.fetch(arguments.name, progressbar=True)
-    print(f"{len(names)} data sets are here and checked: {', '.join(names)}")
+    _say(f"{len(names)} data sets are here and checked: {', '.join(names)}")
     return 0
 
 
@@ -29,13 +38,13 @@ def _run(arguments: argparse.Namespace) -> int:
         errors = experiments.run(source, table, quick=arguments.quick, jobs=arguments.jobs, backend=arguments.backend)
         for key, error in errors.items():
             print(f"{name} {key}: {error}", file=sys.stderr)
-        print(kept(source, table, quick=arguments.quick))
+        _say(kept(source, table, quick=arguments.quick))
         failed += len(errors)
     return int(failed > 0)
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    print(experiments.status().to_string(index=False))
+    _say(experiments.status().to_string(index=False))
     return 0
 
 

@@ -1,6 +1,8 @@
-"""Where the project's own tables lie: the registry and the printed tables, and those that were recomputed."""
+"""Where the project's own tables lie: the registry, the printed ones and the recomputed; names that are near to one."""
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -32,10 +34,22 @@ def results_folder() -> Path:
     """The folder in which recomputed tables are looked for and written.
 
     The one that the environment variable ``RCPKG_RESULTS`` names; without it ``data/results``.
+
+    Raises
+    ------
+    NotADirectoryError
+        If it is something else than a folder.
     """
-    if named := os.environ.get("RCPKG_RESULTS"):
-        return Path(named)
-    return _ROOT / "data" / "results"
+    folder = Path(os.environ.get("RCPKG_RESULTS") or _ROOT / "data" / "results")
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"the environment variable RCPKG_RESULTS names {folder}, which is no folder")
+    return folder
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Names that are spelt nearly so, for the message that there is none spelt so; empty where there are none."""
+    near = get_close_matches(name, list(names))
+    return f" (near to it: {', '.join(near)})" if near else ""
 
 
 def stored_file(path: Path, remedy: str) -> Path:

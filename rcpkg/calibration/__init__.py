@@ -8,7 +8,7 @@ with the gradient s(X, Y − P).
 """
 
 from rcpkg.calibration.choose_weight import RiskCalibrationCV
-from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood, conditional_objective
+from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.gradient_descent import (
     ProjectedGradientDescent,
     categorical_step,
@@ -51,7 +51,6 @@ __all__ = [
     "calibration_weights",
     "categorical_step",
     "centred_at_zero",
-    "conditional_objective",
     "floor_eigenvalues",
     "frequency_weights",
     "linear_step",

@@ -7,35 +7,28 @@ share, so that its maximum is a multinomial logistic regression.
 
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.coordinates import Standardised, linear_coordinates, refuse_zero_probabilities
+from rcpkg.base import InvalidStatistics
+from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
-from rcpkg.calibration.logistic import Evaluation, LogisticObjective
+from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.loop import RiskCalibration, Run
-from rcpkg.calibration.newton import CurvatureSteps, begun, free_rows
+from rcpkg.calibration.newton import free_rows
 from rcpkg.calibration.problem import Problem
-from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
+from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, MultinomialNB, ProductModel, Statistics
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, can, require
 
 EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
-
-
-class Optimum(NamedTuple):
-    """Where the search ended: what of an `Iterate` the estimator takes on."""
-
-    statistics: Statistics
-    parameters: Any
-    value: float
+CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
+SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
 class ConditionalLikelihood(RiskCalibration):
@@ -60,8 +53,9 @@ class ConditionalLikelihood(RiskCalibration):
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
         sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
-        conjugate gradients take account of the others. "auto": that, unless other coordinates, a target, or features
-        by the thousand ask for "lbfgs", the steps of scipy from the closed form.
+        conjugate gradients take account of the others. "auto": that, unless other coordinates, or features by the
+        thousand, ask for "lbfgs", the steps of scipy from the closed form; a target of more than 1,000 parameters has
+        the safe steps of `RiskCalibration`.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
@@ -70,21 +64,17 @@ class ConditionalLikelihood(RiskCalibration):
     max_iter : int, default=1000
         Greatest number of iterations.
     tol : float, default=1e-7
-        Ends "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and "newton"
-        when the length √(gᵀH⁻¹g) of a Newton step does not; on rows that the model separates, where the supremum 0 is
-        not attained, also when the log-loss falls below it.
+        Ends "newton" when the length √(gᵀH⁻¹g) of a Newton step does not exceed it, which leaves about tol²/2 nats a
+        row; "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and a Newton
+        step is no longer than 1,000 times as much; on rows that the model separates, where the supremum 0 is not
+        attained, also when the log-loss falls below it.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
         distributions of counts), the closed form itself, one that is the same for every class, the network with one
         parent less a feature, or a model of yours.
     target_weight : float, default=0.0
-        b ≥ 0. With b > 0 the optimum is finite on separable rows too; L-BFGS then moves standardised coordinates in
+        b ≥ 0. With b > 0 the optimum is finite on separable rows too. L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
-    memory : int, default=20
-        Pairs of steps and gradients that are kept.
-    cache_size : float, default=1000.0
-        Megabytes that the features of all rows may take. They are formed once where they fit, and in blocks in each
-        pass where they do not.
 
     Attributes
     ----------
@@ -108,7 +98,8 @@ class ConditionalLikelihood(RiskCalibration):
         finite optimum: on rows that are separable in part (a state that occurs in one class only, say) the supremum
         is negative and not attained, and the gradient vanishes on the way there all the same.
     stop_reason_ : str
-        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η.
+        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η;
+        "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
     separable_ : bool
         There is no penalty, and the η found gives each row's own class the largest score: no finite optimum exists.
         Partial separation is not looked for.
@@ -144,20 +135,15 @@ class ConditionalLikelihood(RiskCalibration):
         tol: float = 1e-7,
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
-        memory: int = 20,
-        cache_size: float = 1000.0,
     ) -> None:
         settings = {"max_iter": max_iter, "target": target, "target_weight": target_weight, "tol": tol}
         super().__init__(estimator, stopping="none", step="fixed", **settings)
         self.coordinates, self.solver, self.l2 = coordinates, solver, l2
-        self.memory, self.cache_size = memory, cache_size
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("tol", self.tol, 0, above=True)
-        check_number("memory", self.memory, 1, integer=True)
         check_number("l2", self.l2, 0)
-        check_number("cache_size", self.cache_size, 0)
         check_choice("coordinates", self.coordinates, COORDINATES)
         check_choice("solver", self.solver, SOLVERS)
         if self.solver == "newton" and self.coordinates != "whitened":
@@ -166,18 +152,19 @@ class ConditionalLikelihood(RiskCalibration):
             )
         if self.l2 and (self.target_weight or self.coordinates == "standardised"):
             raise ValueError("l2 > 0 goes neither with a target_weight > 0 nor with coordinates='standardised'")
-        if self.target_weight and (self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
+        if self.target_weight and self.coordinates not in ("whitened", "standardised"):
             raise ValueError(
-                "target_weight > 0 goes with coordinates='standardised', the default then, and not with "
-                "solver='newton': in others a Gaussian model leaves the domain of the target's penalty"
+                "target_weight > 0 goes with solver='newton', the default then, or coordinates='standardised': in "
+                "others a Gaussian model leaves the domain of the target's penalty"
             )
-        if not hasattr(self.estimator, "log_partition"):
-            raise ValueError(f"estimator must be a full exponential family of rcpkg; got {self.estimator!r}")
+        require(self.estimator, "ConditionalLikelihood")
 
     def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
         """The search from the closed form; chooses the iterate at its end."""
         problem.model.check_complete(problem.X)
-        _check_lengths(problem.model, problem.X)
+        problem.model.check_full(problem.X)
+        if self.target_weight and self.solver != "lbfgs" and self.coordinates == "whitened":
+            return self._follow_target(problem)
         start = self._start(problem)
         settled = None if self.target_weight else problem.settled
         closed = problem.model.parameters(start) if settled is None else settled
@@ -186,21 +173,26 @@ class ConditionalLikelihood(RiskCalibration):
         natural = model.natural_parameters(closed)
         if self.coordinates == "closed_form":
             refuse_zero_probabilities(natural)
-        natural = _finite(natural)
-        search = self._search(problem, lambda: _pooled(prepared, start), natural)
-        natural = search.natural(search.minimise(self.max_iter, self.memory))
-        parameters = model.from_natural(natural)
-        chosen = Optimum(problem.total_weight * model.mean_parameters(parameters), parameters, search.value)
-        n_iter = len(search.history) - 1
-        if search.separable:
-            reason = "separable"
-        elif search.history[-1]["step"] <= self.tol:
-            reason = "converged"
-        else:
-            reason = "max_iter" if n_iter == self.max_iter else "no_step"
-        return Run(chosen, n_iter, search.history, reason)
+        search = self._search(problem, lambda: _pooled(prepared, start), _finite(natural))
+        reason = search.minimise(self.max_iter)
+        parameters = model.from_natural(search.natural())
+        statistics = problem.total_weight * model.mean_parameters(parameters)
+        chosen = Optimum(statistics, parameters, search.value, search.history, reason)
+        return Run(chosen, len(search.history) - 1, search.history, reason)
 
-    def _search(self, problem: Problem, pooled: Callable[[], Any], natural: Statistics) -> "_Search":
+    def _follow_target(self, problem: Problem) -> Run:
+        """Newton's method for the objective with a target."""
+        learner = RiskCalibration(
+            self.estimator, target=self.target, target_weight=self.target_weight, step="safe", stopping="none"
+        )
+        path = TargetPath(learner, problem, self.max_iter)
+        if path.lack and self.solver == "newton":
+            raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
+        optimum = path.follow(self.target_weight, self.tol, SAFE_TOL)
+        problem.model = path.problem.model
+        return Run(optimum, len(optimum.history) - 1, optimum.history, optimum.stop_reason)
+
+    def _search(self, problem: Problem, pooled: Callable[[], Any], natural: Statistics) -> Search:
         """The search that the parameters, the model and its size ask for."""
         linear = has_features(problem.model)
         if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
@@ -209,187 +201,54 @@ class ConditionalLikelihood(RiskCalibration):
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = Standardised(problem.model, pooled(), bool(self.target_weight))
-            return _StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
-        newton = self.solver == "newton" or (self.solver == "auto" and self.coordinates == "whitened")
-        kind = "plain" if self.l2 else "conditioned" if newton else "natural"
-        whiteners = pooled() if kind == "conditioned" else None
-        features = Features(problem.model, problem.X, kind, whiteners, self.cache_size)
+            coordinates = problem.model.free_coordinates(pooled(), bool(self.target_weight))
+            return StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
+
+        def conditioned() -> LogisticObjective | None:
+            """The objective in features of good condition; None where they are too many for a curvature."""
+            features = Features(problem.model, problem.X, "conditioned", pooled(), CACHE)
+            free = free_rows(r, features.width)
+            ridge = features.ridge() if free and self.l2 else None
+            return LogisticObjective(features, *rows, self.l2, free, ridge) if free else None
+
         r = len(problem.model.classes_)
-        free = free_rows(r, features.width) if newton else r
-        objective = LogisticObjective(features, problem.y, r, problem.sample_weight, self.l2, free or r)
-        if newton and free:
-            return _NewtonSearch(objective, natural, self.tol)
-        name = "curvature" if newton else self.coordinates
-        return _LinearSearch(objective, natural, self.tol, name)
+        rows, name = (problem.y, r, problem.sample_weight), self.coordinates
+        if self.solver == "newton" or (self.solver == "auto" and name == "whitened"):
+            objective = conditioned()
+            if objective is not None:
+                return NewtonSearch(objective, natural, self.tol)
+            name = "curvature"
+        features = Features(problem.model, problem.X, "plain" if self.l2 else "natural", None, CACHE)
+        ridge = None
+        if self.l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
+            features = Features(problem.model, problem.X, "conditioned", pooled(), CACHE)
+            ridge = features.ridge()
+        return LinearSearch(LogisticObjective(features, *rows, self.l2, r, ridge), natural, self.tol, name, conditioned)
 
     def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
         self.separable_, self.objective_ = run.stop_reason == "separable", run.chosen.value
         return super()._adopt(model, run)
 
     def _report(self, problem: Problem, run: Run) -> None:
-        n_iter, slope = len(run.history) - 1, run.history[-1]["step"]
-        if run.stop_reason == "separable":
-            message = "the model separates the classes of the training rows, so that no finite optimum exists"
-        elif run.stop_reason != "converged":
-            message = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}; raise max_iter or tol"
-        else:
+        if run.stop_reason == "converged":
             return
-        warnings.warn(f"{message}; a target_weight > 0 makes the problem well posed", ConvergenceWarning, stacklevel=3)
-
-
-class _Search:
-    """A search for the least f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, or with l2; its history."""
-
-    def __init__(self, tol: float, penalised: bool) -> None:
-        self.tol, self.penalised = tol, penalised
-        self.history: list[dict[str, float]] = []
-        self.separable, self.value = False, np.nan
-
-    def natural(self, z: Array) -> Statistics:
-        """η(z)."""
-        raise NotImplementedError
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        """The z at the end of the search."""
-        raise NotImplementedError
-
-    def _enter(self, value: float, losses: Losses, separated: bool, step: float) -> bool:
-        """Add an iterate to the history; whether the search is over: on separated rows once their log-loss falls below
-        ``tol``."""
-        row = history_row(len(self.history), losses, step)
-        self.history.append(row | {"objective": value} if self.penalised else row)
-        self.value, self.separable = value, separated and not self.penalised
-        return self.separable and losses.log_loss < self.tol
-
-
-class _NewtonSearch(_Search):
-    """By `CurvatureSteps`."""
-
-    def __init__(self, objective: LogisticObjective, start: Statistics, tol: float) -> None:
-        super().__init__(tol, bool(objective.l2))
-        self.objective, self.start = objective, start
-
-    def natural(self, z: Array) -> Statistics:
-        return self.objective.features.natural(self.objective.coefficients(z), self.start)
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        objective = self.objective
-        V = objective.of(objective.features.coefficients(self.start))
-        at = objective(V)
-        over = self._enter(at.value, at.losses, at.separated, float(np.abs(at.gradient).max()))
-        if over or not max_iter:
-            return V
-        V, at = begun(objective, V, at, memory)
-        return CurvatureSteps(objective, memory).minimise(V, at, self._recorded, max_iter)[0]
-
-    def _recorded(self, V: Array, at: Evaluation, length: float) -> bool:
-        return self._enter(at.value, at.losses, at.separated, length) or length <= self.tol
-
-
-class _QuasiNewtonSearch(_Search):
-    """By scipy's L-BFGS in coordinates z."""
-
-    def __init__(self, start: Array, tol: float, penalised: bool) -> None:
-        super().__init__(tol, penalised)
-        self.z, self.over = start, False
-        self.latest: dict[bytes, tuple[float, Array, Losses, bool]] = {}
-
-    def minimise(self, max_iter: int, memory: int) -> Array:
-        """Where rounding ends a line search the next search begins, with an empty memory, as long as it gets on."""
-        z, before = self.z, -1
-        options = {"maxcor": memory, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf}
-        with suppress(StopIteration):
-            self._record(OptimizeResult(x=z))
-        while not self.over and before < len(self.history) - 1 < max_iter:
-            before = len(self.history) - 1
-            z = minimize(
-                lambda z: self._evaluate(z)[:2],
-                z,
-                jac=True,
-                method="L-BFGS-B",
-                callback=self._record,
-                options=options | {"maxiter": max_iter - before},
-            ).x
-        return z
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        """Value and gradient in z, the losses, and whether all rows are classified right."""
-        raise NotImplementedError
-
-    def _evaluate(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        key = z.tobytes()
-        if key not in self.latest:  # L-BFGS reports each iterate right after its evaluation
-            self.latest = {key: self._at(z)}
-        return self.latest[key]
-
-    def _record(self, intermediate_result: OptimizeResult) -> None:
-        value, gradient, losses, separated = self._evaluate(intermediate_result.x)
-        slope = float(np.abs(gradient).max())
-        self.over = self._enter(value, losses, separated, slope) or slope <= self.tol
-        if self.over:
-            raise StopIteration
-
-
-class _LinearSearch(_QuasiNewtonSearch):
-    """In linear coordinates of the coefficients of features."""
-
-    def __init__(self, objective: LogisticObjective, start: Statistics, tol: float, name: str) -> None:
-        self.objective, self.like = objective, start
-        self.coordinates = linear_coordinates(name, objective, objective.features.coefficients(start))
-        super().__init__(self.coordinates.start.ravel(), tol, bool(objective.l2))
-
-    def _coefficients(self, z: Array) -> Array:
-        return self.coordinates.coefficients(z.reshape(self.coordinates.start.shape))
-
-    def natural(self, z: Array) -> Statistics:
-        return self.objective.features.natural(self._coefficients(z), self.like)
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        found = self.objective(self._coefficients(z))
-        return found.value, self.coordinates.gradient(found.gradient).ravel(), found.losses, found.separated
-
-
-class _StandardisedSearch(_QuasiNewtonSearch):
-    """In standardised coordinates, which a target needs."""
-
-    def __init__(self, problem: Problem, coordinates: Standardised, start: Statistics, tol: float) -> None:
-        super().__init__(start.ravel(), tol, bool(problem.target_weight))
-        self.problem, self.coordinates, self.start = problem, coordinates, start
-        self.scale = problem.total_weight + problem.target_weight * problem.target_size
-
-    def natural(self, z: Array) -> Statistics:
-        return self.coordinates.natural(self.start.unravel(z))
-
-    def _at(self, z: Array) -> tuple[float, Array, Losses, bool]:
-        at = self.start.unravel(z)
-        value, gradient, losses, separated = conditional_objective(self.problem, self.coordinates.natural(at))
-        slope = self.coordinates.gradient(at, gradient).ravel()
-        return -value / self.scale, -slope / self.scale, losses, separated
-
-
-def conditional_objective(problem: Problem, natural: Statistics) -> tuple[float, Statistics, Losses, bool]:
-    """CLL + b [⟨s̄, η⟩ − m̄ψ(η)], its gradient in η, the losses, and whether each row that counts is classified right."""
-    model = problem.model
-    scores = model.scores(problem.X, natural)
-    log_P = log_posterior(scores, np.zeros(scores.shape[1]))
-    by_row = row_losses(log_P, problem.y)
-    others = np.where(problem.Y > 0, -np.inf, scores).max(axis=1)
-    ahead = scores[np.arange(len(scores)), problem.y] > others
-    separated = bool(np.all(ahead if problem.sample_weight is None else ahead[problem.sample_weight > 0]))
-    losses = mean_losses(by_row, problem.sample_weight)
-    value = -problem.total_weight * losses.log_loss
-    gradient = model.statistics(problem.X, problem.weights(log_P, slice(None)))
-    if problem.target_weight:
-        b, size = problem.target_weight, problem.target_size
-        mean = model.mean_parameters(model.from_natural(natural))
-        value += b * (problem.target.dot(natural) - size * model.log_partition(natural))
-        gradient = gradient + b * (problem.target - size * mean)
-    return value, gradient, losses, separated
+        n_iter, slope, penalised = len(run.history) - 1, run.history[-1]["step"], self.l2 or self.target_weight
+        ended = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}"
+        message = {
+            "separable": "the model separates the classes of the training rows, so that no finite optimum exists",
+            "max_iter": f"{ended}; raise max_iter or tol",
+            "no_step": f"{ended}, and rounding lets no further step gain; standardise the features or raise tol",
+            "ill_conditioned": f"{ended}, but a Newton step from there is still long: coordinates={self.coordinates!r} "
+            "hide the optimum of these features; take solver='newton', or standardise the features",
+        }[run.stop_reason]
+        advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
+        warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
 
 
 def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:
     """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    if not can(model, "target='pooled'"):
+        return None
     try:
         return model.without_prior().pooled_parameters(statistics)[0]
     except InvalidStatistics:
@@ -403,12 +262,3 @@ def _finite(natural: Statistics) -> Statistics:
         return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
 
     return natural.map(replaced)
-
-
-def _check_lengths(model: ConjugateClassifier, X: Any) -> None:
-    """Refuse documents of unequal length: the scores are then more than the model can express."""
-    if isinstance(model, ProductModel):
-        for part, x in zip(model.models_, X):
-            _check_lengths(part, x)
-    elif isinstance(model, MultinomialNB) and np.ptp(X.sum(axis=1)) > 0:
-        raise ValueError("X holds rows of unequal sums: MultinomialNB is an exponential family for equal sums only")

@@ -91,6 +91,10 @@ class Features:
         """An η of these coefficients; what the posteriors do not depend on is that of ``like``."""
         return self.map.natural(B[:, 0], B[:, 1:], self.map.coefficients(like)[2])
 
+    def ridge(self) -> Array:
+        """M of shape (p, q): BM are the slopes of the rows as given, least in norm, with the same scores as B."""
+        return np.vstack([np.zeros((1, self.map.ridge().shape[1])), self.map.ridge()])
+
 
 class Sample:
     """Features of some of the rows, formed once."""

@@ -5,19 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products, squared
 from rcpkg.calibration.rules import Losses
+from rcpkg.linalg import JITTER, Factor, jittered_cholesky
 
 EPS = np.finfo(float).eps
 TIED = 1e-14  # posteriors that differ by this share are equal
-JITTER = 1e-13  # added to a curvature with ones on its diagonal, so that it has a Cholesky factor
 
 
 class Evaluation(NamedTuple):
-    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether each row is classified right."""
+    """Mean −log p(y | x) with the penalty, its gradient in V, the losses, and whether there is no penalty, and each row
+    has its own class ahead: then no optimum is finite."""
 
     value: float
     gradient: Array
@@ -26,10 +26,11 @@ class Evaluation(NamedTuple):
 
 
 class LogisticObjective:
-    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖B‖² / 2m, the slopes alone counting in the norm.
+    """f(V) = −Σ_i w_i log p(y_i | x_i) / m + l2 ‖BM‖² / 2m.
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
+    ``ridge`` is M; by default BM are the slopes.
     """
 
     def __init__(
@@ -40,8 +41,11 @@ class LogisticObjective:
         weight: Array | None = None,
         l2: float = 0.0,
         free: int | None = None,
+        ridge: Array | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
+        self.ridge = ridge
+        self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
         self.free = r - 1 if free is None else free
         self.total = float(len(y) if weight is None else weight.sum())
 
@@ -61,8 +65,8 @@ class LogisticObjective:
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
             W, own = posteriors(products(V, block), y, self.r)
-            found, right = row_sums(W, own, y, self.r, weight)
-            sums += found
+            of_block, right = row_sums(W, own, y, self.r, weight)
+            sums += of_block
             separated = separated and right
             W[y[own.columns] - lacking, own.columns] -= 1
             if weight is not None:
@@ -70,20 +74,29 @@ class LogisticObjective:
             gradient += moments(W, block)
         gradient /= self.total
         losses = Losses(*(sums / self.total).tolist())
-        penalty, slope = self._penalty(V)
-        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated)
+        penalty, slope = self.penalty(V)
+        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated and not self.l2)
 
-    def _penalty(self, V: Array) -> tuple[float, Array]:
+    def penalty(self, V: Array) -> tuple[float, Array]:
+        """The penalty of V, and its gradient."""
         if not self.l2:
             return 0.0, np.zeros_like(V)
-        slope = V.copy()
-        slope[:, 0] = 0.0
+        if self.free == self.r:
+            V = V - V.mean(axis=0)  # what the classes have in common costs nothing, and may be large
+        slopes = V[:, 1:] if self.ridge is None else V @ self.ridge  # VMMᵀ at once would lose digits
+        share = slopes * (self.l2 / self.total * (2 if self.free == self.r == 2 else 1))
         if self.r > 2 and self.free < self.r:
-            slope -= slope.sum(axis=0) / self.r
-        elif self.r == 2 == self.free:
-            slope -= slope[::-1].copy()
-        slope *= self.l2 / self.total
-        return 0.5 * float(np.sum(slope * V)), slope
+            share -= share.sum(axis=0) / self.r
+        value = 0.5 * float(np.vdot(share, slopes))
+        if self.ridge is None:
+            return value, np.hstack([np.zeros((len(V), 1)), share])
+        return value, share @ self.ridge.T
+
+    def penalty_matrix(self) -> Array:
+        """l2 M Mᵀ / m, the Hessian of the penalty of one class."""
+        p = self.features.width
+        squared = np.diag(np.arange(p) > 0).astype(float) if self.ridge is None else self.ridge @ self.ridge.T
+        return self.l2 / self.total * squared
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
@@ -92,8 +105,16 @@ class LogisticObjective:
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
             W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
             h += moments(W, squared(block))
-        h[:, 1:] += self.l2
-        return h / self.total
+        of_penalty = np.arange(len(h[0])) > 0 if self.ridge is None else np.einsum("jk,jk->j", self.ridge, self.ridge)
+        return (h + self.of_own * self.l2 * of_penalty) / self.total
+
+    def squares(self) -> Array:
+        """Σ_i w_i φ(x_i)² / m, shape (p,)."""
+        total = np.zeros((1, self.features.width))
+        for rows, block in self.features.blocks():
+            weight = np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+            total += moments(weight[None], squared(block))
+        return total[0] / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
@@ -108,7 +129,7 @@ class LogisticObjective:
                 if self.weight is not None:
                     T *= self.weight[rows]
                 out += moments(T, block)
-            return out / self.total + self._penalty(D)[1]
+            return out / self.total + self.penalty(D)[1]
 
         return product
 
@@ -125,7 +146,8 @@ class LogisticObjective:
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
-        return LogisticObjective(Sample(self.features, index), self.y[index], self.r, weight, self.l2, self.free)
+        rows = Sample(self.features, index), self.y[index]
+        return LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge)
 
     def curvature(
         self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
@@ -155,7 +177,7 @@ class LogisticObjective:
                     continue
                 H[a, a] += own
                 for b in range(a):
-                    some, doubt = doubtful(block, P[a] * P[b] * weight, negligible)
+                    some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
                     H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
         added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
         return self._with_penalty(H, added)
@@ -163,41 +185,39 @@ class LogisticObjective:
     def _with_penalty(self, H: Array, added: Array) -> "Curvature":
         """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
         k, p = added.shape
-        penalty = np.full(p, self.l2 / self.total)
-        penalty[0] = 0.0
-        diagonal = np.arange(p)
+        penalty, diagonal = self.penalty_matrix(), np.arange(p)
         if H.ndim == 3:
-            H[:, diagonal, diagonal] += penalty + added
-            return Curvature([factor(part) for part in H], p)
+            H += self.of_own * penalty
+            H[:, diagonal, diagonal] += added
+            return Curvature([curvature_factor(part) for part in H], p)
         for a in range(k):
             H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
                 H[b, a] = H[a, b]
-        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r
-        H[:, :, diagonal, diagonal] += share[:, :, None] * penalty
-        return Curvature([factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
+        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r  # of the classes, between them
+        H += share[:, :, None, None] * penalty
+        return Curvature([curvature_factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
 
 
 class Curvature:
-    """H = RRᵀ by Cholesky factors R of its diagonal blocks."""
+    """H = LLᵀ by the factors of its diagonal blocks, of ``size`` rows each."""
 
-    def __init__(self, factors: list[Array], size: int) -> None:
+    def __init__(self, factors: list[Factor], size: int) -> None:
         self.factors, self.size = factors, size
 
-    def _parts(self, g: Array) -> zip:
+    def _blocks(self, g: Array) -> zip:
         return zip(self.factors, g.reshape(len(self.factors), self.size))
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
-        return np.concatenate([dpotrs(R, part, lower=1)[0] for R, part in self._parts(g)])
+        return np.concatenate([factor.solve(part) for factor, part in self._blocks(g)])
 
     def length(self, g: Array) -> float:
         """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
-        parts = [dtrtrs(R, part, lower=1)[0] for R, part in self._parts(g)]
-        return float(np.sqrt(sum(part @ part for part in parts)))
+        return float(np.linalg.norm([np.linalg.norm(factor.whiten(part)) for factor, part in self._blocks(g)]))
 
 
-def doubtful(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
     """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
     rows = np.flatnonzero(weight > negligible * weight.mean())
     return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
@@ -209,25 +229,17 @@ def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
     return root @ root.T
 
 
-def factor(H: Array, ridge: float = JITTER) -> Array:
-    """Lower Cholesky factor of H plus ``ridge`` times its diagonal; a diagonal of zero counts as the largest."""
-    diagonal = H.diagonal().copy()
-    diagonal[diagonal <= EPS * diagonal.max(initial=0.0)] = diagonal.max(initial=0.0) or 1.0
-    scale = np.sqrt(diagonal)
-    H = H / scale / scale[:, None]
-    index = np.arange(len(H))
-    while True:
-        H[index, index] = 1 + ridge
-        R, failed = dpotrf(H.T, lower=1)
-        if not failed:
-            R *= scale[:, None]
-            return R
-        ridge *= 100
+def curvature_factor(H: Array) -> Factor:
+    """The factor of a curvature that may be singular."""
+    return jittered_cholesky(H, JITTER[1:])
 
 
-class Own(NamedTuple):
-    """Of some rows: which have a score for their class, its difference from the largest score, −log p(y | x), and
-    1 − p(y | x)."""
+class OfLabels(NamedTuple):
+    """What scores say of the rows' own classes.
+
+    ``columns`` are the rows whose class has a score of its own, which is all where no class is left out; ``behind`` is
+    the score of the own class less the largest, ``loss`` −log p(y | x) and ``soft`` 1 − p(y | x).
+    """
 
     columns: NDArray[np.intp]
     behind: Array
@@ -235,11 +247,11 @@ class Own(NamedTuple):
     soft: Array
 
 
-def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
+def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, OfLabels]:
     """Posteriors, of the shape of the scores S: (r, n), or (r − 1, n) where that of class 0 is zero."""
     lacking = r - len(S)
     if lacking and r == 2:
-        return of_two(S[0], y)
+        return binary_posteriors(S[0], y)
     top = S.max(axis=0)
     if lacking:
         top = np.maximum(top, 0.0)
@@ -255,21 +267,21 @@ def posteriors(S: Array, y: NDArray[np.intp], r: int) -> tuple[Array, Own]:
         total += np.exp(-top)
     P /= total
     loss = np.log(total) - behind
-    return P, Own(columns, behind, loss, -np.expm1(-loss))
+    return P, OfLabels(columns, behind, loss, -np.expm1(-loss))
 
 
-def of_two(s: Array, y: NDArray[np.intp]) -> tuple[Array, Own]:
+def binary_posteriors(s: Array, y: NDArray[np.intp]) -> tuple[Array, OfLabels]:
     """Posteriors of class 1, shape (1, n), from its scores where those of class 0 are zero: one exponential a row."""
     small = np.exp(-np.abs(s))
     total = 1 + small
     small /= total
     large = 1 / total
     behind = np.minimum(np.where(y, s, -s), 0.0)
-    own = Own(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
+    own = OfLabels(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
     return np.where(s > 0, large, small)[None], own
 
 
-def row_sums(P: Array, own: Own, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
+def row_sums(P: Array, own: OfLabels, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
     """Sums of soft errors, errors and −log p(y | x), and whether each row that counts has its own class ahead, alone.
 
     Ties go to the first class; a class of a posterior above one half has none.

@@ -7,10 +7,10 @@ search begins on a sample of them. What is faster is told by a count of multipli
 
 from collections import deque
 from collections.abc import Callable, Collection
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrs
 
 from rcpkg.base import Array
 from rcpkg.calibration.features import usual_squares
@@ -19,30 +19,67 @@ from rcpkg.calibration.logistic import (
     Curvature,
     Evaluation,
     LogisticObjective,
-    factor,
+    curvature_factor,
     posteriors,
 )
 
-PASSES = 3.0  # what a curvature may cost, in passes over the rows
-ROWS_PER_COEFFICIENT = 20  # of a curvature, at least
-ROWS_OF_CLASS = 20  # of each class in a curvature or a sample, for each feature
-LARGEST_FULL, LARGEST_BLOCK = 1500, 2500  # coefficients of a full curvature, and of that of a class
-TEMPERS = (0.5, 0.2, 0.08)  # powers of the closed form from which the search may start
-LONGEST_STINT = 20  # iterations with one curvature
-ELEMENTWISE, CALL, PRODUCT, SCALING = 100.0, 5e5, 0.5, 30.0  # flops
-PSEUDO_ROWS = 3.0  # of each feature in the curvature of a sample, which may lack what other rows have
-NEGLIGIBLE = 0.1  # weight for a pair of classes, relative to the mean, below which a row is left out of it
-LEAST_BLUR, MOST_BLUR = 1e-14, 1e-2
-MOST_TRIALS, SUFFICIENT = 30, 1e-4  # steps of a line search; part of the fall that its slope promises
-SAMPLE = 10  # a sample is this part of the rows
-LEAST_SAMPLE = 20  # rows of a sample for each coefficient
-GUESS_ROWS, SAMPLE_STEPS = 1000, 30
-PATIENCE = 50  # iterations of L-BFGS with a curvature for each class, before conjugate gradients take over
-LOOSE, MOST_PRODUCTS = 0.1, 200  # of conjugate gradients: what part of g may be left, squared, and their number
-LITTLE = 0.5  # of the mean gain of a product: Nash and Sofer's value
-STALLED = 10  # iterations without a gain, after which rounding is taken to have the say
+MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
+
+
+class Costs(NamedTuple):
+    """What is faster, counted in multiplications; the counts are of BLAS and numpy, on no data set."""
+
+    call: float = 5e5  # of a pass over the rows, whatever their number
+    entry: float = 100.0  # of a posterior
+    product: float = 0.5  # of an entry of a symmetric matrix product, which BLAS has faster than others
+    scaling: float = 30.0  # of a feature that is weighted
+    passes: float = 3.0  # over the rows that a curvature may cost
+    longest_stint: int = 20  # iterations with one curvature
+    full: int = 1500  # coefficients of a curvature of all classes, at most
+    of_class: int = 2500  # and of that of one class
+
+
+class Samples(NamedTuple):
+    """How many rows stand for all, in a curvature and at the start."""
+
+    per_coefficient: int = 20  # rows of a curvature, or of a sample, for each coefficient at least
+    of_class: int = 20  # and of each class for each feature
+    pseudo: float = 3.0  # rows of each feature that are added to the curvature, since the sample may lack it
+    part: int = 10  # of the rows, one in so many, for a search that goes before
+    steps: int = 30  # of that search
+    guess: int = 1000  # rows for the comparison of first guesses
+    tempers: tuple[float, ...] = (0.5, 0.2, 0.08)  # powers of the closed form among these
+
+
+class Search(NamedTuple):
+    """When a step is good enough, and when the search is over."""
+
+    trials: int = 30  # of a line search
+    sufficient: float = 1e-4  # part of the fall that its slope promises
+    outside: float = 0.5  # of a step that leaves the domain, the part that is tried next
+    least_blur: float = 1e-14  # share of equal posteriors in a curvature, where whole steps succeed
+    most_blur: float = 1e-2  # and where they do not
+    negligible: float = 0.1  # weight of a row for a pair of classes, relative to the mean, that may be left out
+    stalled: int = 10  # iterations without a gain, after which rounding is taken to have the say
+    patience: int = 50  # iterations of L-BFGS with a curvature for each class, before conjugate gradients take over
+    products: int = 200  # of conjugate gradients
+    left: float = 0.1  # part of the gradient that these may leave
+    little: float = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
+
+
+COSTS, SAMPLES, SEARCH = Costs(), Samples(), Search()
 
 Record = Callable[[Array, Evaluation, float], bool]
+
+
+class Objective(Protocol):
+    """A function to minimise, infinite outside its domain."""
+
+    def __call__(self, V: Array) -> Evaluation:
+        """Value and gradient, and the losses of the rows."""
+
+    def hessian(self, V: Array) -> Callable[[Array], Array]:
+        """Its products with arrays of the shape of V; only for a curvature of each class alone."""
 
 
 def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
@@ -56,87 +93,111 @@ def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tu
         take = min(len(rows), max(round(len(rows) * size / len(y)), least))
         index.append(rows[np.linspace(0, len(rows) - 1, take).astype(np.intp)])
         counts.append(np.full(take, len(rows) / max(take, 1)))
-    found = np.concatenate(index)
-    order = np.argsort(found)
-    found, count = found[order], np.concatenate(counts)[order]
-    return found, count if weight is None else count * weight[found]
+    rows = np.concatenate(index)
+    order = np.argsort(rows)
+    rows, count = rows[order], np.concatenate(counts)[order]
+    return rows, count if weight is None else count * weight[rows]
 
 
 def free_rows(r: int, p: int) -> int | None:
     """How many rows V has: r − 1 where a full curvature of so many coefficients can be had, r where that of each class
     can; None where even that would be too large."""
-    if (r - 1) * p <= LARGEST_FULL:
+    if (r - 1) * p <= COSTS.full:
         return r - 1
-    return r if p <= LARGEST_BLOCK else None
+    return r if p <= COSTS.of_class else None
 
 
-class CurvatureSteps:
-    """Minimises a `LogisticObjective` by L-BFGS in the coordinates of its curvature, which follows the iterates.
+class Plan(NamedTuple):
+    """How a search has its curvature.
 
-    Where only the curvature of each class is to be had, and rows are many, Newton's steps are found by conjugate
-    gradients in these coordinates instead: the classes of many do not act apart.
+    ``curvature`` gives it at a V, with a share of equal posteriors mixed in; it serves for ``stint`` iterations. It is
+    ``exact``, or that of some rows; ``full``, or of each class alone, and then ``conjugate`` gradients find Newton's
+    steps where it changes slowly: the classes of many do not act apart.
     """
 
-    def __init__(self, objective: LogisticObjective, memory: int) -> None:
-        self.objective, self.memory = objective, memory
-        n, p, k = objective.features.n, objective.features.width, objective.free
-        self.full = objective.free < objective.r
-        one_pass = 4.0 * n * objective.features.work * k + ELEMENTWISE * n * k + CALL
-        per_row = (PRODUCT * p * p + SCALING * p) * k * ((k + 1) / 2 if self.full else 1)
-        solving = PRODUCT * ((k * p) ** 3 if self.full else k * p**3) / 3
-        least = ROWS_PER_COEFFICIENT * (k * p if self.full else p)
-        rows = max(PASSES * one_pass / per_row, least)
-        self.part, self.pseudo = objective, None
-        if rows < n:
-            index, weight = stratified(objective, rows, ROWS_OF_CLASS * p)
-            if len(index) < n:
-                self.part = objective.on(index, weight)
-                self.pseudo = PSEUDO_ROWS / len(index) * usual_squares(self.part.features)
-        passes = (self.part.features.n * per_row + solving) / one_pass  # that a curvature costs
-        self.stint = int(np.clip(passes, 1, LONGEST_STINT))
-        self.conjugate = not self.full and n >= ROWS_PER_COEFFICIENT * p  # where it changes slowly with V
+    curvature: Callable[[Array, float], Curvature]
+    stint: int
+    exact: bool = True
+    full: bool = True
+    conjugate: bool = False
 
-    def minimise(self, V: Array, at: Evaluation, record: Record, max_iter: int) -> tuple[Array, Evaluation]:
-        """The V at the end and its evaluation; ``record`` is told each iterate, and says whether to stop."""
-        pairs: deque[tuple[Array, Array]] = deque(maxlen=self.memory)
-        blur, stalled, spent = MOST_BLUR, 0, self.stint
-        for t in range(max_iter):
-            g = at.gradient.ravel()
-            if spent >= self.stint:
-                spent = 0
-                curvature = self.part.curvature(V, self.full, blur, self.pseudo, NEGLIGIBLE)
-                if self.pseudo is None and self.full:  # exact, and old pairs are not
-                    pairs.clear()
-            finite = self.objective.l2 > 0 or not at.separated  # without an optimum no system is worth solving
-            if finite and (self.conjugate or (not self.full and t >= PATIENCE)):
-                step, products = conjugate(g, self.objective.hessian(V), curvature, V.shape)
-            else:
-                step, products = quasi_newton(g, curvature, pairs), 0
-            direction, spent = -step, spent + 1 + products
-            moved, found, length = self._line_search(V, at, direction.reshape(V.shape), float(g @ direction))
-            blur = min(10 * blur, MOST_BLUR) if length < 1 else max(0.1 * blur, LEAST_BLUR)
-            if found is None:
-                break
-            pairs.append(((moved - V).ravel(), found.gradient.ravel() - g))
-            stalled = stalled + 1 if found.value >= at.value else 0
-            V, at = moved, found
-            if record(V, at, curvature.length(at.gradient.ravel())) or stalled == STALLED:
-                break
-        return V, at
 
-    def _line_search(
-        self, V: Array, at: Evaluation, direction: Array, slope: float
-    ) -> tuple[Array, Evaluation | None, float]:
-        """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
-        step = 1.0
-        for _ in range(MOST_TRIALS):
-            moved = V + step * direction
-            found = self.objective(moved)
-            if found.value <= at.value + SUFFICIENT * step * slope + 4 * EPS * at.value:
-                return moved, found, step
-            bend = found.value - at.value - step * slope  # of a parabola through both values, with this slope
-            step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else 0.1
-        return V, None, 0.0
+def plan_of(objective: LogisticObjective) -> Plan:
+    """The curvature of as many rows as are worth their cost, by a count of multiplications."""
+    n, p, k = objective.features.n, objective.features.width, objective.free
+    full = objective.free < objective.r
+    one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
+    per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
+    solving = COSTS.product * ((k * p) ** 3 if full else k * p**3) / 3
+    least = SAMPLES.per_coefficient * (k * p if full else p)
+    rows = max(COSTS.passes * one_pass / per_row, least)
+    part, pseudo = objective, None
+    if rows < n:
+        index, weight = stratified(objective, rows, SAMPLES.of_class * p)
+        if len(index) < n:
+            part = objective.on(index, weight)
+            pseudo = SAMPLES.pseudo / len(index) * usual_squares(part.features)
+
+    def curvature(V: Array, blur: float) -> Curvature:
+        return part.curvature(V, full, blur, pseudo, SEARCH.negligible)
+
+    stint = int(np.clip((part.features.n * per_row + solving) / one_pass, 1, COSTS.longest_stint))
+    return Plan(curvature, stint, pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
+
+
+def stint_of(curvature: float, products: float, entries: float) -> int:
+    """Iterations for which a curvature of so many multiplications serves, where a pass over the rows takes so many
+    ``products`` and computes so many ``entries`` of posteriors."""
+    passes = COSTS.product * curvature / (products + COSTS.entry * entries + COSTS.call)
+    return int(np.clip(passes, 1, COSTS.longest_stint))
+
+
+def minimise(
+    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int, memory: int = MEMORY
+) -> tuple[Array, Evaluation]:
+    """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
+
+    Returns the V at the end and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton
+    step from there, and says whether to stop.
+    """
+    pairs: deque[tuple[Array, Array]] = deque(maxlen=memory)
+    blur, without_gain, age = SEARCH.most_blur, 0, plan.stint
+    for t in range(max_iter):
+        g = at.gradient.ravel()
+        if age >= plan.stint:
+            age, curvature = 0, plan.curvature(V, blur)
+            if plan.exact and plan.full:  # old pairs are not exact
+                pairs.clear()
+        if not at.separated and (plan.conjugate or (not plan.full and t >= SEARCH.patience)):
+            step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
+        else:  # without an optimum no system is worth solving
+            step, products = quasi_newton(g, curvature, pairs), 0
+        age += 1 + products
+        moved, after, length = line_search(objective, V, at, -step.reshape(V.shape), -float(g @ step))
+        blur = min(10 * blur, SEARCH.most_blur) if length < 1 else max(0.1 * blur, SEARCH.least_blur)
+        if after is None:
+            break
+        pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
+        without_gain = without_gain + 1 if after.value >= at.value else 0
+        V, at = moved, after
+        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == SEARCH.stalled:
+            break
+    return V, at
+
+
+def line_search(
+    objective: Objective, V: Array, at: Evaluation, direction: Array, slope: float
+) -> tuple[Array, Evaluation | None, float]:
+    """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
+    step = 1.0
+    for _ in range(SEARCH.trials):
+        moved = V + step * direction
+        after = objective(moved)
+        if after.value <= at.value + SEARCH.sufficient * step * slope + 4 * EPS * abs(at.value):
+            return moved, after, step
+        bend = after.value - at.value - step * slope  # of a parabola through both values, with this slope
+        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else SEARCH.outside
+    return V, None, 0.0
 
 
 def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, Array]]) -> Array:
@@ -165,9 +226,9 @@ def conjugate(
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = curvature.solve(rest)
     squared = rest @ z
-    far = squared > LOOSE**2
-    enough, search, products = squared * min(LOOSE, np.sqrt(squared)), z, 0
-    while squared > enough and products < MOST_PRODUCTS:
+    far = squared > SEARCH.left**2
+    enough, search, products = squared * min(SEARCH.left, np.sqrt(squared)), z, 0
+    while squared > enough and products < SEARCH.products:
         bent = product(search.reshape(shape)).ravel()
         along = search @ bent
         if along <= EPS * squared:
@@ -177,7 +238,7 @@ def conjugate(
         rest -= (squared / along) * bent
         gain = squared**2 / along
         gained += gain
-        if far and products * gain < LITTLE * gained:
+        if far and products * gain < SEARCH.little * gained:
             break
         z = curvature.solve(rest)
         squared, before = rest @ z, squared
@@ -185,40 +246,40 @@ def conjugate(
     return (x, products) if products else (z, 0)
 
 
-def begun(objective: LogisticObjective, V: Array, at: Evaluation, memory: int) -> tuple[Array, Evaluation]:
+def first_guess(objective: LogisticObjective, V: Array, at: Evaluation) -> tuple[Array, Evaluation]:
     """Where the search on all rows begins, for a start V: the optimum on a sample, to the accuracy of that, if this is
     a small part of the rows; otherwise a guess. None but V if that is better still."""
     n, coefficients = objective.features.n, objective.features.width * objective.free
-    size = max(n / SAMPLE, LEAST_SAMPLE * coefficients)
-    found = [(V, at)]
+    size = max(n / SAMPLES.part, SAMPLES.per_coefficient * coefficients)
+    starts = [(V, at)]
     if size > n / 4:
         W = guess(objective, V)
-        found.append((W, objective(W)))
+        starts.append((W, objective(W)))
     else:
-        part = objective.on(*stratified(objective, size, ROWS_OF_CLASS * objective.features.width))
-        W, within = begun(part, V, part(V), memory)
+        part = objective.on(*stratified(objective, size, SAMPLES.of_class * objective.features.width))
+        W, within = first_guess(part, V, part(V))
         enough = np.sqrt(0.1 * coefficients / size)
-        W, _ = CurvatureSteps(part, memory).minimise(W, within, lambda V, at, length: length < enough, SAMPLE_STEPS)
-        found.append((W, objective(W)))
-    return min(found, key=lambda pair: pair[1].value)
+        W, _ = minimise(part, plan_of(part), W, within, lambda V, at, length: length < enough, SAMPLES.steps)
+        starts.append((W, objective(W)))
+    return min(starts, key=lambda pair: pair[1].value)
 
 
 def guess(objective: LogisticObjective, V: Array) -> Array:
     """What has the least log-loss on some rows: a regression, or a power of the model of V, since naive Bayes may be
     far too sure of itself."""
-    index = np.arange(0, objective.features.n, -(-objective.features.n // GUESS_ROWS))
-    y, some, W = objective.y[index], objective.features.dense(index), regressed(objective)
+    index = np.arange(0, objective.features.n, -(-objective.features.n // SAMPLES.guess))
+    y, some, W = objective.y[index], objective.features.dense(index), regression(objective)
     S = V @ some
-    losses = [posteriors(T, y, objective.r)[1].loss.mean() for T in (W @ some, *(t * S for t in TEMPERS))]
-    best = int(np.argmin(losses))
-    return TEMPERS[best - 1] * V if best else W
+    candidates = [(W, W @ some), *((t * V, t * S) for t in SAMPLES.tempers)]
+    values = [posteriors(T, y, objective.r)[1].loss.mean() + objective.penalty(U)[0] for U, T in candidates]
+    return candidates[int(np.argmin(values))][0]
 
 
-def regressed(objective: LogisticObjective) -> Array:
+def regression(objective: LogisticObjective) -> Array:
     """The first Newton step from equal posteriors, B_y = −r G⁻¹ g_y with G = Σ φφᵀ/m: a least-squares regression."""
     G, sums = objective.second_moments()
     g = sums.sum(axis=0) / objective.r - sums
-    slopes = np.arange(1, len(G))
-    G[slopes, slopes] += objective.r * objective.l2 / objective.total
-    B = -objective.r * dpotrs(factor(G), g.T, lower=1)[0].T
+    if objective.l2:
+        G += objective.r * objective.penalty_matrix()
+    B = -objective.r * curvature_factor(G).solve(g.T).T
     return objective.of(B)

@@ -9,18 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.rules import history_row, mean_losses, row_losses
+from rcpkg.calibration.logistic import Curvature, Evaluation
+from rcpkg.calibration.newton import Plan, minimise, stint_of
+from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
 from rcpkg.families import Statistics
+from rcpkg.linalg import Factor, jittered_cholesky
 
-NEWTON_STEPS = 200
-SLOW = 0.05  # of the gain that the last step promised; if more is left, the curvature of an earlier point is too old
-HALVINGS = 40
+MOST_STEPS = 1000
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
-ARMIJO = 1e-4  # of the gain that a step promises to first order, the least share that it must bring
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
@@ -48,8 +47,7 @@ class PenalisedLikelihood:
         self.form, self.y, self.weight = form, y, weight
         self.target, self.target_size = target, target_size
         self.Y = np.equal.outer(y, np.arange(form.r)).astype(float)
-        self.history: list[dict[str, float]] = []  # of the last run of Newton's method
-        self.curvature: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed
+        self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed
         self.spread: float | None = None  # log|m̄ I| of the target
 
     def evaluate(self, beta: Array, b: float) -> Point | None:
@@ -68,62 +66,48 @@ class PenalisedLikelihood:
         gradient += b * (self.target - self.target_size * mean)
         return Point(value, gradient, log_P, parameters, mean) if np.isfinite(value) else None
 
-    def _curve(self, point: Point, b: float) -> "Factor":
+    def curvature(self, point: Point, b: float) -> "Hessian":
         """H = C + b m̄ I at a point, factored."""
         C = self.form.conditional_curvature(np.exp(point.log_P), self.weight)
-        self.curvature = C, self.target_size * self.form.information(point.parameters)
-        return self._factor(b)
+        self.latest = C, self.target_size * self.form.information(point.parameters)
+        return self.factor(b)
 
-    def _factor(self, b: float) -> "Factor":
-        C, I = self.curvature
+    def factor(self, b: float) -> "Hessian":
+        """H with the C and I of the point where they were last computed."""
+        C, I = self.latest
         return factored(C + b * I, self.form.class_weights)
 
-    def maximise(self, beta: Array, b: float, tol: float) -> tuple[Array, Point, "Factor"]:
-        """The maximum from β on, to a promised gain of ``tol`` per unit of weight; the point and its curvature.
+    def maximise(self, beta: Array, b: float, tol: float, max_iter: int = MOST_STEPS) -> "Maximum":
+        """The maximum from β on, where a Newton step has at most the length ``tol``, √(gᵀH⁻¹g / m), m counting rows
+        and pseudo-rows.
 
-        C and I are kept from point to point, and from weight to weight, as long as steps with them bring the promised
-        gain down fast; at the maximum they are those of the point.
+        C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
+        maximum. Raises `NotConverged` where ψ is infinite at the start.
         """
-        point = self.evaluate(beta, b)
-        if point is None:
+        f, history = ScaledLoss(self, b), []
+
+        def record(_: Array, at: Evaluation, length: float) -> bool:
+            history.append(history_row(len(history), at.losses, length) | {"objective": at.value})
+            return length <= tol
+
+        at = f(beta)
+        if f.point is None:
             raise NotConverged("the start lies outside the domain")
-        self.history = []
-        self._record(point, 0.0)
-        bound = tol * (self.weight.sum() + b * self.target_size)
-        fresh, before = self.curvature is None, np.inf
-        H = self._curve(point, b) if fresh else self._factor(b)
-        for _ in range(NEWTON_STEPS):
-            step = H.solve(point.gradient)
-            promised = float(point.gradient @ step)
-            if fresh and promised <= bound:
-                return beta, point, H
-            moved = None
-            if fresh or bound < promised <= SLOW * before:
-                moved = self._climb(beta, point, step, promised, b)
-            if moved is not None:
-                (beta, point), fresh, before = moved, False, promised
-            elif fresh:
-                raise NotConverged("no step along Newton's direction climbs")
-            else:
-                H, fresh, before = self._curve(point, b), True, np.inf
-        raise NotConverged(f"{NEWTON_STEPS} steps of Newton's method do not suffice")
+        record(beta, at, float(np.abs(at.gradient).max()))
+        while True:
+            before, made = at.value, len(history) - 1
+            beta, at = minimise(f, f.plan(), beta, at, record, max_iter - made)
+            point = f.at(beta)
+            H = self.curvature(point, b)
+            length = history[-1]["step"] = f.scaled(H).length(at.gradient)
+            if length <= tol:
+                return Maximum(beta, point, H, history, "converged")
+            if len(history) - 1 >= max_iter:
+                return Maximum(beta, point, H, history, "max_iter")
+            if not at.value < before:
+                return Maximum(beta, point, H, history, "no_step")
 
-    def _climb(self, beta: Array, point: Point, step: Array, promised: float, b: float) -> tuple[Array, Point] | None:
-        """The longest of the step, its half, its quarter, … that climbs enough."""
-        length = 1.0
-        for _ in range(HALVINGS):
-            moved = self.evaluate(beta + length * step, b)
-            if moved is not None and moved.value >= point.value + ARMIJO * length * promised:
-                self._record(moved, length)
-                return beta + length * step, moved
-            length /= 2
-        return None
-
-    def _record(self, point: Point, length: float) -> None:
-        losses = mean_losses(row_losses(point.log_P, self.y), self.weight)
-        self.history.append(history_row(len(self.history), losses, length))
-
-    def leave_one_out(self, beta: Array, point: Point, H: "Factor", b: float, change: Array | None) -> Array:
+    def leave_one_out(self, beta: Array, point: Point, H: "Hessian", b: float, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
 
         With S_i the statistics s(x_i, y) of row i side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
@@ -134,7 +118,7 @@ class PenalisedLikelihood:
         form, P = self.form, np.exp(point.log_P)
         K, r, p = form.width, form.r, form.size
         # one solve for the unit vectors serves all rows, of which each meets r × r numbers fᵀ (H⁻¹)_ab f
-        inverse = H.solve(np.eye(p))
+        inverse = H.factor.solve(np.eye(p))
         pulls = None if change is None else b * (inverse[: r * K] @ change)
         scores = form.features @ form.by_class(beta).T
         size = max(1, BLOCK_ENTRIES // p)
@@ -154,7 +138,7 @@ class PenalisedLikelihood:
             scores[rows] -= np.linalg.solve(np.eye(r) - A @ V, lost * weight)[:, :, 0]
         return log_posterior(scores, np.full(r, -np.log(r)))
 
-    def log_evidence(self, point: Point, H: "Factor", b: float, mode: Array) -> float:
+    def log_evidence(self, point: Point, H: "Hessian", b: float, mode: Array) -> float:
         """Laplace's log ∫ ∏_i p(y_i | x_i)^w_i π(β) dβ, π ∝ exp b[⟨s̄, β⟩ − m̄ψ(β)] by Laplace at its ``mode`` too.
 
         F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|.
@@ -168,28 +152,71 @@ class PenalisedLikelihood:
         return point.value - prior + 0.5 * (of_prior - H.log_det)
 
 
-class Factor(NamedTuple):
-    """A curvature as LLᵀ, and its log determinant but for the direction that no model depends on."""
+class ScaledLoss:
+    """f(β) = −F_b(β) / m per row and pseudo-row, as `minimise` wants it; infinite where ψ is."""
 
-    lower: Array
+    def __init__(self, likelihood: PenalisedLikelihood, b: float) -> None:
+        self.likelihood, self.b = likelihood, b
+        self.total = likelihood.weight.sum() + b * likelihood.target_size
+        self.beta: Array | None = None
+        self.point: Point | None = None  # the last one that was evaluated
+        self.known = likelihood.latest is not None  # C and I, of the maximum for another weight
+
+    def at(self, beta: Array) -> Point | None:
+        """The point of β, computed once."""
+        if self.beta is None or not np.array_equal(beta, self.beta):
+            self.beta, self.point = beta, self.likelihood.evaluate(beta, self.b)
+        return self.point
+
+    def __call__(self, beta: Array) -> Evaluation:
+        point = self.at(beta)
+        if point is None:
+            return Evaluation(np.inf, np.zeros_like(beta), Losses(np.nan, np.nan, np.nan), False)
+        losses = mean_losses(row_losses(point.log_P, self.likelihood.y), self.likelihood.weight)
+        return Evaluation(-point.value / self.total, -point.gradient / self.total, losses, False)
+
+    def curvature(self, beta: Array, blur: float = 0.0) -> Curvature:
+        """H / m; the first one with the C and I of another weight, if there is one."""
+        F, known, self.known = self.likelihood, self.known, False
+        return self.scaled(F.factor(self.b) if known else F.curvature(self.at(beta), self.b))
+
+    def scaled(self, H: "Hessian") -> Curvature:
+        """H / m."""
+        lower = H.factor.lower / np.sqrt(self.total)
+        return Curvature([H.factor._replace(lower=lower)], len(lower))
+
+    def plan(self) -> Plan:
+        """A curvature for as many iterations as it costs passes over the rows."""
+        form, n = self.likelihood.form, len(self.likelihood.y)
+        curvature = n * form.width**2 * form.r * (form.r - 1) + form.size**3
+        return Plan(self.curvature, stint_of(curvature, 4.0 * n * form.width * form.r, n * form.r))
+
+
+class Maximum(NamedTuple):
+    """Where the search for a maximum ended: β, its point and curvature, the iterates to it, and why."""
+
+    beta: Array
+    point: Point
+    H: "Hessian"
+    history: list[dict[str, float]]
+    stop_reason: str
+
+
+class Hessian(NamedTuple):
+    """A curvature H, factored, and its log determinant but for the direction that no model depends on."""
+
+    factor: Factor
     log_det: float
 
-    def solve(self, M: Array) -> Array:
-        """H⁻¹M."""
-        return cho_solve((self.lower, True), M, check_finite=False)
 
-
-def factored(H: Array, u: Array) -> Factor:
-    """The factor of H + c uuᵀ, Hu being zero; c makes this direction count as others do."""
+def factored(H: Array, u: Array) -> Hessian:
+    """H + c uuᵀ, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is singular."""
     c = H.diagonal() @ u / (u @ u) ** 2
-    H = H + c * np.outer(u, u)
-    for share in JITTER:
-        try:
-            L, _ = cho_factor(H + share * np.diag(H.diagonal()), lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return Factor(L, 2 * float(np.log(L.diagonal()).sum()) - np.log(c))
-    raise NotConverged("the curvature is not positive definite beyond rounding")
+    try:
+        factor = jittered_cholesky(H + c * np.outer(u, u), JITTER)
+    except np.linalg.LinAlgError:
+        raise NotConverged("the curvature is not positive definite beyond rounding") from None
+    return Hessian(factor, factor.log_det - float(np.log(c)))
 
 
 def target_change(

@@ -1,11 +1,9 @@
 """A test whether calibration has anything to gain over the closed form: is the first update more than noise?"""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -13,10 +11,11 @@ from sklearn.utils import check_random_state
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ConjugateClassifier, Statistics, one_hot
+from rcpkg.families import ConjugateClassifier, Statistics, one_hot, require
+from rcpkg.linalg import jittered_cholesky
 
 RESOLVED = 1e-8  # share of what a row does to g that must be left of it; the rest is rounding
-JITTER = 1e-12  # of a correlation matrix, which may be singular within rounding
+JITTER = (1e-12, 1e-11, 1e-10)  # of a correlation matrix, which may be singular within rounding
 ROWS_A_DEGREE = 4
 LARGEST_SAMPLE = 10**7  # rows of a sample that is drawn
 DRAWS = 20  # attempts at each row of the bootstrap, for models whose closed form need not exist
@@ -162,13 +161,7 @@ class Null:
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
         log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        return score_statistic(self._form(X, statistics), parameters, np.exp(log_P), y, weight)
-
-    def _form(self, X: Any, statistics: Statistics) -> MinimalForm:
-        try:
-            return MinimalForm(self.model, X, statistics)
-        except NotImplementedError as error:
-            raise ValueError(f"no test for this estimator on these rows: {error}") from None
+        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
 
 
 def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
@@ -182,11 +175,9 @@ def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
 
 def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Null:
     """The closed form of validated rows."""
-    if not isinstance(estimator, ConjugateClassifier) or estimator.priors is not None:
-        raise ValueError(
-            f"estimator must be an exponential family of rcpkg whose class weights are free (priors=None); got "
-            f"{estimator!r}"
-        )
+    require(estimator, "calibration_test")
+    if estimator.priors is not None:
+        raise ValueError(f"priors of the estimator must be None: its class weights must be free; got {estimator!r}")
     model = clone(estimator)
     rows, labels = model.check_X_y(X, y)
     weight = check_weights(sample_weight, len(labels))
@@ -199,6 +190,7 @@ def _null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_
     model.learn_structure(rows, one_hot(labels, len(model.classes_)) * weight[:, None])
     encoded = model.encode(rows)
     model.check_complete(encoded)
+    model.check_full(encoded)
     return Null(model, encoded, labels, weight)
 
 
@@ -212,7 +204,9 @@ def score_statistic(
     miss = (one_hot(y, form.r) - P)[:, 1:]
     own = (miss[:, :, None] * form.features[:, None]).reshape(len(y), -1)
     g = weight @ own
-    solve = _inverse_of(form.information(parameters) + np.outer(form.class_weights, form.class_weights))
+    information = form.information(parameters) + np.outer(form.class_weights, form.class_weights)
+    # a statistic that does not vary (a state of probability zero) takes no part, whatever its curvature
+    solve = jittered_cholesky(information, JITTER).solve
     if weight.sum() < ROWS_A_DEGREE * len(g):
         whole = np.concatenate([-g.reshape(-1, K).sum(axis=0), g, np.zeros(form.size - form.r * K)])
         return float(whole @ solve(whole[:, None])[:, 0] / weight.sum()), len(g)
@@ -224,12 +218,3 @@ def score_statistic(
     resolved = values > RESOLVED
     along = (vectors.T @ (root @ u))[resolved]
     return float(np.sum(along**2 / values[resolved])), int(resolved.sum())
-
-
-def _inverse_of(information: Array) -> Callable[[Array], Array]:
-    """I⁻¹ of columns; where a statistic does not vary (a state of probability zero) it takes no part."""
-    scale = np.sqrt(information.diagonal())
-    fixed = scale == 0
-    scale[fixed] = 1.0
-    factor = cho_factor(information / np.outer(scale, scale) + np.diag(fixed + JITTER))
-    return lambda columns: cho_solve(factor, columns / scale[:, None]) / scale[:, None]

@@ -5,7 +5,7 @@ log π and log θ, a column a class, and ``weights`` w likewise; ones in the pla
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, log_posterior
+from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import CategoricalNB, Statistics
 
@@ -31,27 +32,29 @@ def with_intercept(indicators: csr_array) -> csr_array:
     return csr_array(hstack([np.ones((indicators.shape[0], 1)), indicators], format="csr"))
 
 
-def _objective(
+class Table:
+    """Given features of rows, as `LogisticObjective` reads them: sparse ones behind a column of ones, or dense ones."""
+
+    def __init__(self, rows: csr_array | Array) -> None:
+        (self.n, self.width), sparse = rows.shape, issparse(rows)
+        self.block = rows[:, 1:] if sparse else np.ascontiguousarray(rows.T)
+
+    def blocks(self) -> Iterator[tuple[slice, csr_array | Array]]:
+        """All rows at a time."""
+        yield slice(0, self.n), self.block
+
+
+def weighted_objective(
     rows: csr_array | Array, Y: Array, scale: Array, penalty: float, center: float
 ) -> Callable[[Array], tuple[float, Array]]:
     """f(w) = −CLL + C Σ (w − c)² and its gradient, as functions of a vector."""
-    row_weights = Y.sum(axis=1, keepdims=True)
-    by_state = rows.T.tocsr() if issparse(rows) else np.ascontiguousarray(rows.T)
+    likelihood = LogisticObjective(Table(rows), Y.argmax(axis=1), Y.shape[1], Y.sum(axis=1), free=Y.shape[1])
 
     def objective(w: Array) -> tuple[float, Array]:
         W = w.reshape(scale.shape)
-        log_P = rows @ (W * scale)
-        log_P -= log_P.max(axis=1, keepdims=True)
-        P = np.exp(log_P)
-        sums = P.sum(axis=1, keepdims=True)
-        log_P -= np.log(sums)
-        P *= row_weights / sums
-        slope = (by_state @ (P - Y)) * scale
-        value = -float(np.vdot(Y, log_P))
-        if penalty:
-            value += penalty * float(np.sum((W - center) ** 2))
-            slope += 2 * penalty * (W - center)
-        return value, slope.ravel()
+        at, beyond = likelihood((W * scale).T), W - center
+        value = likelihood.total * at.value + penalty * float(np.sum(beyond**2))
+        return value, (likelihood.total * at.gradient.T * scale + 2 * penalty * beyond).ravel()
 
     return objective
 
@@ -76,7 +79,7 @@ def maximise_weighted(
     Parameters
     ----------
     rows : array of shape (n, 1 + K), sparse or dense
-        Indicators, see `with_intercept`, or other features.
+        Indicators, see `with_intercept`, or other features, dense.
     Y : array of shape (n, r)
         One-hot labels, times the weights of the rows.
     scale : array of shape (1 + K, r)
@@ -95,17 +98,12 @@ def maximise_weighted(
     ----------
     wanbia2014, equations (2), (4), (5), and §VI with the sign that makes it a penalty.
     """
+    objective, total = weighted_objective(rows, Y, scale, penalty, center), float(Y.sum())
     first = np.full(scale.shape, center, dtype=float) if start is None else start
-    found = minimize(
-        _objective(rows, Y, scale, penalty, center),
-        first.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=callback,
-        options={"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * float(Y.sum()), "ftol": relative},
-    )
-    found.x = found.x.reshape(scale.shape)
-    return found
+    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * total, "ftol": relative}
+    optimum = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", callback=callback, options=options)
+    optimum.x = optimum.x.reshape(scale.shape)
+    return optimum
 
 
 @dataclass
@@ -125,11 +123,16 @@ class Counts:
     @classmethod
     def none(cls, n_states: NDArray[np.intp], n_classes: int, strength: float) -> "Counts":
         """No rows yet, of features with so many states."""
-        sizes = np.concatenate([[1], n_states])
-        pseudo = strength / np.concatenate([[n_classes], np.repeat(n_states, n_states)])
-        feature = np.repeat(np.arange(len(sizes)), sizes)
-        shape = (len(feature), n_classes)
-        return cls(np.zeros(shape), np.zeros((len(sizes), n_classes)), feature, strength, pseudo)
+        return cls.of(np.zeros((1 + n_states.sum(), n_classes)), n_states, strength)
+
+    @classmethod
+    def of(cls, cells: Array, n_states: NDArray[np.intp], strength: float) -> "Counts":
+        """Given counts, of features with so many states."""
+        sizes, r = np.concatenate([[1], n_states]), cells.shape[1]
+        pseudo = strength / np.concatenate([[r], np.repeat(n_states, n_states)])
+        totals = np.add.reduceat(cells, np.cumsum(sizes) - sizes, axis=0)
+        totals[0] = cells[0].sum()
+        return cls(cells, totals, np.repeat(np.arange(len(sizes)), sizes), strength, pseudo)
 
     def log_probabilities(self, columns: NDArray[np.intp]) -> Array:
         """log π or log θ of some states, shape (states, r): MAP with symmetric Dirichlet priors (wanbia2014 §II)."""
@@ -332,12 +335,12 @@ class WANBIAC(GenerativeClassifier):
         scale, W = self._scale(), np.full((rows.shape[1], Y.shape[1]), float(self.center))
         if self.solver == "lbfgs":
             limits = {"max_iter": self.max_iter or ITERATIONS, "tol": self.tol}
-            found = maximise_weighted(rows, Y, scale, penalty=self.penalty, center=self.center, start=W, **limits)
-            slope = float(np.abs(found.jac).max() / Y.sum())
-            self.n_iter_, self.converged_ = found.nit, slope <= self.tol
-            W = found.x
+            optimum = maximise_weighted(rows, Y, scale, penalty=self.penalty, center=self.center, start=W, **limits)
+            slope = float(np.abs(optimum.jac).max() / Y.sum())
+            self.n_iter_, self.converged_ = optimum.nit, slope <= self.tol
+            W = optimum.x
             if not self.converged_:
-                self._warn(found.nit, slope)
+                self._warn(optimum.nit, slope)
         else:
             self.n_iter_, self.converged_ = self.max_iter or PASSES, False
             W = self._passes(X, Y, W, scale)
@@ -388,45 +391,26 @@ class WANBIAC(GenerativeClassifier):
             If the steps leave the range of numbers.
         """
         self._check_parameters()
-        first = not hasattr(self, "weights_")
-        old = None if first else (self.naive_bayes_.categories_, self.weights_)
-        if first:
+        seen, before, kept = 0, (), None
+        if hasattr(self, "weights_"):
+            seen, before = self._seen, (self.naive_bayes_.statistics_, self.weights_)
+            kept = self.naive_bayes_.categories_
+        else:
             self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
         nb = self.naive_bayes_.partial_fit(X, y, classes)
         codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
         self._take_over()
-        columns, counts = self._columns(codes), self._all_counts()
-        for at, label in zip(columns, labels):  # take the rows of this call out again
-            here = at[at >= 0]
-            counts.cells[here, label] -= 1
-            counts.totals[counts.feature[here[1:]], label] -= 1
-        counts.totals[0] -= len(labels)
-        W = self._extended_weights(old)
-        seen = 0 if first else self._seen
+        cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
+        if before:
+            known = np.concatenate([np.isin(new, old) for new, old in zip(nb.categories_, kept, strict=True)])
+            for table, old in zip((cells, W), before):
+                table[0], table[1:][known] = old.count, old.cells.T
+        columns, counts = self._columns(codes), Counts.of(cells, nb.n_states_, self.prior_strength)
         stochastic_pass(columns, labels, W, counts, self._steps(len(labels)), done=seen)
         self._check_steps(W)
         self._seen = seen + len(labels)
         self.n_iter_, self.converged_, self.objective_ = 1, False, None
         return self._set_weights(W)
-
-    def _all_counts(self) -> Counts:
-        """The counts behind naive Bayes as it is."""
-        nb = self.naive_bayes_
-        counts = Counts.none(nb.n_states_, len(nb.classes_), self.prior_strength)
-        counts.cells[0], counts.cells[1:] = nb.statistics_.count, nb.statistics_.cells.T
-        counts.totals[0] = nb.statistics_.count.sum()
-        counts.totals[1:] = np.add.reduceat(nb.statistics_.cells, nb.starts_, axis=1).T
-        return counts
-
-    def _extended_weights(self, old: tuple[list[NDArray], Statistics] | None) -> Array:
-        """Weights so far, and ``center`` for states that are new."""
-        nb = self.naive_bayes_
-        W = np.full((1 + int(nb.n_states_.sum()), len(nb.classes_)), float(self.center))
-        if old is not None:
-            before, weights = old
-            kept = [np.isin(new, of) for new, of in zip(nb.categories_, before, strict=True)]
-            W[0], W[1:][np.concatenate(kept)] = weights.count, weights.cells.T
-        return W
 
     def _take_over(self) -> None:
         """What naive Bayes found out of the rows."""

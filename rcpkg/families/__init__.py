@@ -8,12 +8,13 @@ exponential families also give natural parameters η, mean parameters μ = E[s(x
 
 from rcpkg.families.binary import BernoulliNB
 from rcpkg.families.capabilities import Unsupported, can, require
-from rcpkg.families.counts import CategoricalNB, CategoricalParameters, MultinomialNB
+from rcpkg.families.count_model import CategoricalParameters
+from rcpkg.families.counts import CategoricalNB, MultinomialNB
 from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, dampened, safe_class_counts, safe_counts
-from rcpkg.families.features import FeatureMap
-from rcpkg.families.gaussian import GaussianParameters
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_full import LDA, QDA
+from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.networks import TAN, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
@@ -28,6 +29,7 @@ __all__ = [
     "ClosedFormClassifier",
     "ConjugateClassifier",
     "FeatureMap",
+    "FreeCoordinates",
     "GaussianNB",
     "GaussianParameters",
     "KDependenceBayes",

@@ -9,12 +9,14 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
-from rcpkg.families.counts import ROUNDING, CategoricalNB, CategoricalParameters
+from rcpkg.families._docs import documented
+from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
+from rcpkg.families.counts import CategoricalNB
 from rcpkg.families.family import ConjugateClassifier
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.statistics import Statistics
 
 
+@documented()
 class BernoulliNB(CategoricalNB):
     """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
 
@@ -29,22 +31,18 @@ class BernoulliNB(CategoricalNB):
         Threshold, in the units of the features, ≥ 0 for sparse rows; None: they are 0 or 1, and all else is refused.
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(class_prior_strength or none)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells: 0, 2, 4, …
     n_states_ : array of shape (d,)
         Twos.
 

@@ -27,12 +27,12 @@ class Unsupported(ValueError, NotImplementedError):
 
 
 def can(model: Any, capability: str) -> bool:
-    """Whether a model, or an estimator that is not fitted, has the methods that a capability of `NEEDS` takes."""
+    """Whether a ``model``, fitted or not, has the methods that a ``capability`` of `NEEDS` takes."""
     return all(hasattr(model, method) for method in NEEDS[capability])
 
 
 def require(model: Any, capability: str) -> None:
-    """Say what a model lacks for a capability of `NEEDS`.
+    """Say what a ``model`` lacks for a ``capability`` of `NEEDS`.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from rcpkg.base import Array
-from rcpkg.families.features import StateFeatures
+from rcpkg.families.count_model import StateFeatures
 from rcpkg.families.statistics import Statistics
 
 LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics

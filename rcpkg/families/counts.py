@@ -2,162 +2,25 @@
 
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array
+from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import Unsupported
-from rcpkg.families.family import ConjugateClassifier, equal_class_weights, safe_class_counts, safe_counts
-from rcpkg.families.features import IndicatorFeatures, StateFeatures
+from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
+from rcpkg.families.family import safe_counts
 from rcpkg.families.states import CodedCategories, row_blocks
 from rcpkg.families.statistics import Statistics
 
 UNKNOWN = ("skip", "impossible")
-ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
 
 
-class CategoricalParameters(NamedTuple):
-    """Class log probabilities (r,), and log p(x_j = v | y) as (r, K), features side by side."""
-
-    log_prior: Array
-    log_prob: Array
-
-
-def _ratio(part: Array, whole: Array) -> Array:
-    """part / whole, and zero where the whole is zero, as in a distribution of which nothing was counted."""
-    return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
-
-
-class CountModel(ConjugateClassifier):
-    """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
-
-    def _pseudo_rows(self, n_columns: int) -> Array:
-        """Pseudo-rows of each column of ``cells``."""
-        raise NotImplementedError
-
-    def _distribution_sums(self, cells: Array) -> Array:
-        """Sum of each distribution."""
-        raise NotImplementedError
-
-    def _spread(self, of_distribution: Array) -> Array:
-        """Numbers of distributions, such as their sums, in a shape that goes with ``cells``."""
-        raise NotImplementedError
-
-    def totals(self, cells: Array) -> Array:
-        """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
-        return self._spread(self._distribution_sums(cells))
-
-    def _cell_name(self, y: int, column: int) -> str:
-        raise NotImplementedError
-
-    def _nothing(self, y: int, column: int) -> str:
-        """Complaint that the distribution of a column has nothing to count in class y."""
-        return f"nothing is left to count in {self._class_name(y)}: give it rows with counts, or a prior_strength"
-
-    def parameters(self, statistics: Statistics) -> CategoricalParameters:
-        """Relative frequencies, each distribution normalised over its own states."""
-        log_prior = self._log_prior(statistics.count)
-        cells = self.with_pseudo_rows(statistics).cells
-        y, column = np.unravel_index(cells.argmin(), cells.shape)
-        if not cells[y, column] >= 0:
-            if not cells[y, column] >= -ROUNDING * np.abs(cells).sum():
-                raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
-            cells = np.maximum(cells, 0.0)
-        return CategoricalParameters(log_prior, self._log_frequencies(cells))
-
-    def _log_frequencies(self, cells: Array) -> Array:
-        totals = self.totals(cells)
-        if np.any(totals <= 0):
-            raise InvalidStatistics(self._nothing(*np.argwhere(totals <= 0)[0]))
-        with np.errstate(divide="ignore"):
-            return np.log(cells / totals)
-
-    def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
-        """Statistics with those of the prior, whose maximum likelihood is the MAP of ``statistics``."""
-        if not self.has_prior:
-            return statistics
-        of_class, of_cell = self._class_pseudo_rows(len(statistics.count)), self._pseudo_rows(statistics.cells.shape[1])
-        return Statistics(count=statistics.count + of_class, cells=statistics.cells + of_cell)
-
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
-        """Each count that would turn negative keeps its value; the parameter map normalises what results."""
-        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        return Statistics(
-            count=np.where(new.count + of_class > 0, new.count, old.count),
-            cells=np.where(new.cells + of_cell >= 0, new.cells, old.cells),
-        )
-
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts, those of the prior included, increase by addition and decrease by a factor."""
-        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        old = self.with_pseudo_rows(old)
-        count = safe_class_counts(old.count, change.count)
-        totals = self._safe_sums(old, change, count)
-        cells = safe_counts(old.cells, change.cells)
-        cells *= self._spread(_ratio(totals, self._distribution_sums(cells)))
-        cells -= of_cell
-        return Statistics(count=count - of_class, cells=cells)
-
-    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
-
-        Without the maximum this is ``change``. The curvature of the conditional likelihood is at most d + 1 times
-        diag s(X, P), for d features or words a row: so a near-empty cell to which the rows' posteriors give much does
-        not shorten the step of all others.
-        """
-        cells = old.cells + self._pseudo_rows(old.cells.shape[1])
-        theta, total = _ratio(cells, self.totals(cells)), self.totals(change.cells)
-        scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
-        slope, curvature = theta * change.cells, theta * theta
-        slope /= scale
-        curvature /= scale
-        excess = _ratio(self._distribution_sums(slope), self._distribution_sums(curvature))
-        steps = cells * (change.cells - self._spread(excess) * theta)
-        steps /= scale
-        steps += theta * total
-        return Statistics(count=change.count, cells=steps)
-
-    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """Sums after a change that gives the class counts ``count``: changed as these are, so that with rows of one
-        length ℓ they stay ℓ times these."""
-        sums = safe_counts(self._distribution_sums(old.cells), self._distribution_sums(change.cells))
-        return sums * (count / safe_counts(old.count, change.count))[:, None]
-
-    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
-        cells = statistics.cells.sum(axis=0, keepdims=True)
-        pooled = self._log_frequencies(cells + self._pseudo_rows(cells.shape[1]))
-        r = len(statistics.count)
-        return CategoricalParameters(self._log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
-
-    def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """As pooled, with equal class weights."""
-        parameters, size = self.pooled_parameters(statistics)
-        return parameters._replace(log_prior=equal_class_weights(parameters.log_prior)), size
-
-    def natural_parameters(self, parameters: CategoricalParameters) -> Statistics:
-        """η = (log p(y), log p(x_j = v | y)), or (log p(y), log p(v | y))."""
-        return Statistics(count=parameters.log_prior, cells=parameters.log_prob)
-
-    def _log_totals(self, log_cells: Array) -> Array:
-        """log Σ exp over the distribution that each column belongs to, in a shape to subtract from ``log_cells``."""
-        raise NotImplementedError
-
-    def from_natural(self, natural: Statistics) -> CategoricalParameters:
-        """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
-        log_prior = self.class_log_partition(natural)
-        log_prior -= np.logaddexp.reduce(log_prior)
-        return CategoricalParameters(log_prior, natural.cells - self._log_totals(natural.cells))
-
-    def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
-        """η_y + Σ of the η of what is counted."""
-        return (X if issparse(X) else self.encode(X)) @ natural.cells.T + natural.count
-
-
+@documented()
 class CategoricalNB(CodedCategories, CountModel):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
@@ -173,29 +36,23 @@ class CategoricalNB(CodedCategories, CountModel):
 
     Parameters
     ----------
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    %(n_states)s
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(class_prior_strength or none)s
+    %(priors)s
     unknown : {"skip", "impossible"}, default="skip"
         "impossible" is the rule of the sources' tables: states are the codes 0 to the largest, a row with a code
         beyond gets the class prior, whatever its other features, and missing values are refused.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    %(log_prob)s
+    starts_ : array of shape (d,)
+        Column of the first state of each feature in the cells.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
@@ -390,6 +247,7 @@ class CategoricalNB(CodedCategories, CountModel):
         return X
 
 
+@documented()
 class MultinomialNB(CountModel):
     """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
 
@@ -406,17 +264,12 @@ class MultinomialNB(CountModel):
     ----------
     prior_strength : float, default=0.0
         Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(class_prior_strength)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
     parameters_ : CategoricalParameters

@@ -1,4 +1,37 @@
-r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3)."""
+r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+
+A family is a subclass of `ClosedFormClassifier` with the first row of the table or, if its classes have weights to be
+estimated, of `ConjugateClassifier`. Each row takes those that it names besides.
+
+======  ===================================================  ========================================================
+row     to have                                              give
+======  ===================================================  ========================================================
+1       closed form, weights, ``partial_fit``, predictions   ``statistics(X, W)``, ``parameters(s)``,
+                                                             ``log_joint(X, θ)``
+2       class weights, by ML or MAP, or given                ``log_prior`` in θ, from ``class_log_prior(count)``
+3       a prior                                              ``prior_strength`` m in ``parameters``, for s + m s⁰
+4       samples                                              ``draw(θ, y, rng)``
+5       calibration as published, TM, DFE, soft error        row 1; ``frozen(old, new)`` to freeze what is invalid
+6       safe steps that converge                             ``safe_update(old, change)``, ``natural_parameters(θ)``,
+                                                             ``mean_parameters(θ)``
+7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
+                                                             ``pooled_parameters(s)``, ``grand_parameters(s)``,
+                                                             ``nested_parameters(s)``: θ and its pseudo-rows
+8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``
+9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
+10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
+                                                             variances) of the features within the classes
+11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
+                                                             from training rows; ``learn_structure(X, W)``
+12      statistics whose form grows in ``partial_fit``       ``extended(X, s)``
+13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
+                                                             ``check_complete(X)``, which refuses them in row 7
+14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
+======  ===================================================  ========================================================
+
+Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`
+says which method is missing; `can` asks.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +49,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
 from rcpkg.checks import check_number, check_priors, check_weights
 from rcpkg.families.capabilities import gives, require
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics, one_hot
 
 
@@ -28,9 +61,8 @@ def _n_counting(Y: Array) -> int:
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
 
-    A subclass gives the three functions below. ``prepare(X)`` may learn from the training rows what is not a
-    parameter (numbers of states, an origin for moments); ``draw(parameters, y, rng)`` makes ``sample`` work;
-    parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
+    A subclass gives the three functions below; what else it may give is in the table of `rcpkg.families.family`.
+    Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
     calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
@@ -176,6 +208,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self
 
     def fitted_parameters(self) -> Any:
+        """The parameters; raises `InvalidStatistics` while the rows of ``partial_fit`` do not suffice."""
         if self.parameters_ is None:
             raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
         return self.parameters_
@@ -225,6 +258,10 @@ class ConjugateClassifier(ClosedFormClassifier):
         """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
         return FeatureMap(self, X)
 
+    def free_coordinates(self, pooled: Any, definite: bool) -> FreeCoordinates:
+        """Coordinates of η, in units of parameters ``pooled``; if ``definite``, such that ψ is finite everywhere."""
+        return FreeCoordinates()
+
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""
         names = "classes_", "n_features_in_", "feature_names_in_", "n_states_"
@@ -251,7 +288,7 @@ class ConjugateClassifier(ClosedFormClassifier):
         if self.class_prior_strength is not None:
             check_number("class_prior_strength", self.class_prior_strength, 0)
 
-    def _log_prior(self, count: Array) -> Array:
+    def class_log_prior(self, count: Array) -> Array:
         """Log class probabilities; refuses classes without positive weight."""
         smoothed = count + self._class_pseudo_rows(len(count))
         self._check_positive(smoothed)
@@ -276,21 +313,21 @@ class ConjugateClassifier(ClosedFormClassifier):
 
 
 def dampened(ratio: Array) -> Array:
-    """A positive map with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
+    """A positive map of a ``ratio`` ρ, with value 1 and slope 1 at 1: ρ where ρ ≥ 1, 1/(2 − ρ) where ρ < 1."""
     damped = np.asarray(1 / (2 - np.minimum(ratio, 1)))
     np.copyto(damped, ratio, where=ratio >= 1)
     return damped
 
 
 def safe_counts(old: Array, change: Array) -> Array:
-    """Counts after a change, increases added and decreases dampened; zeros stay zero."""
+    """``old`` counts after a ``change``, increases added and decreases dampened; zeros stay zero."""
     ratio = np.divide(change, old, out=np.zeros_like(old), where=old > 0)
     ratio += 1
     return old * dampened(ratio)
 
 
 def safe_class_counts(old: Array, change: Array) -> Array:
-    """Class counts after a change, with the total that the change gives."""
+    """``old`` class counts after a ``change``, with the total that the change gives."""
     count = safe_counts(old, change)
     return count * ((old + change).sum() / count.sum())
 

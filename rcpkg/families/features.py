@@ -5,11 +5,11 @@ statistics are a linear map of (e_y ⊗ f(x), shared(x)). So conditional likelih
 on own(x), and the curvature of a joint model follows from the moments of own(x) and shared(x) within the classes.
 """
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
@@ -93,6 +93,10 @@ class FeatureMap:
         """The η with these coefficients."""
         return self.statistics(constant, own, shared)
 
+    def ridge(self) -> Array:
+        """M of shape (k, q): aM are the coefficients of the rows as given, least in norm, with the same scores as a."""
+        return np.eye(self.own)
+
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         """Means (r, k + l) and covariances (r, k + l, k + l) of own and shared features within the classes."""
         mean, covariance = self.family.moments(parameters)
@@ -106,91 +110,43 @@ class FeatureMap:
             return bool(np.isfinite(self.family.class_log_partition(natural)).all())
 
 
-class StateFeatures(FeatureMap):
-    """Counts of states, side by side, but for those of ``reference``, one of each distribution; none is shared.
+class FreeCoordinates:
+    """Coordinates z of natural parameters η in which any vector stands for a model: here η itself.
 
-    What a row counts of a distribution adds up to ``length``, so that the reference follows from the others. States of
-    no row (``unused``) have no part in a minimal map: their natural parameter is −∞.
+    A family whose η has a domain gives others, in ``free_coordinates``.
     """
 
-    def __init__(self, X: Any, total: Array, starts: NDArray[np.intp], kind: str, length: float = 1.0) -> None:
-        self.length, self.rows, self.n = length, X, X.shape[0]
-        self.group = np.searchsorted(starts, np.arange(len(total)), side="right") - 1
-        self.unused, self.reference = np.zeros(len(total), dtype=bool), np.empty(0, dtype=np.intp)
-        if kind in ("minimal", "conditioned"):
-            self.reference = starts + [int(np.argmax(part)) for part in np.split(total, starts[1:])]
-        if kind == "minimal":
-            self.unused = total <= 0
-        self._keep(np.setdiff1d(np.flatnonzero(~self.unused), self.reference))
+    def natural(self, z: Statistics) -> Statistics:
+        """η(z)."""
+        return z
 
-    def _keep(self, columns: NDArray[np.intp]) -> None:
-        self.kept, self.own = columns, len(columns)
-        self.totalled = np.ones(self.own, dtype=bool)
+    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
+        """Gradient in z of a function whose gradient in η is g."""
+        return g
 
-    @cached_property
-    def table(self) -> Array | csr_array:  # type: ignore[override]
-        """The columns that are kept."""
-        every = len(self.kept) == len(self.group)
-        self._hold(self.rows if every else self.rows[:, self.kept])
-        return self.__dict__["table"]
-
-    @cached_property
-    def entries(self) -> float:  # type: ignore[override]
-        """Of the columns that are kept."""
-        table = self.table
-        return float(table.nnz if issparse(table) else table.size)
-
-    def sums(self, statistics: Statistics) -> tuple[Array, Array]:
-        return statistics.cells[:, self.kept], np.empty(0)
-
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.zeros((len(count), len(self.group)))
-        cells[:, self.kept] = own
-        rest = [cells[:, self.group == g].sum(axis=1) for g in range(len(self.reference))]
-        cells[:, self.reference] = self.length * count[:, None] - np.array(rest).T
-        return Statistics(count=count, cells=cells)
-
-    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
-        cells = natural.cells
-        if not len(self.reference):
-            return natural.count, cells[:, self.kept], np.empty(0)
-        reference = cells[:, self.reference]
-        own = cells[:, self.kept] - reference[:, self.group[self.kept]]
-        return natural.count + self.length * reference.sum(axis=1), own, np.empty(0)
-
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.unused))))
-        cells[:, self.kept] = own
-        return Statistics(count=constant, cells=cells)
-
-    def moments(self, parameters: Any) -> tuple[Array, Array]:
-        p = np.exp(parameters.log_prob[:, self.kept])
-        same = np.equal.outer(self.group[self.kept], self.group[self.kept])
-        covariance = self.length * (p[:, :, None] * np.eye(self.own) - np.where(same, p[:, :, None] * p[:, None], 0.0))
-        return self.length * p, covariance
-
-    def is_inside(self, natural: Statistics) -> bool:
-        return True
+    def of(self, natural: Statistics) -> Statistics:
+        """z of an η."""
+        return natural
 
 
-class IndicatorFeatures(StateFeatures):
-    """States of rows that lack none: each row is the columns of its ones, which are read without a table."""
+class ProductCoordinates(FreeCoordinates):
+    """Those of conditionally independent blocks."""
 
-    def __init__(
-        self, X: csr_array, total: Array, starts: NDArray[np.intp], kind: str, n_states: NDArray[np.intp]
-    ) -> None:
-        super().__init__(X, total, starts, kind)
-        columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
-        self.indicators = Indicators(columns, n_states, self.kept)
+    def __init__(self, blocks: list[FreeCoordinates]) -> None:
+        self.blocks = blocks
 
-    @cached_property
-    def entries(self) -> float:  # type: ignore[override]
-        counts = np.bincount(self.rows.indices, minlength=len(self.group))
-        return float(counts[self.kept].sum())
+    def _each(self, method: str, *statistics: Statistics) -> Statistics:
+        parts = [getattr(block, method)(*of_block) for block, *of_block in zip(self.blocks, *statistics)]
+        return Statistics(**dict(zip(vars(statistics[0]), parts)))
 
-    def write(self, index: Any, out: Array) -> None:
-        columns = self.indicators.columns[:, index]
-        np.equal(columns[self.group[self.kept]], self.kept[:, None], out=out)
+    def natural(self, z: Statistics) -> Statistics:
+        return self._each("natural", z)
+
+    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
+        return self._each("gradient", z, g)
+
+    def of(self, natural: Statistics) -> Statistics:
+        return self._each("of", natural)
 
 
 class ProductFeatures(FeatureMap):
@@ -235,6 +191,9 @@ class ProductFeatures(FeatureMap):
             blocks.append(m.natural(constant, *piece))
             constant = np.zeros(len(constant))
         return Statistics(**dict(zip(self.names, blocks)))
+
+    def ridge(self) -> Array:
+        return block_diag(*(m.ridge() for m in self.maps))
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         r, K = len(parameters.log_prior), self.own + self.shared

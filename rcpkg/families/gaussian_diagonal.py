@@ -3,16 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics
-from rcpkg.families.family import dampened, safe_counts
-from rcpkg.families.gaussian import (
-    INDEFINITE,
-    LEAST_PRECISION,
-    LOG_2PI,
-    ROUNDING,
-    GaussianClassifier,
-    GaussianParameters,
-)
+from rcpkg.base import Array
+from rcpkg.families._docs import documented
+from rcpkg.families.family import dampened
+from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
+from rcpkg.families.gaussian_gaps import WithGaps
+from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
 from rcpkg.families.statistics import Statistics
 
 BLOCK = 2**16  # rows of which centred copies are made at a time
@@ -105,7 +101,8 @@ class DiagonalGaussian(GaussianClassifier):
         return self._decode(parameters.mean[y] + deviation[y] * rng.standard_normal((len(y), parameters.mean.shape[1])))
 
 
-class GaussianNB(DiagonalGaussian):
+@documented()
+class GaussianNB(WithGaps, DiagonalGaussian):
     """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
 
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
@@ -119,32 +116,18 @@ class GaussianNB(DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
-        both stand for the variances within the classes, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
-        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
-        sources.
+    %(prior_mean)s
+    %(prior variances)s
+    %(class_prior_strength)s
+    %(ridge of variances)s
     rows_per_feature : float, default=3.0
         Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond one, d being the number of
-        features, since the errors of d variances add up. All variances are then given the ridge times
-        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+        %(errors of variances)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d); and the weights
         ``seen`` (r, d) of the features, where values were missing in training.
@@ -155,11 +138,7 @@ class GaussianNB(DiagonalGaussian):
         Means of the classes.
     covariances_ : array of shape (r, d)
         Variances within the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------
@@ -187,115 +166,9 @@ class GaussianNB(DiagonalGaussian):
 
     _shared = False
     _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
-    _incomplete = False  # whether values were missing in training
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def prepare(self, X: Array) -> None:
-        missing = np.isnan(X)
-        self._incomplete = bool(missing.any())
-        if self._incomplete and missing.all(axis=0).any():
-            name = self._column_name(int(np.argmax(missing.all(axis=0))))
-            raise ValueError(f"{name} holds missing values only: drop it")
-        super().prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)
-
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
-        """Features that were constant so far and rows without missing values do not bind those that follow."""
-        missing = np.isnan(X)
-        before = self.varying_
-        statistics = super().extended(np.where(missing, self.origin_, X), statistics)
-        if not self._incomplete and not missing.any():
-            return statistics
-        seen = np.repeat(statistics.count[:, None], self.varying_.sum(), axis=1)
-        if self._incomplete:
-            seen[:, before[self.varying_]] = vars(statistics)["seen"]
-        self._incomplete = True
-        return Statistics(**{**vars(statistics), "seen": seen})
-
-    def check_complete(self, X: Array) -> None:
-        if np.isnan(X).any():
-            j = int(np.isnan(X).any(axis=0).argmax())
-            raise ValueError(
-                f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and "
-                "conditional likelihood is not concave. Leave such rows out, impute them, or calibrate with "
-                "target_weight=0, whose steps are checked one by one"
-            )
-
-    def statistics(self, X: Array, weights: Array) -> Statistics:
-        """Σ W_iy (1, x_i, x_i²), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
-        if not self._incomplete:
-            return super().statistics(X, weights)
-        X = self.encode(X)
-        missing = np.isnan(X)
-        complete = super().statistics(np.where(missing, self._origin, X), weights)
-        return Statistics(**vars(complete), seen=weights.T @ ~missing)
-
-    def _weight(self, s: Statistics) -> Array:
-        return vars(s).get("seen", s.count[:, None])
-
-    def _total_weight(self, s: Statistics) -> Array:
-        return vars(s)["seen"].sum(axis=0) if self._incomplete else super()._total_weight(s)
-
-    def _safe_weight(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        return safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
-
-    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
-        statistics = super()._from_moments(count, weight, mean, scatter)
-        return Statistics(**vars(statistics), seen=weight) if self._incomplete else statistics
-
-    def parameters(self, statistics: Statistics) -> GaussianParameters:
-        """Means s_yj/n_yj, variances S_yj/n_yj − μ_yj², n_yj the weight of the values seen, or their MAP versions."""
-        self._check_seen(statistics)
-        return super().parameters(statistics)
-
-    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
-        self._check_seen(statistics)
-        return super().settle(statistics, n_rows)
-
-    def _check_seen(self, statistics: Statistics) -> None:
-        weight = self._weight(statistics)
-        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
-        if self._incomplete and unseen.any():
-            y, j = np.argwhere(unseen)[0]
-            raise InvalidStatistics(
-                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
-                "prior_strength > 0"
-            )
-
-    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
-        """log p(y) + Σ_j log N(x_j; μ_yj, σ²_yj), over the features that are not missing in the row."""
-        joint = super().log_joint(X, parameters)
-        rows = np.isnan(joint).any(axis=1)
-        if rows.any():
-            log_prior, mean, _, A = parameters
-            centre = mean.mean(axis=0)
-            X, mean, precision = self.encode(X)[rows] - centre, mean - centre, A * A
-            seen = ~np.isnan(X)
-            X[~seen] = 0.0
-            constant = np.log(A) - 0.5 * (mean * mean * precision + LOG_2PI)
-            joint[rows] = log_prior + X @ (mean * precision).T - 0.5 * (X * X) @ precision.T + seen @ constant.T
-        return joint
-
-    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """η; where values were missing, that of ``seen`` has what each feature adds to that of the count."""
-        natural = super().natural_parameters(parameters)
-        if not self._incomplete:
-            return natural
-        mean, A = parameters.mean - self._origin, parameters.whitener
-        seen = np.log(A) - 0.5 * ((mean * A) ** 2 + LOG_2PI)
-        return Statistics(**{**vars(natural), "count": parameters.log_prior}, seen=seen)
-
-    def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """μ of a row without missing values."""
-        mu = super().mean_parameters(parameters)
-        if not self._incomplete:
-            return mu
-        return Statistics(**vars(mu), seen=np.repeat(mu.count[:, None], parameters.mean.shape[1], axis=1))
 
 
+@documented()
 class SharedVarianceGaussianNB(DiagonalGaussian):
     """The closed-form logistic regression: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
 
@@ -306,32 +179,18 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
-        both stand for the variances within the classes, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
-        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
-        sources.
+    %(prior_mean)s
+    %(prior variances)s
+    %(class_prior_strength)s
+    %(ridge of variances)s
     rows_per_feature : float, default=3.0
         Rows are few where there are ν < d ``rows_per_feature`` of them beyond one a class, d being the number of
-        features, since the errors of d variances add up. All variances are then given the ridge times
-        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+        %(errors of variances)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d,).
     parameters_ : GaussianParameters
@@ -341,11 +200,7 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
         Means of the classes.
     covariances_ : array of shape (d,)
         Variances within the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------

@@ -1,11 +1,12 @@
-"""Features of Gaussian models: the monomials of first and second degree, and their moments."""
+"""Features of Gaussian models, the monomials of first and second degree; their moments, and free coordinates of η."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from rcpkg.base import Array
-from rcpkg.families.features import FeatureMap
+from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics
 
 
@@ -41,13 +42,10 @@ class Monomials(FeatureMap):
 
     def _multiply(self, x: Array, out: Array) -> None:
         """The monomials of second degree."""
-        if not self.full:
+        if self.full:
+            products(x, out)
+        else:
             np.multiply(x, x, out=out)
-            return
-        start = 0
-        for j in range(len(x)):
-            np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
-            start += len(x) - j
 
     def features(self) -> tuple[Array, Array]:
         own, _ = super().features()
@@ -110,6 +108,12 @@ class Monomials(FeatureMap):
         first, second = self._congruent(*self._split(own, shared, 1 / self.twice), self.factor.T)
         return self._moved(Statistics(count=constant, first=first, second=second), -self.shift)
 
+    def ridge(self) -> Array:
+        as_given, d = copy(self), len(self.x)
+        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), np.ones(d)
+        natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
+        return as_given.coefficients(natural)[1]
+
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         mean, S = self._congruent(parameters.mean - self.origin, parameters.covariance, self.factor)
         r, d = mean.shape
@@ -138,6 +142,14 @@ class Monomials(FeatureMap):
         return True
 
 
+def products(x: Array, out: Array) -> None:
+    """x_a x_b (a ≤ b) of columns x, shape (d, n), into ``out``, shape (d(d + 1)/2, n)."""
+    start = 0
+    for j in range(len(x)):
+        np.multiply(x[j], x[j:], out=out[start : start + len(x) - j])
+        start += len(x) - j
+
+
 def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     """Of x and x², feature by feature."""
     r, d = mean.shape
@@ -147,3 +159,60 @@ def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     covariance[:, a, b] = covariance[:, b, a] = 2 * mean * variance
     covariance[:, b, b] = 2 * variance**2 + 4 * mean**2 * variance
     return np.hstack([mean, variance + mean**2]), covariance
+
+
+class Whitened(FreeCoordinates):
+    """η_1 = Aᵀz_1 and η_2 = Aᵀz_2 A, with the whitening factor A of a common covariance, a matrix or a vector.
+
+    With ``definite``, so that ψ(η) is finite everywhere, η_2 = −½ AᵀLLᵀA instead, z_2 being L with the logarithm of its
+    diagonal.
+    """
+
+    def __init__(self, A: Array, definite: bool) -> None:
+        self.A, self.full, self.definite = A, A.ndim == 2, definite
+
+    def natural(self, z: Statistics) -> Statistics:
+        second = z.second
+        if self.definite and self.full:
+            L = _exp_diagonal(second)
+            second = -0.5 * L @ L.swapaxes(-1, -2)
+        elif self.definite:
+            second = -0.5 * np.exp(2 * second)
+        if self.full:
+            return Statistics(count=z.count, first=z.first @ self.A, second=self.A.T @ second @ self.A)
+        return Statistics(count=z.count, first=z.first * self.A, second=second * self.A**2)
+
+    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
+        if not self.full:
+            second = g.second * self.A**2
+            if self.definite:
+                second = -second * np.exp(2 * z.second)
+            return Statistics(count=g.count, first=g.first * self.A, second=second)
+        second = self.A @ g.second @ self.A.T
+        if self.definite:
+            L = _exp_diagonal(z.second)
+            second = -np.tril(second @ L)
+            diagonal = np.arange(len(self.A))
+            second[..., diagonal, diagonal] *= L[..., diagonal, diagonal]
+        return Statistics(count=g.count, first=g.first @ self.A.T, second=second)
+
+    def of(self, natural: Statistics) -> Statistics:
+        if not self.full:
+            second = natural.second / self.A**2
+            second = 0.5 * np.log(-2 * second) if self.definite else second
+            return Statistics(count=natural.count, first=natural.first / self.A, second=second)
+        inverse = np.linalg.solve(self.A, np.eye(len(self.A)))
+        second = inverse.T @ natural.second @ inverse
+        if self.definite:
+            second = np.linalg.cholesky(-2 * second)
+            diagonal = np.arange(len(self.A))
+            second[..., diagonal, diagonal] = np.log(second[..., diagonal, diagonal])
+        return Statistics(count=natural.count, first=natural.first @ inverse, second=second)
+
+
+def _exp_diagonal(z: Array) -> Array:
+    """Lower triangles with exp taken of the diagonal."""
+    L = np.tril(z, -1)
+    diagonal = np.arange(z.shape[-1])
+    L[..., diagonal, diagonal] = np.exp(z[..., diagonal, diagonal])
+    return L

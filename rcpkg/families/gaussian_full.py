@@ -6,22 +6,18 @@ from operator import add
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dpotrf, dtrtrs
+from scipy.linalg.lapack import dtrtrs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
+from rcpkg.families._docs import documented
 from rcpkg.families.family import dampened
-from rcpkg.families.gaussian import (
-    EPS,
-    INDEFINITE,
-    LEAST_PRECISION,
-    LOG_2PI,
-    ROUNDING,
-    GaussianClassifier,
-    GaussianParameters,
-)
+from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
+from rcpkg.families.gaussian_features import products
+from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import EPS, cholesky, correlations
 
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
@@ -32,12 +28,6 @@ FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features be
 
 def _blocks(n: int, size: int = BLOCK) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def _dependent(covariance: Array, scale: Array) -> int:
-    """The feature of which linear regression on those before it leaves the least share of its variance."""
-    factor, failed = dpotrf(covariance / np.outer(scale, scale), lower=1)
-    return failed - 1 if failed else int(np.argmin(np.diagonal(factor)))
 
 
 class FullGaussian(GaussianClassifier):
@@ -73,9 +63,8 @@ class FullGaussian(GaussianClassifier):
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
         self._check_variances(covariance, power, count)
         d = covariance.shape[-1]
-        scale = np.sqrt(self._diagonal(covariance))
+        A, scale = correlations(covariance)
         noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
-        A = covariance / (scale[..., :, None] * scale[..., None, :])
         for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
             try:
                 matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
@@ -83,7 +72,7 @@ class FullGaussian(GaussianClassifier):
                 matrix[:] = np.inf
             # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
             if not np.sum(matrix * matrix) * noise[y] < 0.01:
-                j = _dependent(covariance.reshape(-1, d, d)[y], scale.reshape(-1, d)[y])
+                j = cholesky(covariance.reshape(-1, d, d)[y]).weakest
                 fault = f"the covariance matrix is not positive definite ({self._feature_name(j)} depends on others)"
                 self._refuse(fault, y, count, d)
         A /= scale[..., None, :]
@@ -196,6 +185,7 @@ class FullGaussian(GaussianClassifier):
         return self._decode(X)
 
 
+@documented()
 class QDA(FullGaussian):
     """Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y).
 
@@ -206,58 +196,37 @@ class QDA(FullGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean and the covariance of each class; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
-        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
-        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
-        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
-        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
-        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
-        in the sources.
+    %(prior_mean)s
+    %(prior_covariance)s
+    %(class_prior_strength)s
+    %(singular_ridge)s
     rows_per_feature : float, default=3.0
         Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond the one that its mean
         takes, d being the dimension of the rows. All covariances are then given the ridge times
         ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d, d).
     parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (r, d, d) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
+        log_prior (r,), mean (r, d), covariance (r, d, d), whitener; None while rows of ``partial_fit`` do not suffice.
     means_ : array of shape (r, d)
         Means of the classes.
     covariances_ : array of shape (r, d, d)
         Covariances within the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------
     InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: without a prior each class needs more
-        than d rows.
+        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: each class needs more than d rows.
 
     Notes
     -----
-    Where a class has hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
-    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
-    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
+    %(another prior)s
 
     References
     ----------
@@ -290,40 +259,34 @@ class QDA(FullGaussian):
         r, d = parameters.mean.shape
         if r < FUSED_CLASSES_PER_FEATURE * d:
             return super().weighted_statistics(X, parameters, weigh)
-        upper = np.triu_indices(d)
-        coefficients = self._quadratic_coefficients(parameters, upper)
-        if self._rounding(parameters, coefficients, upper) > LARGEST_ROUNDING:
-            return super().weighted_statistics(X, parameters, weigh)
         X, origin = self.encode(X), self._origin
+        features = self.feature_map(X[:0], "natural")
+        constant, slopes, _ = features.coefficients(self.natural_parameters(parameters))
+        coefficients = np.hstack([constant[:, None], slopes])
+        if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
+            return super().weighted_statistics(X, parameters, weigh)
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
         for rows in _blocks(len(X), size):
             x = (X[rows] - origin).T.copy()
             block = monomials[:, : x.shape[1]]
-            block[0], block[1 : d + 1], start = 1.0, x, d + 1
-            for j in range(d):
-                np.multiply(x[j], x[j:], out=block[start : start + d - j])
-                start += d - j
+            block[0], block[1 : d + 1] = 1.0, x
+            products(x, block[d + 1 :])
             moments += weigh((coefficients @ block).T, rows).T @ block.T
-        second = np.empty((r, d, d))
-        second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = moments[:, d + 1 :]
-        return Statistics(count=moments[:, 0], first=moments[:, 1 : d + 1], second=second)
+        return features.statistics(moments[:, 0], moments[:, 1:], np.empty(0))
 
-    def _quadratic_coefficients(self, parameters: GaussianParameters, upper: tuple) -> Array:
-        """log p(x, y) as a quadratic polynomial: its coefficients on 1, x_a and x_a x_b (a ≤ b)."""
-        eta = self.natural_parameters(parameters)
-        second = eta.second[:, upper[0], upper[1]] * np.where(upper[0] == upper[1], 1.0, 2.0)
-        return np.hstack([eta.count[:, None], eta.first, second])
-
-    def _rounding(self, parameters: GaussianParameters, coefficients: Array, upper: tuple) -> float:
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
         """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
         mean = parameters.mean - self._origin
         size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
-        terms = np.abs(coefficients) @ np.concatenate([[1.0], size, size[upper[0]] * size[upper[1]]])
-        return EPS * float(terms.max())
+        typical = np.ones(coefficients.shape[1])
+        typical[1 : len(size) + 1] = size
+        products(size[:, None], typical[len(size) + 1 :, None])
+        return EPS * float((np.abs(coefficients) @ typical).max())
 
 
+@documented()
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
@@ -334,39 +297,25 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
     ----------
     prior_strength : float, default=0.0
         m ≥ 0, in pseudo-rows, for the mean of each class and for the one covariance; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
-    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
-        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
-        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    singular_ridge : float, default=2.0
-        Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
-        the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
-        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
-        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
-        in the sources.
+    %(prior_mean)s
+    %(prior_covariance)s
+    %(class_prior_strength)s
+    %(singular_ridge)s
     rows_per_feature : float, default=3.0
         Rows are few where there are ν < d ``rows_per_feature`` of them beyond those that the r means take, d being the
         dimension of the rows. The covariance is then given the ridge times ``rows_per_feature`` − ν/d; else it is that
         of maximum likelihood, unless it is singular. 0: always so.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(priors)s
     n_components : int, optional
         Number of discriminants that ``transform`` gives, at most r − 1 and d, which is the default.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d, d).
     parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (d, d) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
+        log_prior (r,), mean (r, d), covariance (d, d), whitener; None while rows of ``partial_fit`` do not suffice.
     means_ : array of shape (r, d)
         Means of the classes.
     covariances_ : array of shape (d, d)
@@ -379,23 +328,16 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         Directions of the discriminants.
     explained_variance_ratio_ : array of shape (k,)
         Share of each discriminant in the variance between the classes.
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    %(origin_ and varying_)s
 
     Raises
     ------
     InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where the covariance is singular: without a prior there must be at least
-        d + r rows.
+        In ``fit`` with ``singular_ridge=0``, where the covariance is singular: it needs at least d + r rows.
 
     Notes
     -----
-    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
-    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
-    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
+    %(another prior)s
 
     References
     ----------

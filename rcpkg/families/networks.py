@@ -11,11 +11,11 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
+from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
-from rcpkg.families.counts import CategoricalParameters, CountModel
+from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
 from rcpkg.families.family import ConjugateClassifier, safe_class_counts, safe_counts
-from rcpkg.families.features import StateFeatures
 from rcpkg.families.states import CodedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
@@ -251,7 +251,7 @@ class NetworkModel(CodedCategories, CountModel):
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
-        return CategoricalParameters(self._log_prior(statistics.count), log_prob), size
+        return CategoricalParameters(self.class_log_prior(statistics.count), log_prob), size
 
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_
@@ -268,6 +268,7 @@ class NetworkModel(CodedCategories, CountModel):
         return X
 
 
+@documented()
 class TAN(NetworkModel):
     """Tree-augmented naive Bayes: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most one feature as a parent.
 
@@ -277,36 +278,17 @@ class TAN(NetworkModel):
 
     Parameters
     ----------
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
-    prior_strength : float or array of shape (d,), default=1.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
-        distribution of which no row tells is uniform.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(n_states)s
+    %(prior of tables)s
+    %(class_prior_strength or none)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     parents_ : list of d lists
         Parents of each feature, beside the class.
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
-        of the parents first.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
-    families_ : Families
-        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
-    n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt.
-    categories_ : list of d arrays
-        The states of each feature, codes or names.
+    %(tables)s
 
     Notes
     -----
@@ -352,6 +334,7 @@ class TAN(NetworkModel):
         return tree(of_class, pairs)
 
 
+@documented()
 class KDependenceBayes(NetworkModel):
     """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
 
@@ -367,36 +350,17 @@ class KDependenceBayes(NetworkModel):
         Whether the parents of a feature must be joined themselves; False is Sahami's choice.
     structure : list of d lists of int, optional
         Parents of each feature, the most important first, in place of what k and ``decomposable`` ask for.
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
-    prior_strength : float or array of shape (d,), default=1.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
-        distribution of which no row tells is uniform.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(n_states)s
+    %(prior of tables)s
+    %(class_prior_strength or none)s
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     parents_ : list of d lists
         Parents of each feature, beside the class, the one that tells most of it first.
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
-        of the parents first.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
-    families_ : Families
-        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
-    n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt.
-    categories_ : list of d arrays
-        The states of each feature, codes or names.
+    %(tables)s
 
     Notes
     -----

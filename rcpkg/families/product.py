@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
+from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import can
 from rcpkg.families.family import ConjugateClassifier
-from rcpkg.families.features import ProductFeatures
+from rcpkg.families.features import ProductCoordinates, ProductFeatures
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
 
@@ -61,6 +62,7 @@ def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
     return np.array([known.index(name) for name in chosen], dtype=np.intp)
 
 
+@documented()
 class ProductModel(NamedCategories, _BaseComposition):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
@@ -76,15 +78,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
-    priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+    %(priors)s
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y).
+    %(classes and prior)s
     statistics_ : Statistics
         Those of each block, by its name.
     parameters_ : ProductParameters
@@ -277,7 +275,7 @@ class ProductModel(NamedCategories, _BaseComposition):
         """The parameters of each block, and the class distribution from the counts that all blocks share."""
         parts = list(statistics)
         return ProductParameters(
-            self._log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
+            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
         )
 
     def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
@@ -318,6 +316,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
         maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.models_, X, *of_blocks)]
         return ProductFeatures(maps, names)
+
+    def free_coordinates(self, pooled: ProductParameters, definite: bool) -> ProductCoordinates:
+        """Those of the blocks."""
+        of_blocks = [None] * len(self.models_) if pooled is None else pooled.blocks
+        return ProductCoordinates([m.free_coordinates(p, definite) for m, p in zip(self.models_, of_blocks)])
 
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""
@@ -376,7 +379,7 @@ class ProductModel(NamedCategories, _BaseComposition):
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
         pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
-        return self._joined(self._log_prior(next(iter(statistics)).count), pooled)
+        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""

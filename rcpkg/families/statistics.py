@@ -32,6 +32,7 @@ class Statistics:
         return f"Statistics({', '.join(f'{name}={part!r}' for name, part in self.__dict__.items())})"
 
     def map(self, function: Callable, *others: Statistics) -> Statistics:
+        """The function of each part, and of the same parts of others."""
         names = self.__dict__
         return Statistics(**{n: function(names[n], *(other.__dict__[n] for other in others)) for n in names})
 
@@ -70,7 +71,7 @@ class Statistics:
 
 
 def class_counts(statistics: Statistics) -> Array:
-    """The part ``count`` of statistics, or of those of the first block of a product, shape (r,)."""
+    """The part ``count`` of ``statistics``, or of those of the first block of a product, shape (r,)."""
     first = next(iter(statistics))
     return class_counts(first) if isinstance(first, Statistics) else first
 

@@ -41,8 +41,9 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.choose_weight import FOLDS, MOST_PARAMETERS, TARGET_WEIGHTS
+from rcpkg.calibration.choose_weight import FOLDS, TARGET_WEIGHTS
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.target_path import MOST_PARAMETERS
 
 SETS = honest.DEVELOPMENT | honest.SET_ASIDE | honest.LARGE
 MODELS = {"NB": CategoricalNB(prior_strength=1.0), "GaussianNB": GaussianNB(), "QDA": QDA(), "LDA": LDA()}

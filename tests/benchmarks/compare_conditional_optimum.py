@@ -53,7 +53,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from rcpkg import QDA, CategoricalNB, ConditionalLikelihood
-from rcpkg.calibration import conditional_likelihood
+from rcpkg.calibration.logistic import Evaluation
+from rcpkg.calibration.searches import Search
 
 GAPS = (1e-3, 1e-6)
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -243,14 +244,14 @@ def first_within(times: list[float], value: Callable[[int], float], bound: float
 def ours(learner: ConditionalLikelihood, X: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
     """When a fit of ours has its iterates, what it does after the last included, and their values."""
     times, values = [], []
-    enter = conditional_likelihood._Search._enter
+    enter = Search.enter
 
-    def entered(search: Any, value: float, *arguments: Any) -> bool:
+    def entered(search: Search, at: Evaluation, step: float) -> bool:
         times.append(time.process_time() - start)
-        values.append(value)
-        return enter(search, value, *arguments)
+        values.append(at.value)
+        return enter(search, at, step)
 
-    with mock.patch.object(conditional_likelihood._Search, "_enter", entered):
+    with mock.patch.object(Search, "enter", entered):
         start = time.process_time()
         learner.fit(X, y)
     rest = time.process_time() - start - times[-1]

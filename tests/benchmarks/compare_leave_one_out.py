@@ -1,4 +1,4 @@
-"""What does leave-one-out over BDA7's 42 models take? Writes the table of times in chapter 10.
+"""What does leave-one-out over BDA7's 42 models take? Writes the table of times in chapter 14.
 
 Processor time in seconds, the median of three runs, one BLAS thread: refits in plain numpy (of twelve rows, scaled up),
 the exact route for every row, and the bounds with the exact route for what they leave undecided; and the share of rows
@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+from bench_bayesian_qda import data, dofs, naive_bda7, seconds
 from rcbook.experiments.runner import commit, environment
-from test_bayesian_qda_speed import data, dofs, naive_bda7, seconds
 
 from rcpkg.choice import log_class_prior_loo
 from rcpkg.gaussians import Sample, grid_log_predictive_loo, grid_loo_errors

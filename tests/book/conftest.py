@@ -13,15 +13,6 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
-# one page of each kind is opened in a browser by every run of the tests, the others by the slow suite
-OF_EACH_KIND = {
-    "book/intro",
-    "book/theorems",
-    "book/errata",
-    "book/api/calibration",
-    "chapters/03_nearest_neighbour_estimates",
-    "chapters/16_scorecard",
-}
 
 
 def pytest_generate_tests(metafunc):
@@ -29,9 +20,7 @@ def pytest_generate_tests(metafunc):
     if "chapter" in metafunc.fixturenames:
         metafunc.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
     if "page" in metafunc.fixturenames:
-        quick = OF_EACH_KIND if "visit" in metafunc.fixturenames else set(pages())
-        marked = [pytest.param(page, marks=[] if page in quick else pytest.mark.slow) for page in pages()]
-        metafunc.parametrize("page", marked, ids=lambda name: Path(name).name, scope="module")
+        metafunc.parametrize("page", pages(), ids=lambda name: Path(name).name, scope="module")
 
 
 def pages() -> list[str]:
@@ -48,7 +37,9 @@ def notebook(chapter):
 
 @pytest.fixture(scope="session")
 def html(tmp_path_factory) -> Path:
-    """The folder of the rendered book, built from the stored outputs with warnings as errors."""
+    """The folder of the rendered book: RCPKG_BOOK, or else built from the stored outputs with warnings as errors."""
+    if built := os.environ.get("RCPKG_BOOK"):
+        return Path(built)
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent

@@ -4,7 +4,7 @@ import checks
 import nbformat
 import notebooks
 import pytest
-from conftest import CHAPTERS, OF_EACH_KIND, ROOT, pages
+from conftest import CHAPTERS, ROOT, pages
 
 
 @pytest.mark.parametrize("rule", checks.RULES)
@@ -36,10 +36,6 @@ def test_chapter_is_normalised(chapter):
 
 def test_table_of_contents_lists_every_chapter_in_order():
     assert [name for name in pages() if name.startswith("chapters/")] == [f"chapters/{path.stem}" for path in CHAPTERS]
-
-
-def test_pages_opened_in_every_run_exist():
-    assert set(pages()) >= OF_EACH_KIND
 
 
 def test_pages_name_existing_symbols(page):

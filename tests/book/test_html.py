@@ -203,16 +203,15 @@ def without_glyphs(page: Page) -> Iterator[None]:
         page.evaluate("() => window.formulas.forEach(([formula, glyphs]) => formula.replaceChildren(...glyphs))")
 
 
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_page_is_accessible(visit, dark):
-    """But for formulas, whose thousands of glyphs take longer and are tried in the slow suite."""
+    """But for formulas, whose thousands of glyphs take longer and are tried by themselves."""
     page = visit.show(dark=dark)
     with without_glyphs(page):
         found = serious_findings(page, context={"exclude": [["mjx-container"]]})
     assert found == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_formulas_are_accessible(visit, dark):
     page = visit.show(dark=dark)

@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from rcbook.experiments import check_claims
 from rcbook.experiments.power import power, power_by_table
 
-CHAPTER = "chapters/16_scorecard.html"
+CHAPTER = "chapters/20_scorecard.html"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rcbook._files import data_folder
+from rcbook._files import data_folder, nearest
 
 
 class DataNotAvailable(OSError):
@@ -240,4 +240,7 @@ def fetch(which: Iterable[str] = (), timeout: float = 30.0, progressbar: bool = 
 def check_name(name: str) -> None:
     """Raise a ValueError if no data set has the name."""
     if name not in names():
-        raise ValueError(f"name must be one of {', '.join(names())}; got {name!r}")
+        raise ValueError(
+            f"name must be that of a data set; got {name!r}{nearest(name, names())}: `rcbook.datasets.names()` and the "
+            f"page book/datasets.md have all {len(names())}"
+        )

@@ -6,6 +6,6 @@ What is computed, and how, is in ``rcbook.experiments.studies``: a module for ea
 from rcbook.experiments.cells import tables
 from rcbook.experiments.claims import check_claims
 from rcbook.experiments.runner import run
-from rcbook.experiments.scorecard import exact_rows, matches, results, scorecard, status, tolerance
+from rcbook.experiments.scorecard import exact_rows, results, scorecard, status, tolerance
 
-__all__ = ["check_claims", "exact_rows", "matches", "results", "run", "scorecard", "status", "tables", "tolerance"]
+__all__ = ["check_claims", "exact_rows", "results", "run", "scorecard", "status", "tables", "tolerance"]

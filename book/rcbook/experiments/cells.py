@@ -1,19 +1,23 @@
-"""What an experiment is made of: cells, their records, and the register of the modules that list them.
+"""What an experiment is made of: cells, their records, and the grids by which studies declare them.
 
-A printed table, or a study of ours, is a list of cells. The module of `rcbook.experiments.studies` that `TABLES` names
-lists them: ``cells(table)``. What computes a cell is its protocol, a pure function (cell, seed) -> records, named by
-``"module:function"``, so that a worker process finds it by itself. It returns one `Record` for each number; the means,
-ranks, counts and "reach" that a table prints beside them are numbers like the others.
+A printed table, or a study of ours, is a list of cells. A module of `rcbook.experiments.studies` declares each as a
+`Study`, which enters the register when the module is imported. What computes a cell is its protocol, a pure function
+(cell, seed) -> records, named by ``"module:function"``, so that a worker process finds it by itself. It returns one
+`Record` for each number; the means, ranks, counts and "reach" that a table prints beside them are numbers like the
+others.
 """
 
 import importlib
-from collections.abc import Callable, Iterable
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rcbook import published
+from rcbook._files import nearest
 
 STUDY = "study"  # in place of a source: experiments that no source prints
 QUICK_REPETITIONS = 3
@@ -55,11 +59,6 @@ class Cell:
         """Name of the cell within its table."""
         return "/".join(filter(None, (self.row, self.method, self.setting_value, self.dataset)))
 
-    def in_study(self, study: str, **changes: Any) -> "Cell":
-        """The same of a study; its printed table becomes the setting, unless ``changes`` say otherwise."""
-        setting = {"setting_value": f"{self.source}:{self.table}"}
-        return replace(self, source=STUDY, table=study, **setting | changes)
-
 
 def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
     """The mean of runs with their standard deviation, of which a single run has none."""
@@ -68,7 +67,10 @@ def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
     return Record(method, metric, float(values.mean()), std, len(values))
 
 
-def name_of(protocol: Callable[[Cell, int], list[Record]]) -> str:
+Protocol = Callable[[Cell, int], list[Record]]
+
+
+def name_of(protocol: Protocol) -> str:
     """``"module:function"``."""
     return f"{protocol.__module__}:{protocol.__name__}"
 
@@ -85,52 +87,127 @@ def present_name(protocol: str) -> str:
     return protocol
 
 
-# Table -> the module of `rcbook.experiments.studies` that lists its cells, in the order in which they are run
-TABLES: dict[tuple[str, str], str] = {
-    **{("rc2024", k): "tables_of_rc2024" for k in ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")},
-    **{("rc2025", f"{k}"): "tables_of_rc2025" for k in range(1, 13)},
-    **{("thesis2007", f"5.{k}"): "tables_of_bda7" for k in range(1, 23)},
-    **{("thesis2007", f"6.{k}"): "tables_of_local_bda" for k in range(1, 4)},
-    **{("wanbia2014", k): "tables_of_wanbia2014" for k in ("I", "II")},
-    (STUDY, "wanbiac-sets"): "tables_of_wanbia2014",
-    **{(STUDY, f"wanbiac-{k}"): "figures_of_wanbia2014" for k in ("coordinates", "traces", "penalties", "streams")},
-    (STUDY, "rc2025-updates-on-all-rows"): "readings_of_rc2025",
-    (STUDY, "rc2025-first-rise"): "readings_of_rc2025",
-    (STUDY, "training-histories"): "training_histories_of_rc",
-    (STUDY, "gd-corrected"): "gradient_descent_corrected",
-    (STUDY, "digits-instead-of-images"): "digits_instead_of_images",
-    (STUDY, "digits-curves"): "digits_instead_of_images",
-    (STUDY, "best-iterate"): "readings_of_rc2025",
-    (STUDY, "knn-costs"): "costs_of_neighbour_votes",
-    (STUDY, "honest"): "honest_comparison",
-    (STUDY, "local-curves"): "printed_sizes_of_local_bda",
-    (STUDY, "local-test-errors"): "printed_sizes_of_local_bda",
-    (STUDY, "local-2026"): "local_bda_among_todays_classifiers",
-    (STUDY, "figures-4.1-4.2"): "distribution_or_parameter_based",
-    (STUDY, "bda7-2026"): "bda7_among_todays_classifiers",
-    (STUDY, "bda7-probabilities"): "probabilities_of_bda7",
-    (STUDY, "bda7-readings"): "readings_of_bda7",
-    (STUDY, "bda7-more-runs"): "more_runs_of_bda7",
-    (STUDY, "rc-readings"): "readings_of_rc2024",
-    **{(STUDY, k): "readings_of_local_bda" for k in ("gmm-readings", "pinv-intercept")},
-    (STUDY, "local-seeds"): "seeds_of_local_bda",
-    (STUDY, "law-of-the-iterates"): "laws_of_calibration",
-    (STUDY, "size-of-the-test"): "laws_of_calibration",
-    (STUDY, "size-of-the-test-again"): "laws_of_calibration",
-    (STUDY, "power-of-the-test"): "laws_of_calibration",
-    (STUDY, "rows-left-out"): "rows_left_out",
-    (STUDY, "gain-of-calibration"): "gain_of_calibration",
-    (STUDY, "many-rows"): "gain_of_calibration",
-    (STUDY, "efficiency-of-logistic-regression"): "generative_or_discriminative",
-    (STUDY, "generative-or-discriminative"): "generative_or_discriminative",
-    (STUDY, "networks"): "calibrated_networks",
-    (STUDY, "networks-curves"): "calibrated_networks",
-}
+# Grids of cells ------------------------------------------------------------------------------------
+
+
+def _value(given: Any, cell: Cell) -> Any:
+    """What is given, or what it says of a cell if it is a function."""
+    return given(cell) if callable(given) else given
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The cells of all rows, methods and settings, the settings varying fastest.
+
+    Parameters
+    ----------
+    rows : iterable of str or Cell, or a function that gives one
+        Names; or cells, of which the study changes what is given here. The setting of a cell of another table becomes
+        ``"source:table"`` of that table.
+    methods, settings : iterable, or a function of the cell that gives one, optional
+        Of each row, and of each row and method.
+    protocol : callable, optional
+        What computes the cells: (cell, seed) -> records.
+    arguments : mapping, or a function of the cell that gives one
+        What the protocol is told, beside the arguments of a cell that is taken up.
+    stream, quick : optional
+        Values of all cells, or functions of the cell; see `Cell`.
+    where : callable, optional
+        Which cells there are.
+    """
+
+    rows: Iterable[Any] | Callable[[], Iterable[Any]]
+    methods: Iterable[str] | Callable[[Cell], Iterable[str]] | None = None
+    settings: Iterable[Any] | Callable[[Cell], Iterable[Any]] | None = None
+    protocol: Protocol | None = None
+    arguments: Mapping[str, Any] | Callable[[Cell], Mapping[str, Any]] = field(default_factory=dict)
+    stream: str | Callable[[Cell], str] | None = None
+    quick: bool | Callable[[Cell], bool] | None = None
+    where: Callable[[Cell], bool] | None = None
+
+    def cells(self, source: str, table: str) -> Iterator[Cell]:
+        """The cells as those of a table."""
+        for row in self.rows() if callable(self.rows) else self.rows:
+            first = _taken_up(row, source, table) if isinstance(row, Cell) else Cell(source, table, str(row), "")
+            for second in _each(first, "method", self.methods):
+                for cell in _each(second, "setting_value", self.settings):
+                    if self.where is None or self.where(cell):
+                        yield self._complete(cell)
+
+    def _complete(self, cell: Cell) -> Cell:
+        changes: dict[str, Any] = {"arguments": {**cell.arguments, **_value(self.arguments, cell)}}
+        if self.protocol is not None:
+            changes["protocol"] = name_of(self.protocol)
+        changes |= {
+            name: _value(given, cell)
+            for name, given in (("stream", self.stream), ("quick", self.quick))
+            if given is not None
+        }
+        return replace(cell, **changes)
+
+
+def _taken_up(cell: Cell, source: str, table: str) -> Cell:
+    if (cell.source, cell.table) == (source, table):
+        return cell
+    return replace(cell, source=source, table=table, setting_value=f"{cell.source}:{cell.table}")
+
+
+def _each(cell: Cell, name: str, values: Any) -> Iterator[Cell]:
+    if values is None:
+        yield cell
+    else:
+        yield from (replace(cell, **{name: str(value)}) for value in _value(values, cell))
+
+
+REGISTER: dict[tuple[str, str], "Study"] = {}
+
+
+class Study:
+    """A printed table or a study of ours, entered in `REGISTER`: its cells are those of one or more grids.
+
+    Parameters
+    ----------
+    name : str
+        Number of the table as printed, or name of the study.
+    *grids : Grid
+        One below the other.
+    source : str, optional
+        Key of the source of a printed table.
+    **grid
+        The parameters of `Grid`, where there is one.
+    """
+
+    def __init__(self, name: str, *grids: Grid, source: str = STUDY, **grid: Any) -> None:
+        self.name, self.source = name, source
+        self.grids = (*grids, Grid(**grid)) if grid else grids
+        if (source, name) in REGISTER:
+            raise ValueError(f"there are two studies {source}:{name}: give one of them another name")
+        REGISTER[source, name] = self
+
+    def cells(self) -> list[Cell]:
+        """All cells, in the order in which they are run."""
+        return [cell for grid in self.grids for cell in grid.cells(self.source, self.name)]
+
+
+@cache
+def _import_studies() -> None:
+    package = importlib.import_module(".studies", __package__)
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def register() -> dict[tuple[str, str], Study]:
+    """All printed tables that have a protocol, in printed order, and below them the studies by name."""
+    _import_studies()
+    printed = published.index()[["source", "table"]].itertuples(index=False, name=None)
+    return {key: REGISTER[key] for key in printed if key in REGISTER} | {
+        key: study for key, study in sorted(REGISTER.items()) if key[0] == STUDY
+    }
 
 
 def tables() -> list[str]:
     """Names ``source:table`` of the published tables that have a protocol, and of the studies."""
-    return [":".join(key) for key in TABLES]
+    return [":".join(key) for key in register()]
 
 
 def cells_of(source: str, table: str, quick: bool = False) -> list[Cell]:
@@ -143,14 +220,17 @@ def cells_of(source: str, table: str, quick: bool = False) -> list[Cell]:
     """
     if source != STUDY:
         published.table(source, table)
-    if (source, table) not in TABLES:
-        raise ValueError(f"there is no protocol yet for {source}:{table}; there is one for {', '.join(tables())}")
-    found = list(importlib.import_module(f".studies.{TABLES[source, table]}", __package__).cells(table))
+    study = REGISTER.get((source, table)) or register().get((source, table))
+    if study is None:
+        name = f"{source}:{table}"
+        raise ValueError(
+            f"there is no protocol yet for {name}{nearest(name, tables())}: `python -m rcbook status` lists all tables"
+        )
     if not quick:
-        return found
+        return study.cells()
     few = {"repetitions": QUICK_REPETITIONS}
     return [
         replace(cell, arguments=cell.arguments | (few if "repetitions" in cell.arguments else {}))
-        for cell in found
+        for cell in study.cells()
         if cell.quick
     ]

@@ -14,7 +14,6 @@ from rcbook._files import data_folder
 from rcbook.experiments.cells import STUDY
 from rcbook.experiments.scorecard import results
 
-OUTCOMES = ("holds", "possible", "does not hold", "not checkable")
 SHORT = {
     "empirical_error_fraction": "",
     "train_error_percent": "_train",

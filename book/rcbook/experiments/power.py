@@ -15,6 +15,7 @@ from scipy import stats
 from rcbook import published
 from rcbook._files import data_folder
 from rcbook.experiments.comparisons import holm
+from rcbook.experiments.memory import remembered
 from rcbook.experiments.scorecard import ROUNDING, scorecard, tolerance
 from rcbook.published import KEY
 from rcpkg.base import Array
@@ -180,7 +181,15 @@ def power(card: pd.DataFrame | None = None) -> pd.DataFrame:
         place of this one; ``decidable``, and if not ``undecided``, the reason; ``weighed``, one of `WEIGHED`. They
         are empty for numbers that are not compared.
     """
-    card = scorecard() if card is None else card
+    return _power_of_all() if card is None else _power(card)
+
+
+@remembered
+def _power_of_all() -> pd.DataFrame:
+    return _power(scorecard())
+
+
+def _power(card: pd.DataFrame) -> pd.DataFrame:
     cells = _prepared(card)
     cells = cells.join(_others(cells))
     cells["undecided"] = _undecided(cells)

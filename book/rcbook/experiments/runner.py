@@ -312,14 +312,14 @@ def run(
 
     Raises
     ------
-    RunInProgress
-        If another process runs the same table.
+    ValueError, RunInProgress
+        If ``jobs`` is 0 or there is no such table; if another process runs it.
     KeyboardInterrupt
         On Ctrl-C; the message says how many cells are kept, and where.
     """
-    folder = folder or results_folder()
-    if quick:
-        folder = folder / "quick"
+    if jobs == 0:
+        raise ValueError("jobs must be the number of workers, or -1 for one a processor; got 0")
+    folder = (folder or results_folder()) / ("quick" if quick else "")
     path = table_path(source, table, folder)
     cells = cells_of(source, table, quick)
     with sole_run(path):

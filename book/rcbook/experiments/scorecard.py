@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from rcbook import published
-from rcbook._files import data_folder, stored_file
+from rcbook._files import data_folder, results_folder, stored_file
 from rcbook.experiments import runner
-from rcbook.experiments.cells import NO_PROTOCOL, STUDY, TABLES, cells_of
+from rcbook.experiments.cells import NO_PROTOCOL, STUDY, cells_of, register
+from rcbook.experiments.memory import remembered
 from rcbook.published import KEY
 
 VERDICTS = (
@@ -147,7 +148,7 @@ def judged_beside(
 
 def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     """Why a printed number has no counterpart."""
-    if (source, table) not in TABLES:
+    if (source, table) not in register():
         return pd.Series(NO_PROTOCOL, index=printed.index)
     cells = {(cell.row, cell.method): cell.reason for cell in cells_of(source, table)}
     failed = {
@@ -179,6 +180,7 @@ def _explanation(row: dict) -> tuple[str, str]:
     return "", ""
 
 
+@remembered
 def scorecard() -> pd.DataFrame:
     """One row for each printed number: printed, ours, standard error, rule, verdict, and why.
 
@@ -254,29 +256,6 @@ def _judge(card: pd.DataFrame, reasons: pd.Series, impossible: set[tuple]) -> pd
     return card[[*KEY, *shown]]
 
 
-def matches(card: pd.DataFrame | None = None) -> pd.DataFrame:
-    """How many printed numbers of each table and column have which verdict.
-
-    Parameters
-    ----------
-    card : DataFrame, optional
-        Rows of the `scorecard`; all of them by default.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by ``source, table, method, metric`` in printed order: ``printed``, ``compared`` (a number of ours
-        stands against them) and one column for each of `VERDICTS`. "Reproduced" is to the last printed digit.
-    """
-    card = scorecard() if card is None else card
-    column = ["source", "table", "method", "metric"]
-    counts = pd.crosstab([card[name] for name in column], card.verdict).reindex(columns=VERDICTS, fill_value=0)
-    counts = counts.reindex(card[column].drop_duplicates().itertuples(index=False, name=None))
-    counts.insert(0, "printed", counts.sum(axis=1))
-    counts.insert(1, "compared", counts.printed - counts[["not attempted", "printed value impossible"]].sum(axis=1))
-    return counts.rename_axis(index=column, columns=None)
-
-
 def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd.DataFrame:
     """How many rows of each table and method come out to the last printed digit in all the given metrics.
 
@@ -309,11 +288,22 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     ----------
     folder : Path, optional
         Folder of the results; by default ``RCPKG_RESULTS`` if that is set, else ``data/results``.
+
+    Raises
+    ------
+    NotADirectoryError
+        If there is no such folder.
     """
+    folder = folder or results_folder()
+    if not folder.is_dir():
+        raise NotADirectoryError(
+            f"there is no folder {folder}: a run makes it, or let the environment variable RCPKG_RESULTS name another"
+        )
     rows = []
     printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
-    for source, table in printed + [key for key in TABLES if key[0] == STUDY]:
-        cells = cells_of(source, table) if (source, table) in TABLES else []
+    known = register()
+    for source, table in printed + [key for key in known if key[0] == STUDY]:
+        cells = known[source, table].cells() if (source, table) in known else []
         done = runner.read(runner.table_path(source, table, folder))
         rows.append(
             {

@@ -1,4 +1,4 @@
-"""BDA7 beside today's classifiers, with few training rows and with many (chapter 10; ours).
+"""BDA7 beside today's classifiers, with few training rows and with many (chapter 14; ours).
 
 Every classifier meets the same divisions and standardised features, and tunes on its training rows alone. BDA7 and
 RDA meet the same divisions once more with the features as they come.
@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array
 from rcpkg.gaussians.bayesian import BDA7
@@ -151,24 +151,21 @@ def unscaled(cell: Cell, seed: int) -> list[Record]:
     return [*records, mean_record("shrinkage QDA", "unfitted_percent", unfitted)]
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """Two cells for each data set and amount of training rows: the comparison, and what the scales do."""
-    return [
-        Cell(
-            STUDY,
-            study,
-            name,
-            method,
-            name_of(protocol),
-            {"repetitions": RUNS},
-            setting_value=amount,
-            stream=f"{name}:{amount}",
-            quick=name in ("iris", "wine"),
+Study(
+    STUDY_NAME,
+    *(
+        Grid(
+            rows=DATASETS,
+            methods=(method,),
+            settings=AMOUNTS,
+            protocol=protocol,
+            arguments={"repetitions": RUNS},
+            stream=lambda cell: f"{cell.row}:{cell.setting_value}",
+            quick=lambda cell: cell.row in ("iris", "wine"),
         )
         for method, protocol in (("", compare), ("unscaled", unscaled))
-        for name in DATASETS
-        for amount in AMOUNTS
-    ]
+    ),
+)
 
 
 def tidy() -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Networks, calibrated or not, among classifiers of categories: the protocol, fixed before the first run (chapter 8).
+"""Networks, calibrated or not, among classifiers of categories: the protocol, fixed before the first run (chapter 10).
 
 Sets: those of wanbia2014's Table I that are held, its parts excepted, from the smallest to the largest. Every fourth,
 by name, is set aside: no score of those is looked at until the conclusions from the others are written. All learners
@@ -53,7 +53,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.comparisons import contest, holm, mean_scores
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.honest_comparison import ROPE, Tuned, scores
@@ -218,6 +218,7 @@ LEARNERS: dict[str, Make] = {
     ),
 }
 
+FOREST, BOOSTING, NAIVE = "random forest", "gradient boosting", "NB, RC safe, pooled target"
 SAFE_NETWORKS = tuple(f"{kind}, RC safe, {target} target" for kind in ("TAN", "KDB") for target in ("pooled", "nested"))
 CURVED = (
     "NB, RC safe, pooled target",
@@ -246,32 +247,46 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, metric, [run[metric] for run in runs]) for metric in runs[0]]
 
 
-def cells(study: str) -> Iterable[Cell]:
-    """Set by set, those set aside after the others, those with large tables last; all learners meet the same rows."""
-    if study == CURVES_NAME:
-        for name, sizes in CURVES.items():
-            for most in sizes:
-                slow = SAFE_NETWORKS if name in COSTLY and most > FEW_CURVED else ()
-                slow += (FOREST,) if most > FEW_GROWN else ()
-                yield from (_cell(study, name, method, most, 1) for method in CURVED if method not in slow)
-        return
-    for name, (n, _) in sorted(sets().items(), key=lambda item: (item[0] in COSTLY, item[1][1])):
-        times = next(number for most, number in REPETITIONS.items() if n <= most)
-        most = ALL_ROWS if 0.75 * n <= TRAINING_ROWS else TRAINING_ROWS
-        yield from (_cell(study, name, method, most, times) for method in LEARNERS)
+def _in_order() -> list[str]:
+    """Sets set aside after the others, those with large tables last."""
+    return sorted(sets(), key=lambda name: (name in COSTLY, sets()[name][1]))
 
 
-def _cell(study: str, name: str, method: str, most: int, repetitions: int) -> Cell:
-    arguments = {"training_rows": most, "repetitions": repetitions}
-    setting = f"{most} rows" if study == CURVES_NAME else ""
-    quick = name == TRIED[0] and study == STUDY_NAME
-    return Cell(STUDY, study, name, method, name_of(compare), arguments, setting, stream=name, quick=quick)
+def _of_set(cell: Cell) -> dict[str, int]:
+    n, _ = sets()[cell.row]
+    most = ALL_ROWS if 0.75 * n <= TRAINING_ROWS else TRAINING_ROWS
+    return {"training_rows": most, "repetitions": next(times for rows, times in REPETITIONS.items() if n <= rows)}
+
+
+def _curved(name: str, most: int) -> Grid:
+    slow = SAFE_NETWORKS if name in COSTLY and most > FEW_CURVED else ()
+    slow += (FOREST,) if most > FEW_GROWN else ()
+    return Grid(
+        rows=(name,),
+        methods=[method for method in CURVED if method not in slow],
+        settings=(f"{most} rows",),
+        protocol=compare,
+        arguments={"training_rows": most, "repetitions": 1},
+        stream=name,
+    )
+
+
+# all learners meet the same rows
+Study(
+    STUDY_NAME,
+    rows=_in_order,
+    methods=LEARNERS,
+    protocol=compare,
+    arguments=_of_set,
+    stream=lambda cell: cell.row,
+    quick=lambda cell: cell.row == TRIED[0],
+)
+Study(CURVES_NAME, *(_curved(name, most) for name, sizes in CURVES.items() for most in sizes))
 
 
 # What the stored study says -------------------------------------------------------------------------
 
 METRICS = (*ROPE, "seconds")
-FOREST, BOOSTING, NAIVE = "random forest", "gradient boosting", "NB, RC safe, pooled target"
 
 
 def stored(*, aside: bool | None = None, costly: bool | None = None) -> list[str]:

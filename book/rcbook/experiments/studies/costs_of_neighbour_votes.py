@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array
 from rcpkg.local import BregmanKNN, least_cost, smoothed_probabilities
@@ -69,23 +69,15 @@ def _costs(votes: Array, truth: np.ndarray, ratio: float) -> dict[str, float]:
     return found | {"saving": found["plain"] - found["smoothed"]}
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """One cell for each data set and weighting; both weightings meet the same halvings."""
-    return [
-        Cell(
-            STUDY,
-            study,
-            name,
-            "",
-            name_of(knn_costs),
-            {"variant": "rc2024", "weights": weights, "repetitions": RUNS},
-            setting_value=weights,
-            stream=name,
-            quick=name in ("haberman", "heart", "sonar"),
-        )
-        for name in DATASETS
-        for weights in WEIGHTS
-    ]
+Study(
+    STUDY_NAME,
+    rows=DATASETS,
+    settings=WEIGHTS,
+    protocol=knn_costs,
+    arguments=lambda cell: {"variant": "rc2024", "weights": cell.setting_value, "repetitions": RUNS},
+    stream=lambda cell: cell.row,  # both weightings meet the same halvings
+    quick=lambda cell: cell.row in ("haberman", "heart", "sonar"),
+)
 
 
 def tidy() -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Digits in place of the network features of images, which were not published (chapter 13).
+"""Digits in place of the network features of images, which were not published (chapter 17).
 
 "digits-instead-of-images": the protocols of rc2024 and rc2025 on three sets of digits. "digits-curves": training errors
 on one of them, over as many iterations as rc2024 Figures 1-4 show.
@@ -7,7 +7,7 @@ on one of them, over as many iterations as rc2024 Figures 1-4 show.
 from collections.abc import Iterator
 from itertools import product
 
-from rcbook.experiments.cells import STUDY, Cell, Record, name_of
+from rcbook.experiments.cells import Cell, Grid, Record, Study
 from rcbook.experiments.studies.tables_of_rc2024 import all_rows_history, calibrated_cells, rc2024_all_rows
 from rcbook.experiments.studies.tables_of_rc2025 import PRINTED_REPETITIONS, rc2025_splits
 
@@ -26,37 +26,34 @@ def training_curve(cell: Cell, seed: int) -> list[Record]:
     return [Record(cell.method, f"error|{t}", float(error)) for t, error in enumerate(errors, start=1)]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """The cells of one of the two studies."""
-    return {"digits-instead-of-images": _table_cells, "digits-curves": _curve_cells}[study](study)
-
-
-def _table_cells(study: str) -> Iterator[Cell]:
+def _grids() -> Iterator[Grid]:
     """The protocols of both papers on digits in place of the network features of images."""
     for name, classifier, closed_form in product(DIGITS, ("NB", "QDA", "LR"), ("ML", "MAP")):
-        protocol_of = {"all rows": rc2024_all_rows}
-        if classifier != "LR" and closed_form == "ML":
-            protocol_of["splits"] = rc2025_splits
-        for rows, protocol in protocol_of.items():
-            if name in TOO_LARGE.get((classifier, rows), ()):
-                continue
-            arguments = {"name": name, "variant": "rc2024-nb" if classifier == "NB" else "rc2024"}
-            arguments |= {"classifier": classifier, "closed_form": closed_form}
-            for method in (closed_form, "RC", "GD", "DFE"):
-                yield Cell(
-                    STUDY,
-                    study,
-                    name,
-                    method,
-                    name_of(protocol),
-                    arguments | ({"repetitions": PRINTED_REPETITIONS} if rows == "splits" else {}),
-                    setting_value=f"{classifier} {closed_form} {rows}",
+        variant = "rc2024-nb" if classifier == "NB" else "rc2024"
+        models = {"name": name, "variant": variant, "classifier": classifier, "closed_form": closed_form}
+        for rows, protocol, number in (
+            ("all rows", rc2024_all_rows, {}),
+            ("splits", rc2025_splits, {"repetitions": PRINTED_REPETITIONS}),
+        ):
+            divided = classifier != "LR" and closed_form == "ML"
+            if name not in TOO_LARGE.get((classifier, rows), ()) and (divided or rows == "all rows"):
+                yield Grid(
+                    rows=(name,),
+                    methods=(closed_form, "RC", "GD", "DFE"),
+                    settings=(f"{classifier} {closed_form} {rows}",),
+                    protocol=protocol,
+                    arguments=models | number,
                     stream=name,
                 )
 
 
-def _curve_cells(study: str) -> Iterator[Cell]:
-    for cell in calibrated_cells():
-        if cell.stream == "optdigits":
-            for method in ("RC", "GD"):
-                yield cell.in_study(study, method=method, protocol=name_of(training_curve))
+Study("digits-instead-of-images", *_grids())
+
+
+Study(
+    "digits-curves",
+    rows=calibrated_cells,
+    methods=("RC", "GD"),
+    protocol=training_curve,
+    where=lambda cell: cell.stream == "optdigits",
+)

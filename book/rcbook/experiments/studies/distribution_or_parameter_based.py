@@ -1,4 +1,4 @@
-"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 10).
+"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 14).
 
 The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
 100 test rows, with all classifiers on the same draws and their differences paired.
@@ -7,7 +7,7 @@ The figures are pictures without printed numbers, so this is a study: the six pr
 import numpy as np
 import pandas as pd
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
 from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
@@ -72,23 +72,15 @@ def simulate(cell: Cell, seed: int) -> list[Record]:
     ]
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """One cell for each problem and dimension."""
-    return [
-        Cell(
-            STUDY,
-            study,
-            case,
-            "",
-            name_of(simulate),
-            {"repetitions": RUNS},
-            setting_value=str(d),
-            stream=f"{case}:{d}",
-            quick=d == DIMENSIONS[0],
-        )
-        for case in CHAPTER4_CASES
-        for d in DIMENSIONS
-    ]
+Study(
+    STUDY_NAME,
+    rows=CHAPTER4_CASES,
+    settings=DIMENSIONS,
+    protocol=simulate,
+    arguments={"repetitions": RUNS},
+    stream=lambda cell: f"{cell.row}:{cell.setting_value}",
+    quick=lambda cell: cell.setting_value == str(DIMENSIONS[0]),
+)
 
 
 def tidy() -> pd.DataFrame:

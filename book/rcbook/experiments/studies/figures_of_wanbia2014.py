@@ -1,4 +1,4 @@
-"""The numbers behind the figures of chapter 7, in the place of Figures 1 to 8 of wanbia2014.
+"""The numbers behind the figures of chapter 8, in the place of Figures 1 to 8 of wanbia2014.
 
 ``coordinates`` (Figures 1 to 4): the same optimiser on the same rows, at most `ROWS`, from the same start, in five
 systems of coordinates, and from naive Bayes in two: iterations and processor time until the gap of −CLL to its least
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.studies.tables_of_wanbia2014 import (
     PARTS,
+    QUICK_ROWS,
     Design,
     Rows,
     bias_and_variance,
@@ -291,15 +292,27 @@ def _blocks(found: dict[tuple[str, int], tuple[float, Array, NDArray]], r: int) 
 # Cells -----------------------------------------------------------------------------------------------
 
 
-def cells(table: str) -> Iterator[Cell]:
-    """The cells of a study, small sets first."""
-    for name, n in sizes().items():
-        if table == "wanbiac-streams" and name in STREAMS:
-            yield Cell(STUDY, table, name, "all", name_of(learn_stream), stream=name)
-        elif table == "wanbiac-coordinates" and name not in PARTS:
-            yield Cell(STUDY, table, name, "all", name_of(compare_coordinates), stream=name, quick=n <= 200)
-        elif table == "wanbiac-traces" and name in TRACED:
-            yield Cell(STUDY, table, name, "all", name_of(trace_descents), stream=name)
-        elif table == "wanbiac-penalties" and name not in PARTS and (n <= PENALTY_ROWS or name in SHOWN):
-            arguments = {"repetitions": SHOWN.get(name, 1)}
-            yield Cell(STUDY, table, name, "all", name_of(compare_penalties), arguments, stream=name, quick=n <= 200)
+def _own_stream(cell: Cell) -> str:
+    return cell.row
+
+
+def _small(cell: Cell) -> bool:
+    return sizes()[cell.row] <= QUICK_ROWS
+
+
+Study("wanbiac-streams", rows=sizes, methods=("all",), protocol=learn_stream, stream=_own_stream,
+      where=lambda cell: cell.row in STREAMS)  # fmt: skip
+Study("wanbiac-coordinates", rows=sizes, methods=("all",), protocol=compare_coordinates, stream=_own_stream,
+      quick=_small, where=lambda cell: cell.row not in PARTS)  # fmt: skip
+Study("wanbiac-traces", rows=sizes, methods=("all",), protocol=trace_descents, stream=_own_stream,
+      where=lambda cell: cell.row in TRACED)  # fmt: skip
+Study(
+    "wanbiac-penalties",
+    rows=sizes,
+    methods=("all",),
+    protocol=compare_penalties,
+    arguments=lambda cell: {"repetitions": SHOWN.get(cell.row, 1)},
+    stream=_own_stream,
+    quick=_small,
+    where=lambda cell: cell.row not in PARTS and (sizes()[cell.row] <= PENALTY_ROWS or cell.row in SHOWN),
+)

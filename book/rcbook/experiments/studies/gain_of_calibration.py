@@ -1,4 +1,4 @@
-"""When calibration pays: does the test foresee it, what does a chosen weight bring, at what cost (chapter 9; ours).
+"""When calibration pays: does the test foresee it, what does a chosen weight bring, at what cost (chapter 11; ours).
 
 Fixed before the first run. The *development sets* are those of the honest comparison, on which the hypotheses were
 formed; the *set-aside* ones are twelve numeric sets of Table I of wanbia2014 that it does not use. Classes of fewer
@@ -29,7 +29,9 @@ of two; and `RiskCalibrationCV`, which takes minutes on shuttle and covertype, i
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -44,7 +46,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import honest_comparison as honest
 from rcpkg.base import Array, InvalidStatistics
@@ -69,6 +71,7 @@ SET_ASIDE = dict.fromkeys(
     ),
     "original",
 )
+VARIANTS = honest.DEVELOPMENT | SET_ASIDE
 DIVISIONS, SIZES, FEW_ROWS = 2, (150, 600), 300
 # numbers of rows at which the rule about small classes leaves one class
 ONE_CLASS = {"climate_model": SIZES, "page_blocks": (150,), "volcanoes": (150,)}
@@ -216,32 +219,43 @@ def many(cell: Cell, seed: int) -> list[Record]:
     return [*records, Record(cell.method, "rows", float(len(y)))]
 
 
-def cells(study: str) -> Iterable[Cell]:
-    """A cell for each set, family, number of rows and division; of ``many-rows`` for each set and learner."""
-    if study == MANY:
-        for name in MANY_ROWS:
-            for method in (CLOSED, FIXED, CHOSEN, "logistic regression"):
-                if method != CHOSEN or name not in UNCHOSEN:
-                    yield Cell(STUDY, study, name, method, name_of(many), {}, stream=name, quick=name == "nursery")
-        return
-    table = datasets.table().set_index(["name", "variant"])
-    for name, variant in (honest.DEVELOPMENT | SET_ASIDE).items():
-        entry = table.loc[(name, variant)]
-        sizes = SIZES if 0.75 * entry.n_rows >= FEW_ROWS else SIZES[1:]
-        for family, most in MOST_FEATURES.items():
-            for size in (s for s in sizes if s not in ONE_CLASS.get(name, ()) and entry.n_features <= most):
-                for number in range(1 if name in SET_ASIDE else DIVISIONS):
-                    yield Cell(
-                        STUDY,
-                        study,
-                        name,
-                        "",
-                        name_of(gain),
-                        {"variant": variant, "family": family, "rows": size},
-                        setting_value=f"{family}/{size}/{number}",
-                        stream=f"{name}/{number}",
-                        quick=name == "haberman",
-                    )
+@lru_cache
+def _table() -> pd.DataFrame:
+    return datasets.table().set_index(["name", "variant"])
+
+
+def _settings(cell: Cell) -> Iterator[str]:
+    """Families, numbers of rows, and divisions."""
+    entry = _table().loc[(cell.row, VARIANTS[cell.row])]
+    sizes = SIZES if 0.75 * entry.n_rows >= FEW_ROWS else SIZES[1:]
+    sizes = [size for size in sizes if size not in ONE_CLASS.get(cell.row, ())]
+    for family, size in product((f for f, most in MOST_FEATURES.items() if entry.n_features <= most), sizes):
+        yield from (f"{family}/{size}/{number}" for number in range(1 if cell.row in SET_ASIDE else DIVISIONS))
+
+
+def _of_gain(cell: Cell) -> dict[str, Any]:
+    family, size, _ = cell.setting_value.split("/")
+    return {"variant": VARIANTS[cell.row], "family": family, "rows": int(size)}
+
+
+Study(
+    GAIN,
+    rows=VARIANTS,
+    settings=_settings,
+    protocol=gain,
+    arguments=_of_gain,
+    stream=lambda cell: f"{cell.row}/{cell.setting_value.split('/')[-1]}",
+    quick=lambda cell: cell.row == "haberman",
+)
+Study(
+    MANY,
+    rows=MANY_ROWS,
+    methods=(CLOSED, FIXED, CHOSEN, "logistic regression"),
+    protocol=many,
+    stream=lambda cell: cell.row,
+    quick=lambda cell: cell.row == "nursery",
+    where=lambda cell: cell.method != CHOSEN or cell.row not in UNCHOSEN,
+)
 
 
 # What the stored studies say ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ rows. `crossing` has learning curves of naive Bayes and logistic regression, as 
 scikit-learn's bundled data and on two simulated problems, one of which is made as naive Bayes wants it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array
 from rcpkg.families import SharedVarianceGaussianNB
@@ -141,29 +141,23 @@ def crossing(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(name, "test_error_percent", column) for name, column in table.items()]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """One cell for each distance or problem and number of rows; the rows of a problem share its splits' seed."""
-    if study == EFFICIENCY:
-        for distance in DISTANCES:
-            for size in SAMPLES:
-                quick = size == SAMPLES[0]
-                yield Cell(
-                    STUDY, study, str(distance), "", name_of(efficiency), {"repetitions": RUNS}, f"{size}", quick=quick
-                )
-        return
-    for problem in PROBLEMS:
-        for size in SIZES:
-            yield Cell(
-                STUDY,
-                study,
-                problem,
-                "",
-                name_of(crossing),
-                {"repetitions": SPLITS},
-                setting_value=f"{size}",
-                stream=problem,
-                quick=problem == "iris",
-            )
+Study(
+    EFFICIENCY,
+    rows=DISTANCES,
+    settings=SAMPLES,
+    protocol=efficiency,
+    arguments={"repetitions": RUNS},
+    quick=lambda cell: cell.setting_value == str(SAMPLES[0]),
+)
+Study(
+    CROSSING,
+    rows=PROBLEMS,
+    settings=SIZES,
+    protocol=crossing,
+    arguments={"repetitions": SPLITS},
+    stream=lambda cell: cell.row,  # the rows of a problem share its splits' seed
+    quick=lambda cell: cell.row == "iris",
+)
 
 
 def tidy(study: str) -> pd.DataFrame:

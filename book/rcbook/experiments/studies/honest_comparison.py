@@ -1,14 +1,15 @@
-"""The honest comparison: everything learnt from training rows only, judged on test rows (chapter 9; ours).
+"""The honest comparison: everything learnt from training rows only, judged on test rows (chapter 11; ours).
 
 Twenty stratified splits, a quarter of the rows for testing, at most `TRAINING_ROWS` of the others for training, the
 same for all learners; what is tuned is tuned by the log-loss on a fifth of the training rows, and refitted on all of
 them. Of the `SET_ASIDE` no score was looked at until the conclusions were written, and the `LARGE` were run last.
-Chapter 9 tells what was fixed before the first run, and what was changed on the way and why.
+Chapter 11 tells what was fixed before the first run, and what was changed on the way and why.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFea
 from sklearn.svm import SVC
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.comparisons import mean_scores
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
 from rcpkg.base import Array
@@ -311,34 +312,31 @@ def honest(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, metric, [run[metric] for run in runs]) for metric in runs[0]]
 
 
-def cells(study: str = STUDY_NAME) -> Iterable[Cell]:
+def _closed_forms(cell: Cell, family: str) -> tuple[str, ...]:
+    """What a learner of a family starts from, if it does."""
+    return OF_A_MODEL[cell.method].starts.get(family, ()) if cell.method in OF_A_MODEL else ("",)
+
+
+def _grids() -> Iterator[Grid]:
     """Data set by data set; all learners of one meet the same splits."""
-    for name, variant in (DEVELOPMENT | SET_ASIDE | LARGE).items():
-        for family, closed_form, method in _combinations():
-            yield Cell(
-                STUDY,
-                study,
-                name,
-                method,
-                name_of(honest),
-                {
-                    "variant": variant,
-                    "family": family,
-                    "closed_form": closed_form,
-                    "repetitions": REPETITIONS,
-                },
-                setting_value=f"{family} {closed_form}".strip(),
-                stream=name,
-                quick=name in ("haberman", "iris", "wine") and family != "",
-            )
+    for (name, variant), family in product((DEVELOPMENT | SET_ASIDE | LARGE).items(), (*FAMILIES, "")):
+        yield Grid(
+            rows=(name,),
+            methods=(*OF_A_MODEL, LOGISTIC) if family else OF_Z_SCORES,
+            settings=lambda cell, family=family: [f"{family} {start}".strip() for start in _closed_forms(cell, family)],
+            protocol=honest,
+            arguments=lambda cell, variant=variant, family=family: {
+                "variant": variant,
+                "family": family,
+                "closed_form": cell.setting_value.removeprefix(family).strip(),
+                "repetitions": REPETITIONS,
+            },
+            stream=name,
+            quick=name in ("haberman", "iris", "wine") and family != "",
+        )
 
 
-def _combinations() -> Iterable[tuple[str, str, str]]:
-    for family in FAMILIES:
-        for method, learner in OF_A_MODEL.items():
-            yield from ((family, start, method) for start in learner.starts.get(family, ()))
-        yield family, "", LOGISTIC
-    yield from (("", "", method) for method in OF_Z_SCORES)
+Study(STUDY_NAME, *_grids())
 
 
 # What the stored study says -------------------------------------------------------------------------

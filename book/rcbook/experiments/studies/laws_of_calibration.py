@@ -1,4 +1,4 @@
-"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 9).
+"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 12).
 
 `law` and `law_of_a_wrong_model` compare the spread of the t-th iterate over samples with the covariance that theorems
 give. `size` compares the test's levels with the nominal 5 %, its p value taken from χ² and from the bootstrap, for
@@ -8,7 +8,7 @@ standing for the distribution of each (Giacomini, Politis and White 2013): a dra
 take days. As the draws are as many as the samples, the standard error of that level is about √2 times that of a share.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
@@ -339,30 +339,38 @@ def law_of_a_wrong_model(cell: Cell, seed: int) -> list[Record]:
     return [record for record in found if record.metric != "relative_change"]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """A cell for each family, or departure and strength, and number of rows."""
-    if study == LAW:
-        for name in ("LDA", "QDA", "GaussianNB", "CategoricalNB", *WRONG):
-            for n in LAW_SIZES:
-                protocol, arguments = law, {"repetitions": LAW_REPLICATES}
-                if name in WRONG:
-                    protocol, arguments = law_of_a_wrong_model, arguments | {"strength": WRONG[name]}
-                yield Cell(STUDY, study, name, "", name_of(protocol), arguments, f"{n}", quick=n == LAW_SIZES[0])
-    elif study == SIZE:
-        for name in (*CASES, *RIGHT_POSTERIOR):
-            for n in SIZES:
-                quick = n == SIZES[0]
-                yield Cell(STUDY, study, name, "", name_of(size), {"repetitions": REPLICATES}, f"{n}", quick=quick)
-    elif study == AGAIN:
-        for n in SIZES:
-            yield Cell(STUDY, study, NOT_SATURATED, "", name_of(size), {"repetitions": REPLICATES}, f"{n}")
-    else:
-        for name, strengths in STRENGTHS.items():
-            for strength in strengths:
-                for n in POWER_SIZES:
-                    arguments = {"repetitions": POWER_REPLICATES, "strength": strength}
-                    setting = f"{strength}/{n}"
-                    yield Cell(STUDY, study, name, "", name_of(power), arguments, setting, quick=n == SIZES[0])
+def _smallest(sizes: tuple[int, ...]) -> Callable[[Cell], bool]:
+    return lambda cell: cell.setting_value.split("/")[-1] == str(sizes[0])
+
+
+Study(
+    LAW,
+    Grid(
+        rows=("LDA", "QDA", "GaussianNB", "CategoricalNB"),
+        settings=LAW_SIZES,
+        protocol=law,
+        arguments={"repetitions": LAW_REPLICATES},
+        quick=_smallest(LAW_SIZES),
+    ),
+    Grid(
+        rows=WRONG,
+        settings=LAW_SIZES,
+        protocol=law_of_a_wrong_model,
+        arguments=lambda cell: {"repetitions": LAW_REPLICATES, "strength": WRONG[cell.row]},
+        quick=_smallest(LAW_SIZES),
+    ),
+)
+OF_SIZE: dict[str, Any] = {"settings": SIZES, "protocol": size, "arguments": {"repetitions": REPLICATES}}
+Study(SIZE, rows=(*CASES, *RIGHT_POSTERIOR), quick=_smallest(SIZES), **OF_SIZE)
+Study(AGAIN, rows=(NOT_SATURATED,), **OF_SIZE)
+Study(
+    POWER,
+    rows=STRENGTHS,
+    settings=lambda cell: [f"{strength}/{n}" for strength in STRENGTHS[cell.row] for n in POWER_SIZES],
+    protocol=power,
+    arguments=lambda cell: {"repetitions": POWER_REPLICATES, "strength": float(cell.setting_value.split("/")[0])},
+    quick=_smallest(SIZES),
+)
 
 
 def tidy(study: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Local BDA beside today's classifiers (chapter 11; ours): several seed matrices, halves of nine small data sets."""
+"""Local BDA beside today's classifiers (chapter 15; ours): several seed matrices, halves of nine small data sets."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg.base import Array
 from rcpkg.local import BregmanKNN, LocalBDA
 
@@ -67,7 +67,11 @@ def local_2026(cell: Cell, seed: int) -> list[Record]:
     ]
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """One cell for each data set."""
-    protocol, runs = name_of(local_2026), {"repetitions": HALVES}
-    return [Cell(STUDY, study, name, "", protocol, runs, stream=name, quick=name in ("iris", "wine")) for name in SMALL]
+Study(
+    STUDY_NAME,
+    rows=SMALL,
+    protocol=local_2026,
+    arguments={"repetitions": HALVES},
+    stream=lambda cell: cell.row,
+    quick=lambda cell: cell.row in ("iris", "wine"),
+)

@@ -1,4 +1,4 @@
-"""More runs of the simulations of thesis2007 chapter 5, where they decide a lead that its text speaks of (chapter 14).
+"""More runs of the simulations of thesis2007 chapter 5, where they decide a lead that its text speaks of (chapter 18).
 
 The methods that cross-validate have 25 runs in the tables, and EDDA has 10; the source has 100. `LEADS` are the pairs
 of methods that section 5.6.1 compares. Where the printed difference of a pair is less than the half-width of
@@ -7,12 +7,12 @@ lists the cells.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
 from rcbook._files import data_folder
-from rcbook.experiments.cells import STUDY, Cell
-from rcbook.experiments.power import power
+from rcbook.experiments.cells import STUDY, Cell, Study, cells_of
 from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 
@@ -35,41 +35,21 @@ LEADS = (
 )
 
 
-def leads_within_reach() -> pd.DataFrame:
-    """The columns in which the printed lead of a pair is less than a half-width of acceptance.
-
-    Returns
-    -------
-    DataFrame
-        ``table, method, setting_value, runs``: the cells concerned, with the runs that are missing to the stated 100.
-    """
-    cells = power().query("source == 'thesis2007'").set_index(["table", "method", "setting_value"])
-    cells = cells.assign(printed=pd.to_numeric(cells.value_printed, errors="coerce")).sort_index()
-    found = set()
-    for table, first, second in LEADS:
-        a, b = cells.loc[table, first], cells.loc[table, second]
-        lead = (a.printed - b.printed).abs()
-        for setting in lead.index[lead < a.half_width.clip(lower=b.half_width)]:
-            found |= {(table, first, setting), (table, second, setting)}
-    rows = [(*key, 100 - tables.runs(key[0], key[1])) for key in found]
-    frame = pd.DataFrame(rows, columns=["table", "method", "setting_value", "runs"])
-    order = frame.setting_value.astype(int)
-    frame = frame.assign(order=order).sort_values(["table", "method", "order"])
-    return frame.drop(columns="order").reset_index(drop=True)
-
-
-def cells(study: str) -> Iterator[Cell]:
+def _listed() -> Iterator[Cell]:
     """The cells listed, cheap methods first."""
     listed = pd.read_csv(data_folder() / "more_runs.csv", dtype={"table": str, "setting_value": str})
     wanted = listed.set_index(["table", "method", "setting_value"]).runs
     for slow in (False, True):
         for table in listed.table.unique():
-            for cell in tables.cells(table):
+            for cell in cells_of("thesis2007", table):
                 key = (table, cell.method, cell.setting_value)
                 if key in wanted.index and (cell.method == "EDDA") == slow:
                     arguments = cell.arguments | {"repetitions": int(wanted[key])}
                     setting = f"{table}|{cell.setting_value}"
-                    yield cell.in_study(study, arguments=arguments, setting_value=setting, quick=False)
+                    yield replace(cell, source=STUDY, table=STUDY_NAME, setting_value=setting, arguments=arguments)
+
+
+Study(STUDY_NAME, rows=_listed, quick=False)
 
 
 def judged_runs() -> pd.DataFrame:

@@ -1,14 +1,18 @@
-"""What comes out at the neighbourhood sizes that thesis2007 Table 6.3 prints (chapter 15; ours).
+"""What comes out at the neighbourhood sizes that thesis2007 Table 6.3 prints (chapter 19; ours).
 
 "local-curves": the whole cross-validation curve whose minimum Table 6.3 prints, on the same divisions.
 "local-test-errors": the test errors of Table 6.2 at the printed sizes, with one thing changed at a time.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
 from rcbook import published
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.runner import cell_seed
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.tables_of_local_bda import (
@@ -20,7 +24,6 @@ from rcbook.experiments.studies.tables_of_local_bda import (
     path,
     repetitions,
 )
-from rcbook.experiments.studies.tables_of_local_bda import cells as table_cells
 
 REFERENCES = ("training rows", "all rows", "none")
 SHARES = (0.8, 0.9)
@@ -64,27 +67,14 @@ def local_test_errors(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-def cells(study: str) -> list[Cell]:
-    """The cells of one of the two studies."""
-    return {"local-curves": _curve_cells, "local-test-errors": _test_cells}[study](study)
+def _chosen_sizes() -> Iterator[Cell]:
+    """The cells of Table 6.3 by the row names of Tables 6.1 and 6.2, with the seed of their divisions."""
+    for cell in cells_of("thesis2007", "6.3"):
+        arguments = cell.arguments | {"divisions": cell_seed(cell)}
+        yield replace(cell, row=cell.arguments["row"], arguments=arguments)
 
 
-def _curve_cells(study: str) -> list[Cell]:
-    return [
-        Cell(
-            STUDY,
-            study,
-            cell.arguments["row"],
-            cell.method,
-            name_of(local_curves),
-            {**cell.arguments, "divisions": cell_seed(cell)},
-            stream=cell.arguments["row"],
-            quick=cell.quick,
-        )
-        for cell in table_cells("6.3")
-    ]
-
-
+@lru_cache
 def printed_sizes() -> dict[tuple[str, str], int]:
     """Table 6.3 by the row names of Tables 6.1 and 6.2, and method."""
     table = published.table("thesis2007", "6.3")
@@ -92,29 +82,30 @@ def printed_sizes() -> dict[tuple[str, str], int]:
     return dict(zip(zip(names, table.method), table.value.astype(int), strict=True))
 
 
-def _test_cells(study: str) -> list[Cell]:
-    """Slow methods without the smaller share and with the stated normalisation only."""
-    sizes = printed_sizes()
-    return [
-        Cell(
-            STUDY,
-            study,
-            row,
-            method,
-            name_of(local_test_errors),
-            {
-                "row": row,
-                "size": sizes[row, method],
-                "shares": list(SHARES[1:] if method in SLOW else SHARES),
-                "repetitions": min(SUBSAMPLES, repetitions(row, method)),
-            },
-            setting_value=reference,
-            stream=row,
-        )
-        for row, method in published.table("thesis2007", "6.2")[["row", "method"]].itertuples(index=False)
-        for reference in REFERENCES
-        if reference == "training rows" or not (method in SLOW or row.endswith("(raw)"))
-    ]
+# the whole curves, on the divisions of the tables; slow methods without the smaller share and with the stated
+# normalisation only
+Study(
+    "local-curves",
+    rows=_chosen_sizes,
+    settings=("",),
+    protocol=local_curves,
+    stream=lambda cell: cell.row,
+)
+Study(
+    "local-test-errors",
+    rows=lambda: published.table("thesis2007", "6.2").row.unique(),
+    methods=lambda cell: published.table("thesis2007", "6.2").query("row == @cell.row").method,
+    settings=REFERENCES,
+    protocol=local_test_errors,
+    arguments=lambda cell: {
+        "row": cell.row,
+        "size": printed_sizes()[cell.row, cell.method],
+        "shares": list(SHARES[1:] if cell.method in SLOW else SHARES),
+        "repetitions": min(SUBSAMPLES, repetitions(cell.row, cell.method)),
+    },
+    stream=lambda cell: cell.row,
+    where=lambda cell: cell.setting_value == "training rows" or not (cell.method in SLOW or "(raw)" in cell.row),
+)
 
 
 # What the stored studies say ------------------------------------------------------------------------

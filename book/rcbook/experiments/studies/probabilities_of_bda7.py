@@ -1,10 +1,10 @@
-"""BDA7 judged by its probabilities, and where features far outnumber rows (chapter 10; ours).
+"""BDA7 judged by its probabilities, and where features far outnumber rows (chapter 14; ours).
 
 The divisions are those of `bda7_among_todays_classifiers`, with two sets of handwritten digits more; the problems of
 thesis2007 section 5.6 are drawn with 200 features and 40 rows. Each classifier here gives probabilities of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
 from rcbook.experiments.studies.tables_of_bda7 import TRAINING_ROWS
@@ -101,36 +101,29 @@ def simulated(cell: Cell, seed: int) -> list[Record]:
     return _records(runs)
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """One cell for each data set and amount of training rows, and for each simulated problem."""
-    divisions = [(name, amount) for name in rivals.DATASETS for amount in rivals.AMOUNTS]
-    divisions += [(name, "few") for name in DIGITS]
-    return [
-        Cell(
-            STUDY,
-            study,
-            name,
-            "",
-            name_of(on_data),
-            {"repetitions": rivals.RUNS},
-            setting_value=amount,
-            stream=f"{name}:{amount}",
-            quick=name in ("iris", "wine"),
-        )
-        for name, amount in divisions
-    ] + [
-        Cell(
-            STUDY,
-            study,
-            f"case {case}",
-            "",
-            name_of(simulated),
-            {"repetitions": SIMULATIONS},
-            setting_value=f"d = {FEATURES}",
-            stream=f"case {case}:{FEATURES}",
-        )
-        for case in CASES
-    ]
+def _of_data(rows: Iterable[str], amounts: Iterable[str]) -> Grid:
+    return Grid(
+        rows=rows,
+        settings=amounts,
+        protocol=on_data,
+        arguments={"repetitions": rivals.RUNS},
+        stream=lambda cell: f"{cell.row}:{cell.setting_value}",
+        quick=lambda cell: cell.row in ("iris", "wine"),
+    )
+
+
+Study(
+    STUDY_NAME,
+    _of_data(rivals.DATASETS, rivals.AMOUNTS),
+    _of_data(DIGITS, ("few",)),
+    Grid(
+        rows=[f"case {case}" for case in CASES],
+        settings=(f"d = {FEATURES}",),
+        protocol=simulated,
+        arguments={"repetitions": SIMULATIONS},
+        stream=lambda cell: f"{cell.row}:{FEATURES}",
+    ),
+)
 
 
 def tidy() -> pd.DataFrame:

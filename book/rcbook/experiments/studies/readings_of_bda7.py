@@ -5,7 +5,7 @@ printed number under one of them. What is random is drawn anew, by other seeds t
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rcbook import published
 from rcbook._files import data_folder
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcpkg.base import Array
@@ -137,20 +137,25 @@ def reading(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, "test_error_percent", tables.run_errors(cell, seed, **other))]
 
 
-def cells(study: str) -> Iterator[Cell]:
+def _concerned() -> Iterator[Cell]:
     """The printed numbers of the columns that each reading names, costly tables last."""
     of_chapter = stated().query("source == 'thesis2007' and tables.str.startswith('5.')")
     named = [
         (name, table, row["columns"].split()) for name, row in of_chapter.iterrows() for table in row.tables.split()
     ]
     for name, table, methods in sorted(named, key=lambda entry: entry[1] in COSTLY):
-        for cell in tables.cells(table):
+        for cell in cells_of("thesis2007", table):
             if cell.method in methods:
-                arguments = cell.arguments | {"reading": name, "repetitions": RUNS.get(str(name), 50)}
                 setting = f"{table}|{cell.setting_value}|{name}"
-                yield cell.in_study(
-                    study, protocol=name_of(reading), arguments=arguments, setting_value=setting, quick=False
-                )
+                yield replace(cell, source=STUDY, table=STUDY_NAME, setting_value=setting)
+
+
+def _under(cell: Cell) -> dict[str, Any]:
+    name = cell.setting_value.split("|")[-1]
+    return {"reading": name, "repetitions": RUNS.get(name, 50)}
+
+
+Study(STUDY_NAME, rows=_concerned, protocol=reading, arguments=_under, quick=False)
 
 
 def judged_readings() -> pd.DataFrame:

@@ -1,10 +1,12 @@
-"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 15).
+"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 19).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, cells_of, mean_record
 from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_local_bda as tables
 from rcbook.experiments.studies.printed_sizes_of_local_bda import printed_sizes
@@ -87,38 +89,62 @@ def intercept(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """The mixtures of Tables 6.1 to 6.3 under each reading; or the linear rule of Table 6.2 under its own."""
-    if study == "pinv-intercept":
-        for cell in tables.cells("6.2"):
-            if cell.method == "pinv":
-                row = cell.arguments["row"]
-                size = int(printed_sizes()[row, "pinv"])
-                arguments = {"row": row, "k": size, "reading": "pinv-no-intercept"}
-                protocol = name_of(intercept)
-                yield cell.in_study(study, protocol=protocol, arguments=arguments, quick=False)
-        return
-    for cell in tables.cells("6.1"):
-        for name in SETTINGS if cell.method == "GMM" else ():
-            arguments = {"row": cell.arguments["row"], "repetitions": RUNS, "reading": name}
-            protocol = name_of(least_error)
-            yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=f"6.1|{name}", quick=False)
-    for cell in tables.cells("6.2"):
-        for name in SETTINGS if cell.method == "GMM" else ():
-            row, reading = cell.arguments["row"], name.replace("gmm-", "gmm-test-")
-            arguments = {"row": row, "k": int(printed_sizes()[row, "GMM"]), "reading": reading}
-            yield cell.in_study(
-                study, protocol=name_of(test_error), arguments=arguments, setting_value=f"6.2|{reading}", quick=False
-            )
-    for cell in tables.cells("6.3"):
-        row = cell.arguments["row"]
-        for name in (*SETTINGS, FROM_TWO) if cell.method == "GMM" and row not in tables.LARGE else ():
-            reading = name.replace("gmm-", "gmm-size-")
-            first = 2 if name == FROM_TWO else 1
-            arguments = {"row": row, "repetitions": RUNS, "reading": reading, "first": first}
-            yield cell.in_study(
-                study, protocol=name_of(chosen_size), arguments=arguments, setting_value=f"6.3|{reading}", quick=False
-            )
+def _column(table: str, method: str) -> Iterator[Cell]:
+    """The cells of a method in a table, without their number of divisions."""
+    for cell in cells_of("thesis2007", table):
+        if cell.method == method:
+            yield replace(cell, arguments={"row": cell.arguments["row"]})
+
+
+def _readings(table: str, kind: str, names: Iterable[str] = SETTINGS) -> list[str]:
+    return [f"{table}|{name.replace('gmm-', kind)}" for name in names]
+
+
+def _reading(cell: Cell) -> str:
+    return cell.setting_value.split("|")[1]
+
+
+def _printed_size(cell: Cell) -> int:
+    return int(printed_sizes()[cell.arguments["row"], cell.method])
+
+
+# the mixtures of Tables 6.1 to 6.3 under each reading; and the linear rule of Table 6.2 under its own
+Study(
+    STUDY_NAME,
+    Grid(
+        rows=partial(_column, "6.1", "GMM"),
+        settings=_readings("6.1", "gmm-"),
+        protocol=least_error,
+        arguments=lambda cell: {"repetitions": RUNS, "reading": _reading(cell)},
+        quick=False,
+    ),
+    Grid(
+        rows=partial(_column, "6.2", "GMM"),
+        settings=_readings("6.2", "gmm-test-"),
+        protocol=test_error,
+        arguments=lambda cell: {"k": _printed_size(cell), "reading": _reading(cell)},
+        quick=False,
+    ),
+    Grid(
+        rows=partial(_column, "6.3", "GMM"),
+        settings=_readings("6.3", "gmm-size-", (*SETTINGS, FROM_TWO)),
+        protocol=chosen_size,
+        arguments=lambda cell: {
+            "repetitions": RUNS,
+            "reading": _reading(cell),
+            "first": 2 if _reading(cell) == FROM_TWO.replace("gmm-", "gmm-size-") else 1,
+        },
+        quick=False,
+        where=lambda cell: cell.arguments["row"] not in tables.LARGE,
+    ),
+)
+Study(
+    "pinv-intercept",
+    rows=partial(_column, "6.2", "pinv"),
+    protocol=intercept,
+    arguments=lambda cell: {"k": _printed_size(cell), "reading": "pinv-no-intercept"},
+    quick=False,
+)
 
 
 def judged_readings() -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Readings of the tables of rc2024, where ours leaves numbers unexplained (chapter 13).
+"""Readings of the tables of rc2024, where ours leaves numbers unexplained (chapter 17).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """
@@ -16,9 +16,9 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook import datasets, published
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, cells_of, mean_record, name_of
 from rcbook.experiments.scorecard import judged, judged_beside, results
-from rcbook.experiments.studies import tables_of_rc2024, tables_of_rc2025
+from rcbook.experiments.studies import tables_of_rc2024
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, first_reach, rc_data
 from rcbook.experiments.studies.readings_of_bda7 import Repaired, stated
 from rcpkg.base import Array, InvalidStatistics, log_posterior
@@ -384,8 +384,7 @@ def _concerned(name: str, table: str, methods: list[str]) -> Iterator[tuple[int,
     """The cells of the columns of a reading, each after its number of rows; of grids those that are stated."""
     source = "rc2025" if table == "5" else "rc2024"
     sizes = data_rows(source, table).drop_duplicates("row").set_index("row").n_instances
-    listed = tables_of_rc2025.cells(table) if source == "rc2025" else tables_of_rc2024.cells(table)
-    for cell in listed:
+    for cell in cells_of(source, table):
         size = int(sizes[cell.row])
         if cell.reason or cell.method not in methods or (name == "qda-map-wide" and cell.stream not in FOUND_ON):
             continue
@@ -397,7 +396,7 @@ def _concerned(name: str, table: str, methods: list[str]) -> Iterator[tuple[int,
             yield size, replace(cell, arguments=cell.arguments | {"variant": source})
 
 
-def cells(study: str) -> Iterator[Cell]:
+def _in_order() -> Iterator[Cell]:
     """The printed numbers of the columns that each reading names, large data sets last."""
     named = [
         (size, str(name), table, cell)
@@ -406,9 +405,17 @@ def cells(study: str) -> Iterator[Cell]:
         for size, cell in _concerned(str(name), table, row["columns"].split())
     ]
     for _, name, table, cell in sorted(named, key=lambda entry: max(entry[0], LARGE)):
-        arguments = cell.arguments | {"reading": name, "source": cell.source}
-        protocol, setting = name_of(PROTOCOLS[name]), f"{table}|{name}"
-        yield cell.in_study(study, protocol=protocol, arguments=arguments, setting_value=setting, quick=False)
+        yield replace(
+            cell,
+            source=STUDY,
+            table=STUDY_NAME,
+            protocol=name_of(PROTOCOLS[name]),
+            arguments=cell.arguments | {"reading": name, "source": cell.source},
+            setting_value=f"{table}|{name}",
+        )
+
+
+Study(STUDY_NAME, rows=_in_order, quick=False)
 
 
 def judged_readings() -> pd.DataFrame:

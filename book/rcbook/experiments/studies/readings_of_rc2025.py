@@ -1,4 +1,4 @@
-"""What the printed columns of rc2025 are consistent with: three readings, and a bound that holds for each (chapter 13).
+"""What the printed columns of rc2025 are consistent with: three readings, and a bound that holds for each (chapter 17).
 
 "rc2025-updates-on-all-rows": the tables of rc2025 on small sets, if the updates, or the start too, had used the test
 rows. "rc2025-first-rise": the same with the iterate before the first rise of the soft error. "best-iterate": the stated
@@ -7,12 +7,13 @@ protocol with the iterate of least test error.
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
 from rcbook.experiments.scorecard import judged, results
 from rcbook.experiments.studies.data_and_models_of_rc import (
     LEARNERS,
@@ -97,28 +98,32 @@ def best_iterate(cell: Cell, seed: int) -> list[Record]:
     return [mean_record("RC", "test_error_percent", least)]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """The cells of one of the three studies."""
-    if study == "best-iterate":
-        for cell in small_calibrated_cells():
-            yield cell.in_study(study, protocol=name_of(best_iterate))
-        return
+def _stated_cells() -> Iterator[Cell]:
+    """The tables on their small sets; the RC columns of Table 11 are those of Table 3 once more."""
     for table in RC2025_MODELS:
-        for cell in small_cells(table):
-            if (table, cell.method) == ("11", "RC"):  # printed in Table 3 already
-                continue
-            changed: dict[str, object] = {}
-            if study == "rc2025-first-rise":
-                if cell.method not in STOPPED:
-                    continue
-                changed = {"stopping": "first rise", "repetitions": 8}
-            for start in ("train", "all"):
-                yield cell.in_study(
-                    study,
-                    protocol=name_of(rc2025_updates_on_all_rows),
-                    arguments=cell.arguments | {"start": start} | changed,
-                    setting_value=f"{table}|{start}",
-                )
+        yield from (cell for cell in small_cells(table) if (table, cell.method) != ("11", "RC"))
+
+
+def _with_start(cell: Cell) -> dict[str, Any]:
+    return {"start": cell.setting_value.split("|")[1]}
+
+
+Study("best-iterate", rows=small_calibrated_cells, protocol=best_iterate)
+Study(
+    "rc2025-updates-on-all-rows",
+    rows=_stated_cells,
+    settings=lambda cell: [f"{cell.setting_value.split(':')[1]}|{start}" for start in ("train", "all")],
+    protocol=rc2025_updates_on_all_rows,
+    arguments=_with_start,
+)
+Study(
+    "rc2025-first-rise",
+    rows=_stated_cells,
+    settings=lambda cell: [f"{cell.setting_value.split(':')[1]}|{start}" for start in ("train", "all")],
+    protocol=rc2025_updates_on_all_rows,
+    arguments=lambda cell: _with_start(cell) | {"stopping": "first rise", "repetitions": 8},
+    where=lambda cell: cell.method in STOPPED,
+)
 
 
 def consistency() -> pd.DataFrame:

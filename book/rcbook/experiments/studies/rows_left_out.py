@@ -1,18 +1,16 @@
-"""How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 9)."""
-
-from collections.abc import Iterator
+"""How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 12)."""
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
-from rcpkg.base import Array, log_posterior
-from rcpkg.calibration import RiskCalibration
-from rcpkg.calibration.choose_weight import NewtonPath
+from rcpkg.base import Array
+from rcpkg.calibration.choose_weight import path_of
+from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import ConjugateClassifier
 
 STUDY_NAME = "rows-left-out"
@@ -21,12 +19,10 @@ SIZES, SAMPLES = (30, 90), 2
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
-def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> NewtonPath:
+def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> TargetPath:
     """The path of the pooled target's weights."""
     model = clone(estimator)
-    rows, labels = model.check_X_y(X, y)
-    learner = RiskCalibration(estimator, target="pooled", target_weight=1.0, step="safe", stopping="none")
-    return NewtonPath(learner, model, rows, labels, None, len(WEIGHTS))
+    return path_of(model, "pooled", *model.check_X_y(X, y), n_weights=len(WEIGHTS))
 
 
 def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dict[tuple[float, str], float]:
@@ -35,17 +31,12 @@ def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dic
     path = newton(estimator, X, y)
     others = [newton(estimator, np.delete(X, i, axis=0), np.delete(y, i)) for i in own]
     for b in WEIGHTS[::-1]:
-        log_P, _ = path.follow(b)
+        fitted = path.log_posterior(X, path.follow(b))
+        log_P, _ = path.left_out()
         found[b, "approximate"] = -float(log_P[own, y].mean())
-        found[b, "training"] = -float(path.likelihood.evaluate(path.beta, b).log_P[own, y].mean())
-        left_out = 0.0
-        for i, other in enumerate(others):
-            other.follow(b)
-            without = other.problem.model
-            parameters = without.parameters(other.optima[b].mean)
-            scores = without.log_joint(without.encode(X[[i]]), parameters)
-            left_out -= log_posterior(scores, without.log_class_probabilities(parameters))[0, y[i]]
-        found[b, "exact"] = float(left_out) / len(y)
+        found[b, "training"] = -float(fitted[own, y].mean())
+        left_out = [other.log_posterior(X[[i]], other.follow(b))[0, y[i]] for i, other in enumerate(others)]
+        found[b, "exact"] = -float(np.sum(left_out)) / len(y)
         found[b, "difference"] = found[b, "approximate"] - found[b, "exact"]
     return found
 
@@ -64,12 +55,13 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(f"{b:g}", name, [of[b, name] for of in found]) for b, name in found[0]]
 
 
-def cells(study: str) -> Iterator[Cell]:
-    """A cell for each family and number of rows."""
-    for n in SIZES:
-        for name in FAMILIES:
-            arguments = {"repetitions": SAMPLES}
-            yield Cell(STUDY, study, name, "", name_of(compare), arguments, f"{n}", quick=n == SIZES[0])
+Study(
+    STUDY_NAME,
+    *(
+        Grid(rows=FAMILIES, settings=(n,), protocol=compare, arguments={"repetitions": SAMPLES}, quick=n == SIZES[0])
+        for n in SIZES
+    ),
+)
 
 
 def tidy() -> pd.DataFrame:

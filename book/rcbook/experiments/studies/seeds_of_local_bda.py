@@ -1,4 +1,4 @@
-"""What the seed of local BDA does to its probabilities and costs as the rows grow in number (chapter 11; ours).
+"""What the seed of local BDA does to its probabilities and costs as the rows grow in number (chapter 15; ours).
 
 Two problems whose posterior is known. The number of neighbours stays at 30 or grows with the rows; pooled nearest
 neighbours stand beside, with as many rows in their neighbourhoods.
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from rcbook.experiments.cells import STUDY, Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.local import BregmanKNN, LocalBDA, least_cost
@@ -96,23 +96,15 @@ def grow(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(*key, values) for key, values in found.items()]
 
 
-def cells(study: str = STUDY_NAME) -> list[Cell]:
-    """One cell for each problem and number of rows."""
-    return [
-        Cell(
-            STUDY,
-            study,
-            name,
-            "",
-            name_of(grow),
-            {"repetitions": RUNS},
-            setting_value=str(n),
-            stream=f"{name}:{n}",
-            quick=n == SIZES[0],
-        )
-        for name in PROBLEMS
-        for n in SIZES
-    ]
+Study(
+    STUDY_NAME,
+    rows=PROBLEMS,
+    settings=SIZES,
+    protocol=grow,
+    arguments={"repetitions": RUNS},
+    stream=lambda cell: f"{cell.row}:{cell.setting_value}",
+    quick=lambda cell: cell.setting_value == str(SIZES[0]),
+)
 
 
 def tidy() -> pd.DataFrame:

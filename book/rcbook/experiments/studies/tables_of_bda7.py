@@ -1,5 +1,5 @@
 """Tables 5.1 to 5.22 of thesis2007: BDA7 and its rivals with few training rows (sections 5.5 and 5.6;
-chapter 14).
+chapter 18).
 
 What the source leaves open is decided here, once: features are used as they are; ties are broken at random; a singular
 LDA or QDA predicts the largest class prior. In cases 7 to 10 every run draws its own covariances. Otherwise than in
@@ -8,15 +8,16 @@ has none) and cover type.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from rcbook import datasets, published
-from rcbook.experiments.cells import Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.simulation import chapter5_problem
 from rcpkg.base import Array, GenerativeClassifier
@@ -146,23 +147,42 @@ def simulation(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(cell.method, "test_error_percent", errors)]
 
 
-def cells(table: str) -> Iterable[Cell]:
-    """The cells of one of Tables 5.1 to 5.22; the methods of a column meet the same draws."""
-    number = int(table.split(".")[1])
+def _printed(table: str) -> Iterator[Cell]:
     for printed in published.table("thesis2007", table).itertuples():
-        method, setting = printed.method, printed.setting_value
-        if number > 12:
-            protocol, arguments = simulation, {"case": number - 12, "d": int(setting)}
-        else:
-            protocol, arguments = benchmark, {"data": DATA[table], "percent": float(setting)}
-        yield Cell(
-            "thesis2007",
-            table,
-            printed.row,
-            method,
-            name_of(protocol),
-            arguments | {"repetitions": runs(table, method)},
-            setting_value=setting,
-            stream=f"chapter 5:{table}:{setting}",
-            quick=setting == "6" and number > 12 and method != "EDDA",
-        )
+        yield Cell("thesis2007", table, printed.row, printed.method, setting_value=printed.setting_value)
+
+
+def _column(cell: Cell) -> str:
+    """The methods of a column meet the same draws."""
+    return f"chapter 5:{cell.table}:{cell.setting_value}"
+
+
+def _of_data(cell: Cell) -> dict[str, Any]:
+    number = {"repetitions": runs(cell.table, cell.method)}
+    return {"data": DATA[cell.table], "percent": float(cell.setting_value), **number}
+
+
+def _of_case(cell: Cell) -> dict[str, Any]:
+    number = {"repetitions": runs(cell.table, cell.method)}
+    return {"case": int(cell.table.removeprefix("5.")) - len(DATA), "d": int(cell.setting_value), **number}
+
+
+for _table in DATA:
+    Study(
+        _table,
+        source="thesis2007",
+        rows=partial(_printed, _table),
+        protocol=benchmark,
+        arguments=_of_data,
+        stream=_column,
+    )
+for _case in range(1, 11):
+    Study(
+        f"5.{len(DATA) + _case}",
+        source="thesis2007",
+        rows=partial(_printed, f"5.{len(DATA) + _case}"),
+        protocol=simulation,
+        arguments=_of_case,
+        stream=_column,
+        quick=lambda cell: cell.setting_value == "6" and cell.method != "EDDA",
+    )

@@ -1,14 +1,14 @@
-"""Tables 6.1 to 6.3 of thesis2007: local classifiers by its randomised ten-fold cross-validation (§6.3; chapter 15)."""
+"""Tables 6.1 to 6.3 of thesis2007: local classifiers by its randomised ten-fold cross-validation (§6.3; chapter 19)."""
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from rcbook import datasets, published
-from rcbook.experiments.cells import Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg.base import Array
 from rcpkg.local import GRID, SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
@@ -148,18 +148,21 @@ def local_table(cell: Cell, seed: int) -> list[Record]:
     return [Record(cell.method, "test_error_percent", 100 * float(np.mean(predicted != t)))]
 
 
-def cells(table: str) -> Iterable[Cell]:
-    """The cells of Table 6.1, 6.2 or 6.3; all of one data set meet the same divisions."""
+def _printed(table: str) -> Iterator[Cell]:
+    """The printed rows and methods; the argument is the row by its name in Tables 6.1 and 6.2."""
     for printed in published.table("thesis2007", table).drop_duplicates(["row", "method"]).itertuples():
         short = printed.row.split(" (")[0] if "classes)" in printed.row else printed.row
         row = CHOSEN_ROWS.get(short, short)
-        yield Cell(
-            "thesis2007",
-            table,
-            printed.row,
-            printed.method,
-            name_of(local_table),
-            {"row": row, "repetitions": repetitions(row, printed.method)},
-            stream=f"chapter 6:{row}",
-            quick=row in ("Wine", "Iris", "Thyroid"),
-        )
+        yield Cell("thesis2007", table, printed.row, printed.method, arguments={"row": row})
+
+
+for _table in ("6.1", "6.2", "6.3"):
+    Study(
+        _table,
+        source="thesis2007",
+        rows=partial(_printed, _table),
+        protocol=local_table,
+        arguments=lambda cell: {"repetitions": repetitions(cell.arguments["row"], cell.method)},
+        stream=lambda cell: f"chapter 6:{cell.arguments['row']}",  # all of one data set meet the same divisions
+        quick=lambda cell: cell.arguments["row"] in ("Wine", "Iris", "Thyroid"),
+    )

@@ -1,12 +1,13 @@
-"""The tables of rc2024: training errors on all rows, from the closed form and from random models (chapter 13)."""
+"""The tables of rc2024: training errors on all rows, from the closed form and from random models (chapter 17)."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rcbook.experiments.cells import Cell, Record, mean_record
+from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.studies.data_and_models_of_rc import (
     ITERATIONS,
     RC_PRIOR,
@@ -105,18 +106,18 @@ def _error(log_P: Array, codes: NDArray) -> float:
     return float(np.mean(log_P.argmax(axis=1) != codes))
 
 
-def cells(table: str) -> Iterator[Cell]:
-    """The cells of a table of rc2024."""
-    if table == "I":
-        return rc_cells("rc2024", table, rc_size, "rc2024")
-    classifier, closed_form = RC2024_MODELS[table]
-    variant = "rc2024-nb" if classifier == "NB" else "rc2024"
-    if closed_form == "Random":
-        return rc_cells("rc2024", table, rc2024_random, variant, repetitions=REPETITIONS)
-    return rc_cells("rc2024", table, rc2024_all_rows, variant, classifier=classifier, closed_form=closed_form)
+Study("I", source="rc2024", rows=partial(rc_cells, "rc2024", "I", rc_size, "rc2024"))
+for _table, (_classifier, _closed_form) in RC2024_MODELS.items():
+    _variant = "rc2024-nb" if _classifier == "NB" else "rc2024"
+    if _closed_form == "Random":
+        _rows = partial(rc_cells, "rc2024", _table, rc2024_random, _variant, repetitions=REPETITIONS)
+    else:
+        _models = {"classifier": _classifier, "closed_form": _closed_form}
+        _rows = partial(rc_cells, "rc2024", _table, rc2024_all_rows, _variant, **_models)
+    Study(_table, source="rc2024", rows=_rows)
 
 
 def calibrated_cells() -> Iterator[Cell]:
     """RC on each data set, once for each of Tables II-VII: what the studies of training take up."""
     for table in ("II", "III", "IV", "V", "VI", "VII"):
-        yield from (cell for cell in cells(table) if cell.method == "RC" and not cell.reason)
+        yield from (cell for cell in cells_of("rc2024", table) if cell.method == "RC" and not cell.reason)

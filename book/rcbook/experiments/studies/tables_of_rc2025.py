@@ -1,13 +1,14 @@
-"""The tables of rc2025: errors over random divisions, and its toy example (chapter 13)."""
+"""The tables of rc2025: errors over random divisions, and its toy example (chapter 17)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from rcbook import published
-from rcbook.experiments.cells import Cell, Record, mean_record, name_of
+from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.studies.data_and_models_of_rc import (
     DESCENTS,
     ITERATIONS,
@@ -115,33 +116,20 @@ def rc2025_toy(cell: Cell, seed: int) -> list[Record]:
 # Cells ---------------------------------------------------------------------------------------------
 
 
-def cells(table: str) -> Iterable[Cell]:
-    """The cells of a table of rc2025."""
-    if table in SUMMARIES:
-        return ()
-    if table == "1":
-        return _toy_cells()
-    if table == "2":
-        return rc_cells("rc2025", table, rc_size, "rc2025")
-    classifier, closed_form = RC2025_MODELS[table]
+def _toy_rows() -> Iterator[Cell]:
+    for printed in data_rows("rc2025", "1").itertuples():
+        yield Cell("rc2025", "1", printed.row, printed.method, setting_value=printed.setting_value)
+
+
+Study("1", source="rc2025", rows=_toy_rows, protocol=rc2025_toy, quick=True)
+Study("2", source="rc2025", rows=partial(rc_cells, "rc2025", "2", rc_size, "rc2025"))
+for _table in SUMMARIES:
+    Study(_table, source="rc2025")
+for _table, (_classifier, _closed_form) in RC2025_MODELS.items():
     # QDA needs the features that vary within every class, which are those of rc2024
-    variant = "rc2024" if classifier == "QDA" else "rc2025"
-    settings = {"classifier": classifier, "closed_form": closed_form, "repetitions": REPETITIONS}
-    return rc_cells("rc2025", table, rc2025_splits, variant, **settings)
-
-
-def _toy_cells() -> Iterator[Cell]:
-    for row in data_rows("rc2025", "1").itertuples():
-        yield Cell(
-            "rc2025",
-            "1",
-            row.row,
-            row.method,
-            name_of(rc2025_toy),
-            {},
-            setting_value=row.setting_value,
-            quick=True,
-        )
+    _variant = "rc2024" if _classifier == "QDA" else "rc2025"
+    _settings = {"classifier": _classifier, "closed_form": _closed_form, "repetitions": REPETITIONS}
+    Study(_table, source="rc2025", rows=partial(rc_cells, "rc2025", _table, rc2025_splits, _variant, **_settings))
 
 
 def small_sets() -> set[str]:
@@ -153,7 +141,7 @@ def small_sets() -> set[str]:
 def small_cells(table: str) -> Iterator[Cell]:
     """The cells of a table on its small sets: what the studies of divisions take up."""
     small = small_sets()
-    return (cell for cell in cells(table) if cell.row in small and not cell.reason)
+    return (cell for cell in cells_of("rc2025", table) if cell.row in small and not cell.reason)
 
 
 def small_calibrated_cells() -> Iterator[Cell]:

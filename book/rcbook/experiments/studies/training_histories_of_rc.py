@@ -1,10 +1,8 @@
-"""Does the soft error fall? Training losses of RC and of gradient descent on all rows, as in rc2024 (chapter 13)."""
-
-from collections.abc import Iterator
+"""Does the soft error fall? Training losses of RC and of gradient descent on all rows, as in rc2024 (chapter 17)."""
 
 import numpy as np
 
-from rcbook.experiments.cells import Cell, Record, name_of
+from rcbook.experiments.cells import Cell, Record, Study
 from rcbook.experiments.studies.data_and_models_of_rc import DESCENTS
 from rcbook.experiments.studies.tables_of_rc2024 import all_rows_history, calibrated_cells
 from rcpkg.base import Array
@@ -37,8 +35,9 @@ def training_history(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-def cells(study: str = "training-histories") -> Iterator[Cell]:
-    """RC and both descents for each data set and model of rc2024 Tables II-VII."""
-    for cell in calibrated_cells():
-        for method in ("RC", *(DESCENTS if cell.arguments["classifier"] != "LR" else ("GD",))):
-            yield cell.in_study(study, method=method, protocol=name_of(training_history))
+Study(
+    "training-histories",
+    rows=calibrated_cells,
+    methods=lambda cell: ("RC", *(DESCENTS if cell.arguments["classifier"] != "LR" else ("GD",))),
+    protocol=training_history,
+)

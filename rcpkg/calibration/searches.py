@@ -1,0 +1,206 @@
+"""Searches for the optimum of conditional likelihood: Newton's method, and L-BFGS in named coordinates."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from rcpkg.base import Array, log_posterior
+from rcpkg.calibration.coordinates import linear_coordinates
+from rcpkg.calibration.logistic import Evaluation, LogisticObjective
+from rcpkg.calibration.newton import MEMORY, first_guess, minimise, plan_of
+from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.rules import history_row, mean_losses, row_losses
+from rcpkg.families import FreeCoordinates, Statistics
+
+ILL_CONDITIONED = 1e3  # times tol: a Newton step so long where the slope in the coordinates is tol
+TIGHTER = 0.1  # of the slope that L-BFGS ended at, where a Newton step is still too long
+
+
+class Search:
+    """A search for the least f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, or with l2.
+
+    ``history`` has a row for each iterate, ``value`` and ``separable`` are those of the last one.
+    """
+
+    def __init__(self, tol: float, penalised: bool) -> None:
+        self.tol, self.penalised = tol, penalised
+        self.history: list[dict[str, float]] = []
+        self.separable, self.value = False, np.nan
+
+    def natural(self) -> Statistics:
+        """η at the end of the search."""
+        raise NotImplementedError
+
+    def minimise(self, max_iter: int) -> str:
+        """Search, and tell why it ended."""
+        raise NotImplementedError
+
+    def enter(self, at: Evaluation, step: float) -> bool:
+        """Add an iterate to the history; whether separated rows have next to no log-loss by now."""
+        row = history_row(len(self.history), at.losses, step)
+        self.history.append(row | {"objective": at.value} if self.penalised else row)
+        self.value, self.separable = at.value, at.separated
+        return at.separated and at.losses.log_loss < self.tol
+
+    def reason(self, max_iter: int) -> str:
+        """Why the search ended, as its last iterate shows."""
+        if self.separable:
+            return "separable"
+        if self.history[-1]["step"] <= self.tol:
+            return "converged"
+        return "max_iter" if len(self.history) > max_iter else "no_step"
+
+
+class NewtonSearch(Search):
+    """By `minimise`, from the better of the closed form and what a sample of the rows, or a regression, offers."""
+
+    def __init__(self, objective: LogisticObjective, start: Statistics, tol: float) -> None:
+        super().__init__(tol, bool(objective.l2))
+        self.objective, self.start = objective, start
+        self.V = objective.of(objective.features.coefficients(start))
+
+    def natural(self) -> Statistics:
+        return self.objective.features.natural(self.objective.coefficients(self.V), self.start)
+
+    def minimise(self, max_iter: int) -> str:
+        at = self.objective(self.V)
+        if not self.enter(at, float(np.abs(at.gradient).max())) and max_iter:
+            V, at = first_guess(self.objective, self.V, at)
+            self.V, _ = minimise(self.objective, plan_of(self.objective), V, at, self._record, max_iter)
+        return self.reason(max_iter)
+
+    def _record(self, _: Array, at: Evaluation, length: float) -> bool:
+        return self.enter(at, length) or length <= self.tol
+
+
+class QuasiNewtonSearch(Search):
+    """By scipy's L-BFGS in coordinates z."""
+
+    def __init__(self, start: Array, tol: float, penalised: bool) -> None:
+        super().__init__(tol, penalised)
+        self.z, self.latest = start, {}
+
+    def at(self, z: Array) -> Evaluation:
+        """Value and gradient in z, the losses, and whether all rows are separated."""
+        raise NotImplementedError
+
+    def newton_length(self) -> float:
+        """Length √(gᵀH⁻¹g) of a Newton step from here, which no coordinates change; zero where it is not to be had."""
+        return 0.0
+
+    def minimise(self, max_iter: int) -> str:
+        """Where a Newton step shows that the coordinates hide how far the optimum is, go on to a smaller slope."""
+        slope = self.tol
+        while True:
+            made = len(self.history)
+            self._search(max_iter, slope)
+            reason = self.reason(max_iter)
+            if reason != "converged" or self.newton_length() <= ILL_CONDITIONED * self.tol:
+                return reason
+            if len(self.history) == made:
+                return "ill_conditioned"
+            slope = TIGHTER * self.history[-1]["step"]
+
+    def _search(self, max_iter: int, slope: float) -> None:
+        """L-BFGS until no entry of the gradient exceeds ``slope``; where rounding ends a line search the next search
+        begins, with an empty memory, as long as it gets on."""
+        options = {"maxcor": MEMORY, "gtol": slope, "ftol": 0.0, "maxfun": np.inf}
+        over, before = not self.history and self._record(self.z, slope), -1
+
+        def callback(intermediate_result: OptimizeResult) -> None:
+            nonlocal over
+            over = self._record(intermediate_result.x, slope)
+            if over:
+                raise StopIteration
+
+        while not over and before < len(self.history) - 1 < max_iter:
+            before = len(self.history) - 1
+            options["maxiter"] = max_iter - before
+            self.z = minimize(self._value, self.z, jac=True, method="L-BFGS-B", callback=callback, options=options).x
+
+    def _value(self, z: Array) -> tuple[float, Array]:
+        at = self._evaluate(z)
+        return at.value, at.gradient
+
+    def _evaluate(self, z: Array) -> Evaluation:
+        key = z.tobytes()
+        if key not in self.latest:  # L-BFGS reports each iterate right after its evaluation
+            self.latest = {key: self.at(z)}
+        return self.latest[key]
+
+    def _record(self, z: Array, slope: float) -> bool:
+        at = self._evaluate(z)
+        length = float(np.abs(at.gradient).max())
+        return self.enter(at, length) or length <= slope
+
+
+class LinearSearch(QuasiNewtonSearch):
+    """In linear coordinates of the coefficients of features; ``certified`` is the same objective in features of good
+    condition, whose Newton steps tell where the search may end."""
+
+    def __init__(
+        self,
+        objective: LogisticObjective,
+        start: Statistics,
+        tol: float,
+        name: str,
+        certified: Callable[[], LogisticObjective | None],
+    ) -> None:
+        self.objective, self.like, self.certified = objective, start, certified
+        self.coordinates = linear_coordinates(name, objective, objective.features.coefficients(start))
+        super().__init__(self.coordinates.start.ravel(), tol, bool(objective.l2))
+
+    def natural(self) -> Statistics:
+        return self.objective.features.natural(self._coefficients(self.z), self.like)
+
+    def at(self, z: Array) -> Evaluation:
+        at = self.objective(self._coefficients(z))
+        return at._replace(gradient=self.coordinates.gradient(at.gradient).ravel())
+
+    def newton_length(self) -> float:
+        objective = self.certified()
+        if objective is None:
+            return 0.0
+        V = objective.of(objective.features.coefficients(self.natural()))
+        return plan_of(objective).curvature(V, 0.0).length(objective(V).gradient.ravel())
+
+    def _coefficients(self, z: Array) -> Array:
+        return self.coordinates.coefficients(z.reshape(self.coordinates.start.shape))
+
+
+class StandardisedSearch(QuasiNewtonSearch):
+    """In standardised coordinates, with or without a target."""
+
+    def __init__(self, problem: Problem, coordinates: FreeCoordinates, start: Statistics, tol: float) -> None:
+        super().__init__(start.ravel(), tol, bool(problem.target_weight))
+        self.problem, self.coordinates, self.start = problem, coordinates, start
+
+    def natural(self) -> Statistics:
+        return self.coordinates.natural(self.start.unravel(self.z))
+
+    def at(self, z: Array) -> Evaluation:
+        at = self.start.unravel(z)
+        f = conditional_objective(self.problem, self.coordinates.natural(at))
+        return f._replace(gradient=self.coordinates.gradient(at, f.gradient).ravel())
+
+
+def conditional_objective(problem: Problem, natural: Statistics) -> Evaluation:
+    """f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, with its gradient in η."""
+    model, total = problem.model, problem.total_weight + problem.target_weight * problem.target_size
+    scores = model.scores(problem.X, natural)
+    log_P = log_posterior(scores, np.zeros(scores.shape[1]))
+    by_row = row_losses(log_P, problem.y)
+    others = np.where(problem.Y > 0, -np.inf, scores).max(axis=1)
+    ahead = scores[np.arange(len(scores)), problem.y] > others
+    ahead = ahead if problem.sample_weight is None else ahead[problem.sample_weight > 0]
+    losses = mean_losses(by_row, problem.sample_weight)
+    value = -problem.total_weight * losses.log_loss
+    gradient = model.statistics(problem.X, problem.weights(log_P, slice(None)))
+    if problem.target_weight:
+        b, size = problem.target_weight, problem.target_size
+        mean = model.mean_parameters(model.from_natural(natural))
+        value += b * (problem.target.dot(natural) - size * model.log_partition(natural))
+        gradient = gradient + b * (problem.target - size * mean)
+    separated = bool(np.all(ahead)) and not problem.target_weight
+    return Evaluation(-value / total, gradient / -total, losses, separated)

@@ -1,0 +1,268 @@
+"""Priors of Gaussian classes: of MAP, named or given, and the ridge of covariances that are singular or of few rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.checks import check_numbers
+from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import EPS
+
+ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
+
+
+class GaussianParameters(NamedTuple):
+    """Class log probabilities (r,), means (r, d), and covariances.
+
+    ``covariance`` is (r, d, d) or, shared by the classes, (d, d); for independent features the variances (r, d) or
+    (d,). ``whitener`` is A = L⁻¹ with L the Cholesky factor of the covariance, or 1/σ: A(x − μ) has unit covariance.
+    """
+
+    log_prior: Array
+    mean: Array
+    covariance: Array
+    whitener: Array
+
+
+class GaussianPrior(ConjugateClassifier):
+    """Class weights, moments and their prior; whether covariances are full or diagonal a subclass says.
+
+    A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
+    `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
+    form (`settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    exponential family.
+    """
+
+    _shared: bool
+    varying_: NDArray[np.bool_]  # of the features, whether they take part
+    _pseudo_scatter: Array | None = None  # D
+    _named_prior: tuple[Array, Array] | None = None  # μ₀ = "grand" and Σ₀ = "pooled", by the rows of the closed form
+
+    def __init__(
+        self,
+        *,
+        prior_strength: float = 0.0,
+        prior_mean: str | float | ArrayLike = 0.0,
+        prior_covariance: str | float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        singular_ridge: float = 2.0,
+        rows_per_feature: float = 3.0,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+        self.singular_ridge = singular_ridge
+        self.rows_per_feature = rows_per_feature
+
+    def _outer(self, a: Array, b: Array) -> Array:
+        """a_y ⊗ b_y for each class y."""
+        raise NotImplementedError
+
+    def _diagonal(self, covariance: Array) -> Array:
+        raise NotImplementedError
+
+    def _from_diagonal(self, variances: Array) -> Array:
+        """Covariances with these variances and no correlations."""
+        raise NotImplementedError
+
+    def _block(self, index: NDArray[np.intp]) -> tuple:
+        """Index of the covariances, or second moments, of some features, after that of the class, if there is one."""
+        raise NotImplementedError
+
+    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
+        """A covariance, with variances 1 in proper units, of the directions in which no rows differ; and its rank."""
+        raise NotImplementedError
+
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        """Whitening factors A; `InvalidStatistics` where a covariance is not positive definite beyond rounding.
+
+        The covariance is the difference of ``power`` and a square, and bears rounding errors in proportion to it.
+        ``count`` are the rows of each class or, where the covariance is that of all classes, their number.
+        """
+        raise NotImplementedError
+
+    @property
+    def _origin(self) -> Array | float:
+        origin = getattr(self, "origin_", 0.0)
+        return origin if np.ndim(origin) == 0 or self.varying_.all() else origin[self.varying_]
+
+    def _sum(self, by_class: Array) -> Array:
+        return by_class.sum(axis=0) if self._shared else by_class
+
+    def _weight(self, s: Statistics) -> Array:
+        """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d)."""
+        return s.count[:, None]
+
+    def _total_weight(self, s: Statistics) -> Array:
+        """The weight of all rows or, where values are missing, of those seen of each feature."""
+        return s.count.sum()
+
+    def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
+        """Sample means, the scatter about them, and its weight; the last two summed over the classes where shared."""
+        weight = self._weight(s)
+        mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
+        outer = self._outer(mean, mean)
+        weight = for_outer(weight, outer)
+        return mean, s.second - self._sum(weight * outer), self._sum(weight)
+
+    def _between(self, statistics: Statistics) -> Array:
+        """Scatter of the class means about the mean of all rows."""
+        weight = self._weight(statistics)
+        deviation = statistics.first / weight - statistics.first.sum(axis=0) / self._total_weight(statistics)
+        return self._outer(deviation * weight, deviation).sum(axis=0)
+
+    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+        """Decide by the statistics of the closed form on the prior that is relative to the rows."""
+        self._pseudo_scatter = self._named_prior = None
+        self._check_positive(statistics.count)
+        if not self.varying_.any():
+            raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
+        if not self.prior_strength and self.singular_ridge:
+            if not self._lack(statistics, n_rows, statistics.first.shape[1]):
+                try:
+                    return self.parameters(statistics)
+                except InvalidStatistics:
+                    pass  # the ridge is for it
+            ridge = self._ridge(statistics, n_rows)
+            self._pseudo_scatter = ridge if ridge.any() else None
+        elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
+            self._named_prior = self._rows_as_prior(statistics)
+        return None
+
+    def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
+        """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
+        n = self._total_weight(statistics)
+        _, scatter, _ = self._moments(statistics)
+        within = scatter if self._shared else scatter.sum(axis=0)
+        power = statistics.second if self._shared else statistics.second.sum(axis=0)
+        try:
+            self._whitener(within / n, power / n, statistics.count.sum())
+        except InvalidStatistics:
+            if not self.singular_ridge:
+                raise
+            ridge = self._ridge(statistics)
+            within = within + (ridge if self._shared else ridge.sum(axis=0))
+        return statistics.first.sum(axis=0) / n, within / n
+
+    def _lack(self, statistics: Statistics, n_rows: int, d: int) -> float:
+        """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
+
+        d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
+        a class on average, less the means that are estimated from them. Weights count as rows, but the ``n_rows`` do
+        not count for less than one each, so that weights that sum to one make no rows few.
+        """
+        r = len(statistics.count)
+        degrees = max(statistics.count.sum(), n_rows) - r
+        return max(self.rows_per_feature - max(degrees if self._shared else degrees / r, 0.0) / d, 0.0)
+
+    def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
+        """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
+
+        For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
+        difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
+        within the classes, or in all rows where it has none within any of them. Where rows are few, all classes have
+        the part `_lack` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are not few.
+        """
+        t, n = self.singular_ridge, self._total_weight(statistics)
+        _, scatter, weight = self._moments(statistics)
+        within = scatter if self._shared else scatter.sum(axis=0)
+        power = (statistics.second if self._shared else statistics.second.sum(axis=0)) / n
+        total = (within + self._between(statistics)) / n
+        variances = np.ones(statistics.first.shape[1])
+        for covariance in total, within / n:
+            own = self._diagonal(covariance)
+            variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
+        directions, n_constant = self._constant_directions(total, power)
+        lack = 0.0 if n_rows is None else self._lack(statistics, n_rows, len(variances) - n_constant)
+        base, full = t * directions, t * self._from_diagonal(variances)
+        of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
+        if self._shared:
+            valid = self._is_valid(within / n + base, power + base, statistics.count.sum())
+            return n * (of_few if valid else of_singular)
+        parts = zip(scatter / weight, statistics.second / weight, statistics.count)
+        valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
+        return weight * np.where(per_class(np.array(valid), weight), of_few, of_singular)
+
+    def _is_valid(self, covariance: Array, power: Array, count: Array) -> bool:
+        try:
+            self._whitener(covariance, power, count)
+        except InvalidStatistics:
+            return False
+        return True
+
+    def _check_prior(self, d: int) -> None:
+        if isinstance(self.prior_mean, str):
+            if self.prior_mean != "grand":
+                raise ValueError(f"prior_mean must be numbers or 'grand'; got {self.prior_mean!r}")
+        elif check_numbers("prior_mean", self.prior_mean).shape not in ((), (d,)):
+            raise ValueError(
+                f"prior_mean must be 'grand', a finite number or {d} of them, one a feature; got {self.prior_mean!r}"
+            )
+        if isinstance(self.prior_covariance, str):
+            if self.prior_covariance not in ("pooled", "diagonal"):
+                raise ValueError(
+                    f"prior_covariance must be numbers, 'pooled' or 'diagonal'; got {self.prior_covariance!r}"
+                )
+            return
+        covariance = self._covariance_of(self.prior_covariance, d)
+        shape = self._from_diagonal(np.zeros(d)).shape
+        symmetric = covariance.shape == shape and np.allclose(covariance, covariance.T)
+        if not symmetric or not self._is_valid(covariance, covariance, np.array(1.0)):
+            raise ValueError(
+                "prior_covariance must be 'pooled', 'diagonal', a positive number, or a symmetric and positive "
+                f"definite array of shape {shape}; got {self.prior_covariance!r}"
+            )
+
+    def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
+        """Σ₀ as an array, a number standing for its multiple of the identity."""
+        covariance = check_numbers("prior_covariance", prior)
+        return covariance * self._from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
+
+    def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
+        """μ₀ about the origin, and the scatter m Σ₀ + D."""
+        m, d = self.prior_strength, statistics.first.shape[1]
+        if m == 0:
+            zero = np.zeros_like(self._from_diagonal(np.zeros(d)))
+            return 0.0, zero if self._pseudo_scatter is None else self._pseudo_scatter
+        varying = getattr(self, "varying_", np.ones(d, dtype=bool))
+        grand, pooled = self._named_prior or (None, None)
+        if (_is_name(self.prior_mean) or _is_name(self.prior_covariance)) and grand is None:
+            grand, pooled = self._rows_as_prior(statistics)
+        mean, covariance = self.prior_mean, self.prior_covariance
+        mean = grand if _is_name(mean) else np.broadcast_to(mean, len(varying))[varying] - self._origin
+        if not _is_name(covariance):
+            index = self._block(np.flatnonzero(varying))
+            covariance = self._covariance_of(covariance, len(varying))[index]
+        else:
+            covariance = pooled if covariance == "pooled" else self._from_diagonal(self._diagonal(pooled))
+        return mean, m * covariance
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether parameters are those of MAP, or a singular covariance has its ridge."""
+        return super().has_prior or self._pseudo_scatter is not None
+
+    def without_prior(self) -> Self:
+        """This model with the parameters of maximum likelihood."""
+        model = super().without_prior()
+        model._pseudo_scatter = model._named_prior = None
+        return model
+
+
+def per_class(by_class: Array, array: Array) -> Array:
+    """One number a class, shaped to multiply ``array``, whose first axis is the class."""
+    return by_class.reshape(-1, *[1] * (array.ndim - 1))
+
+
+def for_outer(weight: Array, outer: Array) -> Array:
+    """Weights of means, (r, 1) or (r, d), shaped to multiply outer products."""
+    return weight if outer.ndim == 2 else weight[:, :, None]
+
+
+def _is_name(prior: object) -> bool:
+    """Whether a prior is named, and hence taken from the rows."""
+    return isinstance(prior, str)

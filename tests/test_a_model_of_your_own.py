@@ -1,0 +1,155 @@
+"""The page "A model of your own": its Poisson naive Bayes, in at most 80 lines, has all that the library can do."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.model_selection import LeaveOneOut
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import (
+    QDA,
+    TM,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+    SoftErrorCalibration,
+    calibration_test,
+)
+from rcpkg.base import log_posterior
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.families import one_hot
+
+PAGE = Path(__file__).parents[1] / "book" / "api" / "a_model_of_your_own.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+NAMES = {"__name__": __name__}
+exec(compile(BLOCKS[0], PAGE.name, "exec"), NAMES)
+PoissonNB, PoissonParameters = NAMES["PoissonNB"], NAMES["PoissonParameters"]
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    return rng.negative_binomial(2, 0.4, size=(240, 3)) + rng.poisson(1.0 + y[:, None], size=(240, 3)), y
+
+
+def test_it_is_short_and_its_second_block_runs():
+    lines = [line for line in BLOCKS[0].splitlines() if line.strip()]
+    assert len(BLOCKS) == 2 and len(lines) <= 80
+    names = dict(NAMES)
+    exec(compile(BLOCKS[1], PAGE.name, "exec"), names)
+    assert names["gain"] < 0.1 and names["calibrated"].target_weight_ > 0
+
+
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+def test_closed_form_prior_and_portions(rows, strength):
+    X, y = rows
+    model = PoissonNB(prior_strength=strength, class_prior_strength=0.0).fit(X, y)
+    sums = np.array([X[y == c].sum(axis=0) for c in range(3)])
+    assert_allclose(model.parameters_.rate, (sums + strength) / (80 + strength))
+    again = PoissonNB(prior_strength=strength, class_prior_strength=0.0)
+    for part in slice(0, 100), slice(100, None):
+        again.partial_fit(X[part], y[part], classes=[0, 1, 2])
+    assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-12)
+    doubled = clone(model).fit(X, y, sample_weight=np.full(240, 2.0))
+    assert_allclose(doubled.statistics_.ravel(), 2 * model.statistics_.ravel())
+
+
+def test_samples_are_those_of_the_model(rows):
+    model = PoissonNB().fit(*rows)
+    X, y = model.sample(30000, random_state=0)
+    assert_allclose(PoissonNB().fit(X, y).parameters_.rate, model.parameters_.rate, rtol=0.03)
+
+
+def test_family_is_consistent(rows):
+    """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), ψ = 0, ∇ψ = μ, ∇²ψ = I."""
+    X, y = rows
+    model = PoissonNB().fit(X, y)
+    eta, mu = model.natural_parameters(model.parameters_), model.mean_parameters(model.parameters_)
+    assert model.log_partition(eta) == pytest.approx(0, abs=1e-12)
+    differences = model.scores(X, eta) - model.log_joint(X, model.parameters_)
+    assert_allclose(differences, differences[:, :1] + np.zeros(3), atol=1e-10)
+    assert_allclose(mu.ravel(), model.statistics_.ravel() / 240)
+    form = MinimalForm(model, X, model.statistics_)
+    step = 1e-5 * np.random.default_rng(1).standard_normal(form.size)
+    beta = form.coefficients(eta)
+    means = [form.mean(model.from_natural(form.natural(beta + sign * step))) for sign in (1, -1)]
+    assert_allclose((means[0] - means[1]) / 2, form.information(model.parameters_) @ step, rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration])
+def test_relatives_calibrate_it(rows, learner):
+    fitted = learner(PoissonNB(), max_iter=5).fit(*rows)
+    assert np.isfinite(fitted.history_.log_loss).all() and fitted.n_iter_ > 0
+
+
+def test_every_route_ends_at_the_same_optimum(rows):
+    """Safe steps, Newton's method along the path of weights, and an independent optimiser."""
+    X, y = rows
+    steps = RiskCalibration(PoissonNB(), target_weight=3.0, tol=1e-13).fit(X, y)
+    newton = RiskCalibrationCV(PoissonNB(), target_weights=[3.0]).fit(X, y)
+    target = ConditionalLikelihood(PoissonNB(), target_weight=3.0, tol=1e-8).fit(X, y)
+    assert_allclose(steps.predict_proba(X), newton.predict_proba(X), atol=1e-4)
+    assert_allclose(target.predict_proba(X), newton.predict_proba(X), atol=1e-6)
+    free = ConditionalLikelihood(PoissonNB()).fit(X, y)
+    slow = ConditionalLikelihood(PoissonNB(), solver="lbfgs").fit(X, y)
+    assert_allclose(free.predict_proba(X), slow.predict_proba(X), atol=1e-4)
+    Phi, Y = np.hstack([np.ones((240, 1)), X]), one_hot(y, 3)
+
+    def loss(B):
+        log_P = log_posterior(Phi @ B.reshape(3, 4).T, np.zeros(3))
+        return -(Y * log_P).sum() / 240, ((np.exp(log_P) - Y).T @ Phi).ravel() / 240
+
+    best = minimize(loss, np.zeros(12), jac=True, method="BFGS", options={"gtol": 1e-9}).fun
+    assert free.history_.log_loss.iloc[-1] == pytest.approx(best, abs=1e-8)
+
+
+def test_ridge(rows):
+    X, y = rows
+    ridge, loose = (ConditionalLikelihood(PoissonNB(), l2=l2).fit(X, y) for l2 in (50.0, 0.0))
+    assert ridge.history_.log_loss.iloc[-1] > loose.history_.log_loss.iloc[-1]
+
+
+def test_leave_one_out_of_all_targets(rows):
+    X, y = rows
+    every, weights = range(0, 240, 2), [3.0, 30.0]
+    model = RiskCalibrationCV(PoissonNB(), target_weights=weights, cv="loo")
+    by_rows = clone(model).fit(X[every], y[every])
+    by_folds = clone(model).set_params(cv=LeaveOneOut()).fit(X[every], y[every])
+    assert by_rows.validation_ == "approximate leave-one-out"
+    assert_allclose(by_rows.cv_results_.log_loss, by_folds.cv_results_.log_loss, rtol=5e-3)
+    given = RiskCalibrationCV(PoissonNB(), target="generative", cv="loo").fit(X, y)
+    assert given.target_weight_ >= 0
+
+
+def test_score_test_finds_what_the_model_lacks(rows):
+    X, y = rows
+    model = PoissonNB().fit(X, y)
+    assert calibration_test(PoissonNB(), X, y, random_state=0).p_value < 0.05
+    assert calibration_test(PoissonNB(), *model.sample(400, random_state=3), random_state=0).p_value > 0.05
+
+
+def test_block_of_a_product(rows):
+    X, y = rows
+    product = ProductModel([("counts", PoissonNB(), [0, 1]), ("size", QDA(), [2])])
+    assert product.fit(X, y).score(X, y) > 0.4
+    calibrated = RiskCalibrationCV(product).fit(X, y)
+    assert calibrated.validation_ == "approximate leave-one-out"
+    assert ConditionalLikelihood(product).fit(X, y).converged_
+
+
+def test_what_it_lacks_is_named(rows):
+    with pytest.raises(ValueError, match="target='nested' needs nested_parameters, which PoissonNB does not give"):
+        RiskCalibration(PoissonNB(), target="nested").fit(*rows)
+
+
+def test_scikit_learn_accepts_it():
+    excused = {"check_decision_proba_consistency": "feeds negative numbers to a model of counts"}
+    check_estimator(PoissonNB(), on_skip=None, expected_failed_checks=excused)

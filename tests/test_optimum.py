@@ -1,0 +1,343 @@
+"""What says converged is the optimum: every model, coordinates, solver, penalty and scale against scipy's trust-exact.
+
+The tolerances were fixed before the grid was run: where a fit says that it converged, its objective is within `VALUE`
+nats a row of the least one, relative to it where it is greater than one, and with a penalty its posteriors are within
+`POSTERIOR`. Otherwise it warns, and says why.
+"""
+
+import warnings
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from model_cases import ML, gaussian_rows, mixed_model, rows_for
+from scipy.linalg import block_diag, solve_triangular
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from rcpkg import (
+    LDA,
+    QDA,
+    TAN,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    KDependenceBayes,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
+from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.rules import calibration_weights
+from rcpkg.families import one_hot
+
+VALUE, POSTERIOR = 1e-6, 1e-3
+SCALES = {
+    "as they are": lambda X: X,
+    "far from zero": lambda X: X + np.append(1e4, np.zeros(X.shape[1] - 1)),
+    "rescaled": lambda X: X * [1e3, 1e-3, 1.0] + [1e5, 0.0, -7.0],
+}
+RUNS = [{"solver": "newton"}] + [
+    {"solver": "lbfgs", "coordinates": name} for name in ("whitened", "natural", "closed_form", "curvature")
+]
+RIDGES = (0.0, 0.01, 1.0, 100.0)
+WEIGHTS = (0.01, 0.3, 3.0, 30.0)
+CONTINUOUS = {"QDA", "LDA", "GaussianNB", "SharedVarianceGaussianNB"}
+
+
+class Design(NamedTuple):
+    """Features Z of the rows, without a constant, and the quadratic form K of the squared norm of the coefficients of
+    the features as given, in terms of those of Z."""
+
+    Z: np.ndarray
+    K: np.ndarray
+
+
+def centred(X, products):
+    """Features of z = (x − c)/s; those of x are a triangular map of them, x_a x_b = c_a c_b + c_a s_b z_b + …"""
+    c, s = X.mean(axis=0), X.std(axis=0)
+    z, d = (X - c) / s, X.shape[1]
+    Z, L = [*z.T], np.zeros((d + len(products), d + len(products)))
+    L[range(d), range(d)] = s
+    for k, (a, b) in enumerate(products, start=d):
+        Z.append(z[:, a] * z[:, b])
+        L[k, k] = s[a] * s[b]
+        L[k, b] += c[a] * s[b]
+        L[k, a] += c[b] * s[a]
+    inverse = solve_triangular(L, np.eye(len(L)), lower=True)
+    return Design(np.array(Z).T, inverse @ inverse.T)  # scores β·x̃ = (Lᵀβ)·z̃
+
+
+def indicators(columns):
+    """A one for the joint state of each group of columns."""
+    Z = np.hstack([(states[:, None] == np.unique(states)).astype(float) for states in columns])
+    return Design(Z, np.eye(Z.shape[1]))
+
+
+def design(name, X):
+    """Those of the logistic regression that the model is."""
+    d = X.shape[1]
+    if name == "QDA":
+        return centred(X, list(zip(*np.triu_indices(d))))
+    if name == "GaussianNB":
+        return centred(X, [(j, j) for j in range(d)])
+    if name in ("LDA", "SharedVarianceGaussianNB"):
+        return centred(X, [])
+    if name == "CategoricalNB":
+        return indicators(X.T)
+    if name in ("BernoulliNB", "MultinomialNB"):
+        return Design(X, np.eye(d))
+    if name == "ProductModel":
+        parts = design("CategoricalNB", X[:, :2]), design("QDA", X[:, [2, 4]]), design("GaussianNB", X[:, [3]])
+        return Design(np.hstack([part.Z for part in parts]), block_diag(*(part.K for part in parts)))
+    parents = clone(ML[name]).fit(X, ROWS[name][1]).parents_
+    return indicators([X[:, [*of, j]] @ 10.0 ** np.arange(len(of) + 1) for j, of in enumerate(parents)])
+
+
+def optimum(of, y, l2):
+    """Least mean log-loss with the penalty l2 ‖B‖²/2n, and its posteriors, by scipy's trust-exact."""
+    n, r = len(y), y.max() + 1
+    Phi, K = np.c_[np.ones(n), of.Z], block_diag(0.0, of.K) * l2 / n
+    M = Phi.T @ Phi / (4 * n) + K
+    scale = np.sqrt(M.diagonal())
+    values, vectors = np.linalg.eigh(M / scale / scale[:, None])
+    seen = values > 1e-13 * len(M)
+    T = vectors[:, seen] / np.sqrt(values[seen]) / scale[:, None]  # in which curvatures are about one
+    Z, ridge, q = Phi @ T, T.T @ K @ T, seen.sum()
+    share = np.eye(1) if r == 2 else np.eye(r - 1) - 1 / r  # of the coefficients with rows that add up to zero
+
+    def f(w):
+        V = w.reshape(r - 1, q)
+        S = np.c_[np.zeros(n), Z @ V.T]
+        slope = share @ V @ ridge
+        g = (softmax(S, axis=1) - np.eye(r)[y])[:, 1:].T @ Z / n + slope
+        return np.mean(logsumexp(S, axis=1) - S[np.arange(n), y]) + 0.5 * np.vdot(V, slope), g.ravel()
+
+    def hessian(w):
+        P = softmax(np.c_[np.zeros(n), Z @ w.reshape(r - 1, q).T], axis=1)[:, 1:]
+        H = np.kron(share, ridge)
+        for a, b in product(range(r - 1), repeat=2):
+            weight = P[:, a] * ((a == b) - P[:, b]) / n
+            H[a * q : (a + 1) * q, b * q : (b + 1) * q] += (Z * weight[:, None]).T @ Z
+        return H
+
+    w = minimize(f, np.zeros((r - 1) * q), jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-9}).x
+    value, slope = f(w)
+    assert np.abs(slope).max() < 1e-7
+    return value, softmax(np.c_[np.zeros(n), Z @ w.reshape(r - 1, q).T], axis=1)
+
+
+def of_scale(name, scale):
+    X, y = ROWS[name]
+    if name in CONTINUOUS:
+        return SCALES[scale](X), y
+    return (np.c_[X[:, :2], SCALES[scale](X[:, 2:])], y) if name == "ProductModel" else (X, y)
+
+
+ROWS = {name: gaussian_rows(150, 3, 3, seed=2) if name in CONTINUOUS else rows_for(name) for name in ML}
+SCALED = [name for name in ML if name in CONTINUOUS or name == "ProductModel"]
+CASES = [*product(SCALED, SCALES), *((name, "as they are") for name in ML if name not in SCALED)]
+
+
+def fit(learner, X, y):
+    """The fit, and what it warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        learner.fit(X, y)
+    return learner, [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+def smoothed(name, run):
+    """Multiples of the closed form cannot start from a probability of zero."""
+    if run.get("coordinates") != "closed_form" or name in CONTINUOUS:
+        return clone(ML[name])
+    return mixed_model(1.0) if name == "ProductModel" else clone(ML[name]).set_params(prior_strength=1.0)
+
+
+def check_against(expected, name, X, y, l2, run):
+    learner, said = fit(ConditionalLikelihood(smoothed(name, run), l2=l2, **run), X, y)
+    value, P = expected
+    bound = VALUE * max(1.0, value)
+    assert learner.objective_ >= value - bound
+    if not learner.converged_:
+        assert said and learner.stop_reason_ in ("max_iter", "no_step", "ill_conditioned"), learner.stop_reason_
+        return False
+    assert not said and learner.objective_ <= value + bound, (learner.objective_, value)
+    if l2:
+        assert np.abs(learner.predict_proba(X) - P).max() < POSTERIOR
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "scale"), [("QDA", "rescaled"), ("GaussianNB", "far from zero"), ("TAN", "as they are")]
+)
+def test_a_fit_that_converged_is_at_the_optimum(name, scale):
+    X, y = of_scale(name, scale)
+    for l2 in (0.0, 1.0):
+        expected = optimum(design(name, X), y, l2)
+        assert check_against(expected, name, X, y, l2, RUNS[0])
+        check_against(expected, name, X, y, l2, RUNS[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("l2", RIDGES)
+@pytest.mark.parametrize(("name", "scale"), CASES)
+def test_every_fit_that_converged_is_at_the_optimum(name, scale, l2):
+    X, y = of_scale(name, scale)
+    expected = optimum(design(name, X), y, l2)
+    converged = [check_against(expected, name, X, y, l2, run) for run in RUNS]
+    assert converged[0]  # Newton's method reaches all
+
+
+# --- targets ----------------------------------------------------------------------------------------------------------
+
+
+def lack(learner, X, y, target, b):
+    """Upper bound of what the objective lacks of its maximum, per row and pseudo-row: (m + b m̄)/(2 b m̄) times the
+    squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
+    model = clone(learner.estimator).fit(X, y).without_prior()
+    encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
+    if target == "generative":
+        parameters, size = model.parameters_, float(len(y))
+    else:
+        parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
+    problem = Problem(model, encoded, Y, None, calibration_weights)
+    problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
+    fitted = learner.estimator_
+    iterate = problem.evaluate(fitted.statistics_, fitted.parameters_)
+    return (len(y) + b * size) / (2 * b * size) * problem.promised_gain(iterate)
+
+
+def check_target(name, scale, target, b):
+    X, y = of_scale(name, scale)
+    options = {"target": target, "target_weight": b}
+    newton, said = fit(ConditionalLikelihood(clone(ML[name]), **options), X, y)
+    assert newton.converged_ and not said
+    assert lack(newton, X, y, target, b) < VALUE
+    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b]).fit(X, y)
+    assert chosen.converged_
+    assert np.abs(chosen.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
+    safe, said = fit(RiskCalibration(clone(ML[name]), **options, step="safe", tol=1e-10), X, y)
+    lbfgs, told = fit(ConditionalLikelihood(clone(ML[name]), **options, coordinates="standardised", max_iter=200), X, y)
+    for other, warned in (safe, said), (lbfgs, told):
+        if other.converged_:
+            assert np.abs(other.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
+        else:
+            assert warned
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "b"), [("QDA", "rescaled", 0.3), ("LDA", "as they are", 0.01), ("TAN", "as they are", 3.0)]
+)
+def test_all_learners_with_a_target_end_at_one_model(name, scale, b):
+    check_target(name, scale, "pooled", b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+@pytest.mark.parametrize("b", WEIGHTS)
+@pytest.mark.parametrize(("name", "scale"), CASES)
+def test_all_learners_with_every_target_end_at_one_model(name, scale, b, target):
+    check_target(name, scale, target, b)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_without_a_target_calibration_has_the_same_posteriors(name):
+    X, y = rows_for(name)
+    newton = ConditionalLikelihood(clone(ML[name])).fit(X, y)
+    safe = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0, tol=1e-10).fit(X, y)
+    assert newton.converged_ and safe.converged_
+    assert np.abs(newton.predict_proba(X) - safe.predict_proba(X)).max() < POSTERIOR
+
+
+# --- what went wrong --------------------------------------------------------------------------------------------------
+
+
+def overlapping():
+    return make_classification(
+        n_samples=600, n_features=4, n_informative=4, n_redundant=0, n_classes=3, flip_y=0.1, random_state=1
+    )
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), QDA()])
+def test_a_ridge_on_features_far_from_zero(model):
+    """It ended at a training log-loss of 176, with converged_, on a start of saturated posteriors."""
+    X, y = overlapping()
+    first, units = np.array([1.0, 0.0, 0.0, 0.0]), [1e3, 1e-3, 1, 50]
+    for far in X + 1e4 * first, X + 1e5 * first, X * units + [1e5, 0, 300, -7]:
+        for l2 in 0.01, 1.0, 100.0:
+            value, _ = optimum(design(type(model).__name__, far), y, l2)
+            fitted = ConditionalLikelihood(model, l2=l2).fit(far, y)
+            assert fitted.converged_ and fitted.objective_ == pytest.approx(value, rel=VALUE)
+
+
+@pytest.mark.parametrize("model", [CategoricalNB(), TAN()])
+def test_whitened_coordinates_keep_what_only_the_ridge_curves(model):
+    X, y = rows_for(type(model).__name__)
+    fits = [ConditionalLikelihood(model, l2=1.0, solver=solver).fit(X, y) for solver in ("newton", "lbfgs")]
+    assert all(each.converged_ for each in fits)
+    assert fits[1].objective_ == pytest.approx(fits[0].objective_, abs=1e-9)
+
+
+def test_the_floor_of_curvatures_has_the_units_of_the_features():
+    X, y = overlapping()
+    X = X * [1e3, 1e-3, 1, 50] + [1e5, 0, 300, -7]
+    fitted = ConditionalLikelihood(GaussianNB(), coordinates="curvature").fit(X, y)
+    assert fitted.converged_ and fitted.objective_ == pytest.approx(0.8667106172807, abs=1e-9)
+
+
+def test_coordinates_that_hide_the_optimum_say_so():
+    """A slope of tol where a Newton step is long is not convergence: that of a feature in small units is small."""
+    X, y = gaussian_rows()
+    X = X * [1.0, 1e-9, 1.0]
+    learner, said = fit(ConditionalLikelihood(LDA(prior_strength=5.0), coordinates="natural", tol=1e-4), X, y)
+    assert learner.stop_reason_ == "ill_conditioned" and "a Newton step from there is still long" in said[0]
+    assert learner.history_.step.iloc[-1] < 1e-4
+    whitened, said = fit(ConditionalLikelihood(LDA(), solver="lbfgs", tol=1e-4), X, y)
+    assert whitened.converged_ and not said
+
+
+@pytest.mark.parametrize("model", [KDependenceBayes(k=2), TAN()])
+def test_cells_of_no_row_have_the_pseudo_rows_of_the_target(model):
+    """`RiskCalibrationCV` left them out, and ended at posteriors that differed by .63."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n):
+        y = rng.integers(0, 2, n)
+        a = rng.integers(0, 6, n)
+        b = np.where(rng.random(n) < 0.75, a, rng.integers(0, 6, n))
+        return np.c_[a, b, (y + (rng.random(n) < 0.3)) % 2, rng.integers(0, 4, n)], y
+
+    X, y = drawn(80)
+    elsewhere, _ = drawn(2000)
+    chosen = RiskCalibrationCV(model).fit(X, y)
+    b = chosen.target_weight_
+    for learner in RiskCalibration(model, target_weight=b), ConditionalLikelihood(model, target_weight=b):
+        learner.fit(X, y)
+        assert np.abs(learner.predict_proba(elsewhere) - chosen.predict_proba(elsewhere)).max() < POSTERIOR
+
+
+@pytest.mark.parametrize("b", [3.0, 0.3, 0.01])
+def test_newtons_method_serves_a_target(b):
+    """L-BFGS did not converge in 1,000 steps."""
+    X, y = load_iris(return_X_y=True)
+    fitted = ConditionalLikelihood(QDA(), target_weight=b).fit(X, y)
+    assert fitted.converged_ and fitted.n_iter_ < 20
+
+
+def test_random_state_shuffles_the_folds():
+    X, y = load_iris(return_X_y=True)
+    losses = [
+        RiskCalibrationCV(QDA(), target_weights=[1.0, 3.0], cv=3, random_state=seed).fit(X, y).cv_results_.log_loss
+        for seed in (0, 0, 1)
+    ]
+    assert np.array_equal(losses[0], losses[1]) and not np.array_equal(losses[0], losses[2])
+
+
+def test_advice_is_not_to_set_what_is_set():
+    X, y = load_iris(return_X_y=True)
+    learner, said = fit(ConditionalLikelihood(QDA(), target_weight=3.0, max_iter=2), X, y)
+    assert not learner.converged_ and len(said) == 1 and "target_weight" not in said[0]
