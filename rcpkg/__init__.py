@@ -5,7 +5,6 @@ from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bregman import BregmanClustering, BregmanDivergence, functional, uniform
 from rcpkg.calibration import (
-    AS_PUBLISHED,
     TM,
     WANBIAC,
     CalibrationTest,
@@ -16,6 +15,7 @@ from rcpkg.calibration import (
     RiskCalibrationCV,
     SoftErrorCalibration,
     calibration_test,
+    climb,
 )
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import (
@@ -38,7 +38,6 @@ from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
 __all__ = [
-    "AS_PUBLISHED",
     "BDA7",
     "EDDA",
     "LDA",
@@ -80,6 +79,7 @@ __all__ = [
     "__version__",
     "bregman",
     "calibration_test",
+    "climb",
     "functional",
     "uniform",
 ]

@@ -15,7 +15,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from rcpkg import (
-    AS_PUBLISHED,
     BDA7,
     EDDA,
     LDA,
@@ -71,7 +70,7 @@ ESTIMATORS = [
     *(RiskCalibration(model()) for model in (CategoricalNB, BernoulliNB, MultinomialNB)),
     RiskCalibration(CategoricalNB(prior_strength=1.0)),
     RiskCalibration(ProductModel(MIXED)),
-    RiskCalibration(QDA(), **AS_PUBLISHED),
+    RiskCalibration.as_published(QDA()),
     RiskCalibration(GaussianNB(), target="generative", target_weight=1.0),
     TM(GaussianNB()),
     DiscriminativeFrequencyEstimate(CategoricalNB()),

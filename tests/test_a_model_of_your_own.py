@@ -111,6 +111,20 @@ def test_every_route_ends_at_the_same_optimum(rows):
     assert free.history_.log_loss.iloc[-1] == pytest.approx(best, abs=1e-8)
 
 
+@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+def test_every_target_is_reached(rows, target):
+    """With a great weight the calibrated model is its target."""
+    X, y = rows
+    model = PoissonNB().fit(X, y)
+    aim = model if target == "generative" else model.set_statistics(model.statistics_, _named(model, target))
+    near = RiskCalibration(PoissonNB(), target=target, target_weight=1e6).fit(X, y)
+    assert_allclose(near.predict_proba(X), aim.predict_proba(X), atol=1e-3)
+
+
+def _named(model, target):
+    return getattr(model, f"{target}_parameters")(model.statistics_)[0]
+
+
 def test_ridge(rows):
     X, y = rows
     ridge, loose = (ConditionalLikelihood(PoissonNB(), l2=l2).fit(X, y) for l2 in (50.0, 0.0))

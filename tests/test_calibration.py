@@ -33,7 +33,6 @@ from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -50,15 +49,37 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration import calibration_weights, frequency_weights, losses, soft_error_weights
-from rcpkg.calibration.problem import Iterate, Problem
-from rcpkg.calibration.safe_steps import SECANTS, SafeSteps
+from rcpkg.calibration import (
+    Batches,
+    Best,
+    Converged,
+    Fixed,
+    HeldOut,
+    Objective,
+    Projected,
+    Safe,
+    SoftErrorRises,
+    calibration_weights,
+    frequency_weights,
+    losses,
+    soft_error_weights,
+)
+from rcpkg.calibration.steps import SECANTS, SafeRun
 from rcpkg.families import one_hot, require
 
+
+def stepping(kind, model, lr=None, on_invalid="halt", **options):
+    """A learner with fixed steps of the length lr, TM's of the length one."""
+    if kind is TM:
+        return TM(model, on_invalid=on_invalid, **options)
+    return kind(model, step=Fixed(lr or 0.1, on_invalid), **options)
+
+
 LEARNERS = {
-    "RC": partial(RiskCalibration, **AS_PUBLISHED),
-    "DFE": DiscriminativeFrequencyEstimate,
-    "SoftError": SoftErrorCalibration,
+    "RC": partial(stepping, RiskCalibration.as_published),
+    "DFE": partial(stepping, DiscriminativeFrequencyEstimate),
+    "SoftError": partial(stepping, SoftErrorCalibration),
+    "TM": partial(stepping, TM),
 }
 
 
@@ -68,8 +89,8 @@ def same(a, b, **tolerance):
 
 def calibrated(name, max_iter=5, **options):
     X, y = rows_for(name)
-    options = {"learning_rate": 0.05, "stopping": "none", "on_invalid": "raise"} | options
-    return RiskCalibration(clone(MODELS[name]), **AS_PUBLISHED | {"max_iter": max_iter} | options).fit(X, y)
+    options = {"step": Fixed(0.05, "raise"), "stopping": "none"} | options
+    return RiskCalibration.as_published(clone(MODELS[name]), max_iter=max_iter, **options).fit(X, y)
 
 
 # The toy example of rc2025 §4.1 --------------------------------------------------------------------------------------
@@ -92,9 +113,9 @@ TOY_X, TOY_Y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
 
 
 def toy(max_iter):
-    return RiskCalibration(
-        TwoMeans(), **AS_PUBLISHED | {"learning_rate": 0.5, "max_iter": max_iter, "stopping": "none"}
-    ).fit(TOY_X, TOY_Y)
+    return RiskCalibration.as_published(TwoMeans(), learning_rate=0.5, max_iter=max_iter, stopping="none").fit(
+        TOY_X, TOY_Y
+    )
 
 
 def test_toy_initial_model():
@@ -171,9 +192,9 @@ def test_risk_calibration_is_extended_baum_welch(model):
     X, y = gaussian_rows() if isinstance(model, QDA) else categorical_rows()
     Y, lr = np.eye(y.max() + 1)[y], 0.3
     start = clone(model).fit(X, y)
-    after = RiskCalibration(
-        model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 1, "stopping": "none", "on_invalid": "raise"}
-    ).fit(X, y)
+    after = RiskCalibration.as_published(model, learning_rate=lr, max_iter=1, stopping="none", on_invalid="raise").fit(
+        X, y
+    )
     W, n_y = Y - start.predict_proba(X), Y.sum(axis=0)
     D, prior = n_y / lr, n_y / len(y)
 
@@ -223,9 +244,7 @@ def test_history(name):
 def test_iterates_are_affine_invariant(name, offset, scale):
     X, y = gaussian_rows()
     X = np.round(X * 2**10) / 2**10
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 5, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=0.05, max_iter=5, stopping="none")
     P = clone(rc).fit(X, y).predict_proba(X)
     assert_allclose(clone(rc).fit(scale * X + offset, y).predict_proba(scale * X + offset), P, atol=1e-6)
 
@@ -235,9 +254,7 @@ def test_tm_is_risk_calibration_with_learning_rate_one(name):
     """rc2025 §5.2."""
     X, y = rows_for(name)
     tm = TM(clone(MODELS[name]), max_iter=3).fit(X, y)
-    rc = RiskCalibration(
-        clone(MODELS[name]), **AS_PUBLISHED | {"learning_rate": 1.0, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(clone(MODELS[name]), learning_rate=1.0, max_iter=3, stopping="none").fit(X, y)
     assert tm.n_iter_ == rc.n_iter_
     same(tm.estimator_.statistics_, rc.estimator_.statistics_, rtol=1e-12, atol=1e-12)
 
@@ -254,7 +271,7 @@ def test_class_independent_statistics_do_not_move(name):
 def test_frequency_estimates_grow_the_sample(name):
     """DFE adds lr Σ_i (1 − p(y_i|x_i)) rows an update (rc2025 §5.1)."""
     X, y = rows_for(name)
-    dfe = DiscriminativeFrequencyEstimate(clone(MODELS[name]), learning_rate=0.5, max_iter=4, stopping="none")
+    dfe = DiscriminativeFrequencyEstimate(clone(MODELS[name]), max_iter=4, stopping="none", step=Fixed(0.5))
     dfe.fit(X, y)
     statistics = dfe.estimator_.statistics_
     part = next(iter(statistics)) if name.startswith("Product") else statistics
@@ -289,13 +306,11 @@ def test_soft_error_weights_are_the_gradient(name):
 
 
 @pytest.mark.parametrize("name", ML)
-@pytest.mark.parametrize("learner", [*LEARNERS, "TM"])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_integer_weights_are_repeated_rows(name, learner):
     X, y = rows_for(name)
     w = np.random.default_rng(5).integers(0, 4, size=len(X))
-    options = {"max_iter": 3, "stopping": "none"}
-    rate = {} if learner == "TM" else {"learning_rate": 0.05}
-    estimator = (TM if learner == "TM" else LEARNERS[learner])(clone(MODELS[name]), **options, **rate)
+    estimator = LEARNERS[learner](clone(MODELS[name]), 0.05, max_iter=3, stopping="none")
     weighted = clone(estimator).fit(X, y, sample_weight=w)
     repeated = clone(estimator).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     assert_allclose(weighted.history_, repeated.history_, rtol=1e-8)
@@ -306,7 +321,7 @@ def test_rows_of_weight_zero_do_not_count():
     """Even where their loss is infinite: 0 · ∞ must not become NaN."""
     X = np.array([[0.0], [1.0], [0.0], [1.0], [2.0], [2.0]])
     y = np.array([0, 0, 1, 1, 1, 0])
-    rc = RiskCalibration(CategoricalNB(n_states=3), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"})
+    rc = RiskCalibration.as_published(CategoricalNB(n_states=3), max_iter=3, stopping="none")
     rc.fit(X, y, sample_weight=[1, 1, 1, 1, 1, 0])
     assert np.isfinite(rc.history_).all(axis=None)
 
@@ -323,7 +338,7 @@ def test_mean_losses():
 def overshooting(**options):
     """A run with a step so long that its soft error falls, rises, and is least before the end."""
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    return RiskCalibration(QDA(), **AS_PUBLISHED | ({"learning_rate": 1.0, "max_iter": 25} | options)).fit(X, y)
+    return RiskCalibration.as_published(QDA(), learning_rate=1.0, **{"max_iter": 25} | options).fit(X, y)
 
 
 def test_none_returns_the_last_iterate():
@@ -355,9 +370,7 @@ def test_best_of_all_iterates(stopping, column):
 def test_validation_keeps_the_best_on_held_out_rows():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
     options = {"learning_rate": 0.2, "max_iter": 25, "random_state": 3}
-    rc = RiskCalibration(QDA(), validation_fraction=0.3, **AS_PUBLISHED | {"stopping": "validation"} | options).fit(
-        X, y
-    )
+    rc = RiskCalibration.as_published(QDA(), stopping=HeldOut(0.3), **options).fit(X, y)
     assert 0 < rc.best_iter_ < rc.n_iter_
     assert rc.best_iter_ == rc.history_.validation_log_loss.idxmin()
     again = clone(rc).fit(X, y)
@@ -367,7 +380,7 @@ def test_validation_keeps_the_best_on_held_out_rows():
 
 def test_zero_updates_is_the_closed_form():
     X, y = gaussian_rows()
-    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 0}).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), max_iter=0).fit(X, y)
     assert (rc.n_iter_, rc.best_iter_, len(rc.history_)) == (0, 0, 1)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
@@ -382,13 +395,11 @@ def invalid_rows(name):
     return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("name", INVALID)
 def test_halt_ends_with_the_iterates_so_far(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(
-        *invalid_rows(name)
-    )
+    rc = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(*invalid_rows(name))
     assert rc.n_iter_ < 9
     assert len(rc.history_) == rc.n_iter_ + 1
     assert rc.best_iter_ == rc.n_iter_
@@ -397,25 +408,21 @@ def test_halt_ends_with_the_iterates_so_far(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_raise_names_what_turned_invalid(name):
     model, lr = INVALID[name]
-    rc = RiskCalibration(
-        model, on_invalid="raise", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(model, on_invalid="raise", learning_rate=lr, max_iter=9, stopping="none")
     with pytest.raises(InvalidStatistics, match=r"negative count|weight|variance|positive definite"):
         rc.fit(*invalid_rows(name))
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("name", INVALID)
 def test_freeze_keeps_what_would_turn_invalid(name):
     """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
     model, lr = INVALID[name]
     X, y = invalid_rows(name)
-    halted = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}).fit(X, y)
+    halted = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(X, y)
     old = halted.estimator_.statistics_
-    frozen = RiskCalibration(
-        model,
-        on_invalid="freeze",
-        **AS_PUBLISHED | {"learning_rate": lr, "max_iter": halted.n_iter_ + 1, "stopping": "none"},
+    frozen = RiskCalibration.as_published(
+        model, on_invalid="freeze", learning_rate=lr, max_iter=halted.n_iter_ + 1, stopping="none"
     ).fit(X, y)
     assert frozen.n_iter_ == halted.n_iter_ + 1
     new = frozen.estimator_.statistics_
@@ -427,8 +434,8 @@ def test_freeze_keeps_what_would_turn_invalid(name):
     assert not kept.all()
     if name == "CategoricalNB":
         assert_allclose(new.cells, np.where(moved.cells >= 0, moved.cells, old.cells), rtol=1e-8)
-    longer = RiskCalibration(
-        model, on_invalid="freeze", **AS_PUBLISHED | {"learning_rate": lr, "max_iter": 9, "stopping": "none"}
+    longer = RiskCalibration.as_published(
+        model, on_invalid="freeze", learning_rate=lr, max_iter=9, stopping="none"
     ).fit(X, y)
     assert longer.n_iter_ == 9
     assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
@@ -437,19 +444,17 @@ def test_freeze_keeps_what_would_turn_invalid(name):
 @pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
 def test_freeze_of_shared_covariances(name):
     X, y = gaussian_rows(n=60)
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), **AS_PUBLISHED | {"learning_rate": 6.0, "max_iter": 9, "stopping": "none"}
-    )
+    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
     assert rc.fit(X, y).n_iter_ < 9
-    assert clone(rc).set_params(on_invalid="freeze").fit(X, y).n_iter_ == 9
+    assert clone(rc).set_params(step=Fixed(6.0, "freeze")).fit(X, y).n_iter_ == 9
 
 
 def test_prior_counts_when_validity_is_judged():
     """Under MAP a count may fall to minus its pseudo-count: a zero cell does not end the run at once."""
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
-    rc = RiskCalibration(
-        CategoricalNB(prior_strength=5.0), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 4, "stopping": "none"}
+    rc = RiskCalibration.as_published(
+        CategoricalNB(prior_strength=5.0), learning_rate=0.05, max_iter=4, stopping="none"
     )
     rc.fit(X, y)
     assert rc.n_iter_ == 4
@@ -465,16 +470,7 @@ def test_prior_counts_when_validity_is_judged():
 @given(seed=st.integers(0, 10**6), lr=st.sampled_from([0.01, 0.3, 3.0, 100.0]))
 def test_safe_step_never_lowers_the_conditional_likelihood(name, seed, lr):
     X, y = rows_for(name, seed)
-    rc = RiskCalibration(
-        clone(MODELS[name]),
-        learning_rate=lr,
-        max_iter=6,
-        step="safe",
-        stopping="none",
-        on_invalid="raise",
-        target_weight=0.0,
-        tol=0.0,
-    ).fit(X, y)
+    rc = RiskCalibration(clone(MODELS[name]), max_iter=6, step=Safe(lr), target_weight=0.0, tol=0.0).fit(X, y)
     assert np.all(np.diff(rc.history_.log_loss) <= 1e-12)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < rc.history_.log_loss.iloc[0]
@@ -515,29 +511,26 @@ def test_safe_steps_on_separable_data_go_on_without_trouble(name):
     """The gradient vanishes and steps grow without bound; nothing overflows, and the losses fall to zero."""
     X, y = gaussian_rows(n=60, d=2)
     X[:, 0] += 30 * y
-    rc = RiskCalibration(
-        clone(GAUSSIAN[name]), learning_rate=1.0, max_iter=150, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(clone(GAUSSIAN[name]), max_iter=150, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.history_.log_loss.iloc[-1] < 1e-6
 
 
 def quadratic_steps(path, gradient, lr=0.3):
     """Safe steps that remember updates along a path of η, where s = η and F has that gradient; and the last iterate."""
-    problem = SimpleNamespace(
+    objective = SimpleNamespace(
         rule=None,
-        model=SimpleNamespace(natural_parameters=None),
-        ascent=lambda iterate: iterate.gradient,
-        natural=lambda iterate: iterate.natural,
+        family=SimpleNamespace(natural_parameters=None),
+        ascent=lambda point: point.gradient,
         pull=lambda statistics: 0.0,
     )
-    steps = SafeSteps(problem, lr)
+    steps = SafeRun(objective, lr)
     iterates = [
-        Iterate(Statistics(part=eta), None, Statistics(part=gradient(eta)), None, 0.0, Statistics(part=eta))
-        for eta in path
+        SimpleNamespace(statistics=s, natural=s, gradient=Statistics(part=gradient(s.part)))
+        for s in (Statistics(part=eta) for eta in path)
     ]
     for old, new in pairwise(iterates):
-        steps._remember(old, new)
+        steps.remember(old, new)
     return steps, iterates[-1]
 
 
@@ -556,7 +549,7 @@ def test_accelerated_step_goes_to_the_maximum_over_the_span_of_the_last_updates(
     gamma = np.linalg.lstsq(span @ A @ span.T, span @ A @ (peak - path[-1]), rcond=1e-9)[0]
     best = path[-1] + gamma @ span
     assert_allclose(span @ A @ (peak - best), 0, atol=1e-9)
-    assert_allclose(steps._accelerated(last).part, best - path[-1] + 0.3 * A @ (peak - best), rtol=1e-7, atol=1e-9)
+    assert_allclose(steps.accelerated(last).part, best - path[-1] + 0.3 * A @ (peak - best), rtol=1e-7, atol=1e-9)
 
 
 def test_accelerated_step_is_near_the_maximum_of_a_function_that_is_nearly_quadratic():
@@ -567,7 +560,7 @@ def test_accelerated_step_is_near_the_maximum_of_a_function_that_is_nearly_quadr
     errors = []
     for size in (1e-2, 1e-3):
         steps, last = quadratic_steps(size * path, lambda eta: -A @ eta - eta**2)  # maximum at zero
-        errors.append(np.linalg.norm(last.statistics.part + steps._accelerated(last).part) / size)
+        errors.append(np.linalg.norm(last.statistics.part + steps.accelerated(last).part) / size)
     assert errors[1] < 0.15 * errors[0] < 0.15
 
 
@@ -598,9 +591,7 @@ def test_safe_steps_reach_the_conditional_likelihood_optimum():
         (QDA(), X, y, quadratic),
         (CategoricalNB(), codes, labels, dummies),
     ):
-        rc = RiskCalibration(
-            model, learning_rate=1.0, max_iter=300, step="safe", stopping="none", target_weight=0.0, tol=0.0
-        ).fit(rows, target)
+        rc = RiskCalibration(model, max_iter=300, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(rows, target)
         reached, optimum = rc.history_.log_loss.iloc[-1], conditional_optimum(features, target)
         assert optimum < rc.history_.log_loss.iloc[0] - 1e-3  # there was something to climb
         assert optimum - 1e-6 < reached < optimum + 1e-3, type(model).__name__
@@ -613,21 +604,17 @@ def test_safe_steps_climb_from_a_prior_to_the_optimum(name):
     model = clone(ML[name]).set_params(prior_strength=5.0)
     if name in GAUSSIAN:
         model.set_params(prior_mean=3.0)
-    rc = RiskCalibration(
-        model, learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(model, max_iter=200, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     closed = clone(model).fit(X, y)
     assert rc.history_.log_loss[0] == pytest.approx(-np.mean(closed.predict_log_proba(X)[np.arange(len(y)), y]))
-    free = RiskCalibration(
-        ML[name], learning_rate=1.0, max_iter=200, step="safe", stopping="none", target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    free = RiskCalibration(ML[name], max_iter=200, step=Safe(1.0), target_weight=0.0, tol=0.0).fit(X, y)
     assert rc.history_.log_loss.iloc[-1] == pytest.approx(free.history_.log_loss.iloc[-1], abs=1e-5)
     assert rc.history_.log_loss.is_monotonic_decreasing
 
 
 def test_safe_steps_of_the_soft_error_never_raise_it():
     X, y = gaussian_rows(n=150, d=4, r=3, seed=1)
-    rc = SoftErrorCalibration(GaussianNB(), learning_rate=5.0, max_iter=20, step="safe", stopping="none").fit(X, y)
+    rc = SoftErrorCalibration(GaussianNB(), max_iter=20, step=Safe(5.0), stopping="none").fit(X, y)
     assert np.all(np.diff(rc.history_.soft_error) <= 1e-12)
     assert rc.history_.soft_error.iloc[-1] < rc.history_.soft_error.iloc[0]
 
@@ -636,7 +623,7 @@ def test_models_without_a_safe_update_say_so():
     with pytest.raises(NotImplementedError, match="a safe step needs safe_update, which TwoMeans does not give"):
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match=r"needs natural_parameters and mean_parameters and .*, which TwoMeans"):
-        RiskCalibration(TwoMeans(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(TOY_X, TOY_Y)
+        RiskCalibration.as_published(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match="on_invalid='freeze' needs frozen, which TwoMeans"):
         require(TwoMeans(), "on_invalid='freeze'")
 
@@ -700,10 +687,7 @@ def test_safe_steps_climb_the_penalised_objective(name):
     closed_form, X, y, _ = fitted(name)
     parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
     target = size * closed_form.mean_parameters(parameters)
-    runs = [
-        calibrated(name, step="safe", learning_rate=0.5, target_weight=2.0, max_iter=t).estimator_
-        for t in range(0, 12, 2)
-    ]
+    runs = [calibrated(name, step=Safe(0.5), target_weight=2.0, max_iter=t).estimator_ for t in range(0, 12, 2)]
     values = [penalised(model, X, y, target, 2.0) for model in runs]
     assert np.all(np.diff(values) >= -1e-8)
     assert values[-1] > values[0]
@@ -717,9 +701,7 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
         X[:, 0], y = y % 2, y % 2
     else:
         X[:, 0] += 30 * y
-    rc = RiskCalibration(
-        clone(MODELS[name]), learning_rate=1.0, max_iter=400, step="safe", stopping="none", target_weight=1.0, tol=0.0
-    ).fit(X, y)
+    rc = RiskCalibration(clone(MODELS[name]), max_iter=400, step=Safe(1.0), target_weight=1.0, tol=0.0).fit(X, y)
     model = rc.estimator_
     closed_form = clone(MODELS[name]).fit(X, y)
     parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
@@ -733,28 +715,24 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
 def test_penalised_optimum_does_not_depend_on_the_start(name):
     """Fixed, implicit steps and safe steps end at the same model."""
     X, _ = rows_for(name)
-    fixed = calibrated(name, target_weight=1.0, learning_rate=0.2, max_iter=300)
-    safe = calibrated(name, target_weight=1.0, learning_rate=1.0, max_iter=300, step="safe")
+    fixed = calibrated(name, target_weight=1.0, step=Fixed(0.2, "raise"), max_iter=300)
+    safe = calibrated(name, target_weight=1.0, max_iter=300, step=Safe(1.0))
     assert_allclose(fixed.predict_proba(X), safe.predict_proba(X), atol=2e-3)
 
 
 def test_a_fitted_model_can_be_the_target():
     X, y = gaussian_rows()
     target = QDA().fit(X[:60], y[:60])
-    rc = RiskCalibration(
-        QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1e6, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), target=target, target_weight=1e6, max_iter=3, stopping="none").fit(X, y)
     assert_allclose(rc.predict_proba(X), target.predict_proba(X), atol=1e-3)
     shifted = QDA().fit(X[:60] + 5.0, y[:60])  # moments about another origin
-    rc = RiskCalibration(
-        QDA(), target=shifted, **AS_PUBLISHED | {"target_weight": 1e8, "max_iter": 3, "stopping": "none"}
-    ).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), target=shifted, target_weight=1e8, max_iter=3, stopping="none").fit(X, y)
     assert_allclose(rc.predict_proba(X), shifted.predict_proba(X), atol=1e-3)
     for wrong in (LDA().fit(X, y), QDA().fit(X, y + 1), QDA().fit(X[:, :2], y)):
         with pytest.raises(ValueError, match="target must be a fitted model of the same type"):
-            RiskCalibration(QDA(), target=wrong, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+            RiskCalibration.as_published(QDA(), target=wrong, target_weight=1.0).fit(X, y)
     with pytest.raises(ValueError, match="not fitted"):
-        RiskCalibration(QDA(), target=QDA(), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(), target=QDA(), target_weight=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize("target", ["pooled", "grand"])
@@ -788,13 +766,13 @@ def test_a_target_on_the_boundary_is_refused():
     X, y = categorical_rows()
     X[(y == 0) & (X[:, 2] == 4), 2] = 0
     with pytest.raises(InvalidStatistics, match="the target lies on the boundary"):
-        RiskCalibration(CategoricalNB(), target="generative", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
-    RiskCalibration(CategoricalNB(), target="pooled", **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
-    RiskCalibration(CategoricalNB(n_states=6, prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(CategoricalNB(), target="generative", target_weight=1.0).fit(X, y)
+    RiskCalibration.as_published(CategoricalNB(), target="pooled", target_weight=1.0).fit(X, y)
+    RiskCalibration.as_published(CategoricalNB(n_states=6, prior_strength=1.0), target_weight=1.0).fit(X, y)
     X, y = gaussian_rows()
     X[:, 1] = 3.0
     with pytest.raises(InvalidStatistics, match="no positive variance"):
-        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0).fit(X, y)
 
 
 def test_a_target_makes_small_classes_valid():
@@ -802,16 +780,15 @@ def test_a_target_makes_small_classes_valid():
     X, y = gaussian_rows()
     keep = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:3]])
     with pytest.raises(InvalidStatistics):
-        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED).fit(X[keep], y[keep])
-    settings = AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 10}
-    rc = RiskCalibration(QDA(singular_ridge=0.0), **settings).fit(X[keep], y[keep])
+        RiskCalibration.as_published(QDA(singular_ridge=0.0)).fit(X[keep], y[keep])
+    rc = RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0, max_iter=10).fit(X[keep], y[keep])
     assert np.isfinite(rc.predict_log_proba(X)).all()
 
 
 def test_a_target_of_another_form_is_refused():
     """Of as many numbers, but for other features or states."""
     X, y = categorical_rows(n_states=(2, 3, 4))
-    learner = RiskCalibration(CategoricalNB(), **AS_PUBLISHED | {"target_weight": 1.0})
+    learner = RiskCalibration.as_published(CategoricalNB(), target_weight=1.0)
     for order in ([1, 0, 2], [2, 1, 0]):
         with pytest.raises(ValueError, match="features and states"):
             clone(learner).set_params(target=CategoricalNB().fit(X[:, order], y)).fit(X, y)
@@ -820,7 +797,7 @@ def test_a_target_of_another_form_is_refused():
     def product(columns):
         return ProductModel([("code", CategoricalNB(), [0, 1]), ("size", QDA(), columns)])
 
-    learner = RiskCalibration(product([3, 4]), **AS_PUBLISHED | {"target_weight": 1.0, "max_iter": 2})
+    learner = RiskCalibration.as_published(product([3, 4]), target_weight=1.0, max_iter=2)
     learner.set_params(target=product([3, 4]).fit(Z, y)).fit(Z, y)
     with pytest.raises(ValueError, match="features and states"):
         learner.set_params(target=product([4, 3]).fit(Z, y)).fit(Z, y)
@@ -830,14 +807,12 @@ def test_a_target_without_enough_data_is_named():
     X, y = gaussian_rows()
     target = QDA().partial_fit(X[:2], y[:2], classes=np.unique(y))
     with pytest.raises(InvalidStatistics, match="not enough data"):
-        RiskCalibration(QDA(), target=target, **AS_PUBLISHED | {"target_weight": 1.0}).fit(X, y)
+        RiskCalibration.as_published(QDA(), target=target, target_weight=1.0).fit(X, y)
 
 
 def test_held_out_rows_need_weight():
     X, y = gaussian_rows()
-    learner = RiskCalibration(
-        QDA(), validation_fraction=0.2, random_state=0, **AS_PUBLISHED | {"stopping": "validation"}
-    )
+    learner = RiskCalibration.as_published(QDA(), random_state=0, stopping=HeldOut(0.2))
     probe = np.zeros(len(y))
     probe[train_test_split(np.arange(len(y)), test_size=0.2, stratify=y, random_state=0)[0]] = 1
     with pytest.raises(ValueError, match="sample_weight is zero for all held-out rows"):
@@ -857,17 +832,18 @@ def test_a_product_loses_the_priors_of_its_blocks():
 
 def test_one_batch_of_all_rows_is_a_full_step():
     X, y = gaussian_rows()
-    batch = RiskCalibration(
-        QDA(), batch_size=1000, **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}
+    batch = RiskCalibration.as_published(
+        QDA(), max_iter=1, stopping="none", step=Batches(size=1000, learning_rate=0.05)
     ).fit(X, y)
-    full = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 1, "stopping": "none"}).fit(X, y)
+    full = RiskCalibration.as_published(QDA(), learning_rate=0.05, max_iter=1, stopping="none").fit(X, y)
     same(batch.estimator_.statistics_, full.estimator_.statistics_)
 
 
 @pytest.mark.parametrize("name", ML)
 @pytest.mark.parametrize("target_weight", [0.0, 1.0])
 def test_mini_batches_learn_and_are_reproducible(name, target_weight):
-    options = {"batch_size": 16, "max_iter": 4, "target_weight": target_weight}
+    step = Batches(size=16, learning_rate=0.05, on_invalid="raise")
+    options = {"step": step, "max_iter": 4, "target_weight": target_weight}
     first, second = (calibrated(name, random_state=1, **options) for _ in range(2))
     assert_array_equal(first.history_, second.history_)
     assert not np.array_equal(calibrated(name, random_state=2, **options).history_, first.history_)
@@ -884,26 +860,15 @@ def test_mini_batches_learn_and_are_reproducible(name, target_weight):
     [
         (SklearnNB(), {}, "estimator must be a ClosedFormClassifier"),
         (QDA, {}, "estimator must be a ClosedFormClassifier"),
-        (QDA(), {"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
-        (QDA(), {"learning_rate": -1.0}, "learning_rate must be"),
-        (QDA(), {"learning_rate": np.nan}, "learning_rate must be"),
-        (QDA(), {"learning_rate": np.inf}, "learning_rate must be"),
-        (QDA(), {"learning_rate": "fast"}, "learning_rate must be"),
         (QDA(), {"max_iter": 2.5}, "max_iter must be an integer >= 0"),
         (QDA(), {"max_iter": -1}, "max_iter must be"),
-        (QDA(), {"stopping": "early"}, "stopping must be one of auto, soft_error, .*; got 'early'"),
-        (QDA(), {"step": "long"}, "step must be one of auto, fixed, safe; got 'long'"),
-        (QDA(), {"on_invalid": "ignore"}, "on_invalid must be one of halt, freeze, raise"),
+        (QDA(), {"stopping": "early"}, "stopping must be one of soft_error, .*, or a stop such as .*; got 'early'"),
+        (QDA(), {"stopping": SoftErrorRises}, "stopping must be one of soft_error"),
+        (QDA(), {"step": "long"}, "step must be None, 'safe' or a step .*; got 'long'"),
         (QDA(), {"target": "mean"}, "target must be a fitted model or one of pooled, generative, grand"),
         (QDA(), {"target": 3, "target_weight": 1.0}, "target must be a fitted model or one of"),
         (QDA(), {"target_weight": -1.0}, "target_weight must be"),
-        (QDA(), {"batch_size": 0}, "batch_size must be an integer >= 1"),
-        (QDA(), {"batch_size": 1.5}, "batch_size must be an integer >= 1"),
-        (QDA(), {"batch_size": 10, "step": "safe"}, "batch_size goes with step='fixed'"),
-        (QDA(), {"stopping": "validation"}, "must be set together"),
-        (QDA(), {"validation_fraction": 0.2, "stopping": "none"}, "must be set together"),
-        (QDA(), {"stopping": "validation", "validation_fraction": 1.5}, "validation_fraction must lie between 0 and 1"),
-        (QDA(), {"stopping": "validation", "validation_fraction": 0.001}, "validation_fraction"),
+        (QDA(), {"stopping": HeldOut(0.001)}, "HeldOut.* does not leave rows of each class on both sides"),
     ],
 )
 def test_bad_parameters_are_named(estimator, options, message):
@@ -911,7 +876,31 @@ def test_bad_parameters_are_named(estimator, options, message):
         RiskCalibration(estimator, **options).fit(*gaussian_rows())
 
 
-@pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Fixed(0.0), "learning_rate must be a finite number > 0"),
+        (lambda: Fixed(-1.0), "learning_rate must be"),
+        (lambda: Fixed(np.nan), "learning_rate must be"),
+        (lambda: Safe(np.inf), "learning_rate must be"),
+        (lambda: Projected("fast"), "learning_rate must be"),
+        (lambda: Projected(gradient="raw"), "gradient must be 'corrected' or 'printed'"),
+        (lambda: Fixed(on_invalid="ignore"), "on_invalid must be 'halt' or 'freeze' or 'raise'"),
+        (lambda: Batches(size=0), "size must be an integer >= 1"),
+        (lambda: Batches(size=1.5), "size must be an integer >= 1"),
+        (lambda: HeldOut(1.5), "fraction must lie between 0 and 1"),
+        (lambda: HeldOut(0), "fraction must be a finite number > 0"),
+        (lambda: Converged(-1.0), "tol must be a finite number >= 0"),
+        (lambda: Best("loss"), "loss must be 'soft_error' or 'error' or 'log_loss'"),
+        (lambda: DiscriminativeFrequencyEstimate(QDA(), step=Safe()).fit(*gaussian_rows()), "step must be a step such"),
+    ],
+)
+def test_bad_steps_and_stops_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_bad_data_are_refused(learner):
     X, y = gaussian_rows()
     with pytest.raises(ValueError, match="NaN"):
@@ -928,22 +917,13 @@ def test_bad_data_are_refused(learner):
         learner(QDA()).fit(X, y, sample_weight=(y > 0).astype(float))
 
 
-@pytest.mark.filterwarnings("ignore:the first update, of learning_rate")
-@pytest.mark.parametrize("learner", [*LEARNERS.values(), TM])
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 @pytest.mark.parametrize("on_invalid", ["halt", "freeze"])
 def test_history_holds_no_nan(learner, on_invalid):
-    rate = {} if learner is TM else {"learning_rate": 3.0}
     for name, model in MODELS.items():
-        estimator = learner(clone(model), max_iter=5, stopping="none", on_invalid=on_invalid, **rate)
-        assert not estimator.fit(*rows_for(name)).history_.isna().any(axis=None), name
-
-
-def test_progress_bar(capsys):
-    X, y = gaussian_rows()
-    RiskCalibration(QDA(), verbose=1, **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
-    assert "RiskCalibration" in capsys.readouterr().err
-    RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y)
-    assert capsys.readouterr().err == ""
+        rc = learner(clone(model), 3.0, on_invalid, max_iter=5, stopping="none").fit(*rows_for(name))
+        assert not rc.history_.isna().any(axis=None), name
 
 
 # Memory --------------------------------------------------------------------------------------------------------------
@@ -963,11 +943,11 @@ def test_peak_memory_of_an_iteration(name):
     X, y = model.check_X_y(X, y)
     model.prepare(X)
     Y = one_hot(y, r)
-    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
-    current = problem.evaluate(model.statistics(problem.X, Y))
+    objective = Objective(model, model.encode(X), Y)
+    current = objective.at(objective.start)
     tracemalloc.start()
     try:
-        problem.evaluate(problem.step(current.statistics, current.gradient, 0.01))
+        objective.at(objective.moved(current.statistics, current.gradient, 0.01))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -16,10 +16,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB as SklearnNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -34,7 +32,8 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.calibration.loop import SAFE_STEPS, TARGET_WEIGHT
+from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Safe, climb
+from rcpkg.calibration.learner import SAFE_STEPS, TARGET_WEIGHT
 
 ROOT = Path(__file__).resolve().parent.parent
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
@@ -76,7 +75,7 @@ def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
     same_model(default, chosen)
     assert default.converged_ and default.stop_reason_ == "converged"
     assert 0 < default.n_iter_ < 200
-    assert default.get_params(deep=False)["step"] == "auto"  # what is chosen does not overwrite what was asked
+    assert default.get_params(deep=False)["step"] is None  # what is chosen does not overwrite what was asked
 
 
 @pytest.mark.parametrize(
@@ -84,21 +83,21 @@ def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
     [
         (Exponential(), {}, positive_rows),
         (QDA(priors=[0.2, 0.3, 0.5]), {}, gaussian_rows),
-        (QDA(), {"step": "fixed"}, gaussian_rows),
-        (QDA(), {"batch_size": 40, "random_state": 0}, gaussian_rows),
+        (QDA(), {"step": Fixed()}, gaussian_rows),
+        (QDA(), {"step": Batches(size=40), "random_state": 0}, gaussian_rows),
     ],
     ids=["no exponential family", "fixed class weights", "fixed steps", "batches"],
 )
 def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
     X, y = rows()
-    default = RiskCalibration(clone(model), **options | {"tol": 0.0}).fit(X, y)
-    same_model(default, RiskCalibration(clone(model), **AS_PUBLISHED | options).fit(X, y))
+    default = RiskCalibration(clone(model), tol=0.0, **options).fit(X, y)
+    same_model(default, RiskCalibration.as_published(clone(model), **options).fit(X, y))
 
 
 def test_single_settings_are_kept():
     X, y = gaussian_rows()
-    by_validation = RiskCalibration(QDA(), validation_fraction=0.3, random_state=0).fit(X, y)
-    explicit = RiskCalibration(QDA(), stopping="validation", validation_fraction=0.3, random_state=0).fit(X, y)
+    by_validation = RiskCalibration(QDA(), random_state=0, stopping=HeldOut(0.3)).fit(X, y)
+    explicit = RiskCalibration(QDA(), stopping=HeldOut(0.3), random_state=0).fit(X, y)
     same_model(by_validation, explicit)
     assert "validation_log_loss" in by_validation.history_
     stopped = RiskCalibration(QDA(), stopping="soft_error").fit(X, y)
@@ -109,7 +108,7 @@ def test_single_settings_are_kept():
 
 def test_the_sources_settings_are_those_of_algorithm_1():
     X, y = load_iris(return_X_y=True)
-    published = RiskCalibration(QDA(), **AS_PUBLISHED).fit(X, y)
+    published = RiskCalibration.as_published(QDA()).fit(X, y)
     s, losses = (closed := QDA().fit(X, y)).statistics_, []
     for _ in range(64):
         P = closed.set_statistics(s).predict_proba(X)
@@ -122,18 +121,20 @@ def test_the_sources_settings_are_those_of_algorithm_1():
     assert_allclose(published.history_.soft_error, losses, rtol=1e-9)
 
 
-def test_the_sources_settings_cannot_be_changed():
-    assert AS_PUBLISHED.keys() <= inspect.signature(RiskCalibration).parameters.keys()
-    with pytest.raises(TypeError):
-        AS_PUBLISHED["tol"] = 1.0
-    assert (AS_PUBLISHED | {"max_iter": 5})["max_iter"] == 5 and AS_PUBLISHED["max_iter"] == 63
+def test_settings_of_the_sources_have_names():
+    published = RiskCalibration.as_published(QDA(), learning_rate=0.5, on_invalid="freeze", stopping="best_error")
+    assert published.step == Fixed(0.5, "freeze") and published.stopping == "best_error"
+    assert published.max_iter == 63 and published.tol == published.target_weight == 0.0
+    assert clone(published).get_params().keys() == RiskCalibration(QDA()).get_params().keys()
+    with pytest.raises(TypeError, match="verbose"):
+        RiskCalibration.as_published(QDA(), verbose=1)
 
 
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
 def test_the_others_keep_their_own(kind):
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
-    assert defaults["max_iter"] == 64 and defaults["tol"] == 0.0
-    assert defaults.get("step", "fixed") == "fixed" and defaults.get("target_weight", 0.0) == 0.0
+    assert defaults["max_iter"] == 64 and defaults.get("step") is None
+    assert not defaults.keys() & {"target", "target_weight", "tol", "verbose"}
     X, y = gaussian_rows()
     fitted = kind(SharedVarianceGaussianNB()).fit(X, y)
     assert fitted.stop_reason_ in ("max_iter", "soft_error") and not fitted.converged_
@@ -201,20 +202,15 @@ def test_converged_is_at_the_optimum(name):
 def test_what_is_left_to_gain_is_at_most_what_the_gradient_promises(name, b):
     """F* − F ≤ (m + b m̄)²/(2 b m̄) times the promised gain, near the optimum."""
     X, y = rows_for(name)
-    ends = {}
-    for tol in (1e-4, 1e-6, 1e-8, 1e-12):
-        learner = RiskCalibration(clone(MODELS[name]), target_weight=b, tol=tol)._settled()
-        model = clone(MODELS[name])
-        codes = model.check_X_y(X, y)[1]
-        model.prepare(X)
-        problem = learner._problem(model, X, codes, None, check_random_state(0))
-        ends[tol] = learner._run(problem, check_random_state(0)).chosen
-        assert problem.promised_gain(ends[tol]) <= tol
-    pseudo = b * problem.target_size
-    factor = (problem.total_weight + pseudo) ** 2 / (2 * pseudo)
-    best = ends.pop(1e-12).objective
+    objective = Objective.of(clone(MODELS[name]), X, y, target_weight=b)
+    tols = (1e-4, 1e-6, 1e-8, 1e-12)
+    ends = {tol: climb(objective, Safe(), Converged(tol)).chosen for tol in tols}
+    assert all(objective.promised_gain(end) <= tol for tol, end in ends.items())
+    pseudo = b * objective.target.size
+    factor = (objective.total_weight + pseudo) ** 2 / (2 * pseudo)
+    best = ends.pop(1e-12).value
     for end in ends.values():
-        assert best - end.objective <= 1.1 * factor * problem.promised_gain(end) + 1e-9
+        assert best - end.value <= 1.1 * factor * objective.promised_gain(end) + 1e-9
 
 
 def test_a_looser_tolerance_ends_earlier():
@@ -241,8 +237,8 @@ def test_no_step_left_is_told():
 
 def test_a_first_update_that_is_invalid_is_told():
     X, y = gaussian_rows()
-    with pytest.warns(ConvergenceWarning, match=r"the first update, of learning_rate=50\.0, .* uncalibrated"):
-        rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 50.0}).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"the first step, Fixed\(learning_rate=50\.0, .* uncalibrated"):
+        rc = RiskCalibration.as_published(QDA(), learning_rate=50.0).fit(X, y)
     assert (rc.n_iter_, rc.stop_reason_, rc.converged_) == (0, "invalid", False)
     assert_array_equal(rc.predict_proba(X), QDA().fit(X, y).predict_proba(X))
 
@@ -253,14 +249,14 @@ def test_what_was_asked_for_is_not_warned_of():
     assert RiskCalibration(QDA(), max_iter=0).fit(X, y).stop_reason_ == "max_iter"
     assert RiskCalibration(QDA(), max_iter=2, tol=0.0).fit(X, y).stop_reason_ == "max_iter"
     assert RiskCalibration(QDA(), max_iter=2, stopping="best_error").fit(X, y).stop_reason_ == "max_iter"
-    rc = RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 1.0}).fit(X, y)
+    rc = RiskCalibration.as_published(QDA(), learning_rate=1.0).fit(X, y)
     assert (rc.stop_reason_, rc.best_iter_) == ("soft_error", rc.n_iter_ - 1)
 
 
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
 def test_all_of_the_kind_can_converge(kind):
     X, y = gaussian_rows()
-    settings = {"max_iter": 5000, "stopping": "none", "tol": 2e-3}
+    settings = {"max_iter": 5000, "stopping": Converged(2e-3)}
     fitted = kind(SharedVarianceGaussianNB(), **settings).fit(X, y)
     assert fitted.stop_reason_ == "converged" and 0 < fitted.n_iter_ < 5000
     with pytest.warns(ConvergenceWarning, match="not converged after 1 updates"):
@@ -288,13 +284,6 @@ def test_a_model_without_natural_parameters_does_not_converge_by_tol():
     X, y = positive_rows()
     rc = RiskCalibration(Exponential(), tol=1e10).fit(X, y)
     assert not rc.converged_ and rc.stop_reason_ in ("soft_error", "max_iter")
-
-
-def test_progress_bar_shows_the_log_loss(capsys):
-    X, y = gaussian_rows()
-    rc = RiskCalibration(QDA(), verbose=1).fit(X, y)
-    shown = capsys.readouterr().err
-    assert f"log_loss={rc.history_.log_loss.iloc[-1]:.4g}" in shown
 
 
 # Refusals ----------------------------------------------------------------------------------------------

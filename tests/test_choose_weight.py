@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 
-from rcpkg import AS_PUBLISHED, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import path_of
 from rcpkg.calibration.penalised import target_change
 from rcpkg.calibration.target_path import TOL
@@ -49,7 +49,7 @@ def test_newton_arrives_where_safe_steps_do(name, target):
 
 
 def safe_objective(path, safe):
-    natural = path.problem.model.natural_parameters(safe.estimator_.parameters_)
+    natural = path.objective.family.natural_parameters(safe.estimator_.parameters_)
     return path.likelihood.evaluate(path.form.coefficients(natural), 0.3).value
 
 
@@ -147,7 +147,7 @@ def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
 def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
     path, _, _ = newton(name, target)
     for total, each in zip(
-        *(target_change(path.form, path.target_of, path.start, by_total) for by_total in (True, False))
+        *(target_change(path.form, path.target_of, path.objective.labels, by_total) for by_total in (True, False))
     ):
         assert_allclose(total, each, atol=1e-5 * np.abs(each).max())
 
@@ -221,7 +221,7 @@ def test_bad_parameters_are_named(settings, message):
 def test_other_models_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="ClosedFormClassifier of rcpkg"):
-        RiskCalibrationCV(RiskCalibration(QDA(), **AS_PUBLISHED)).fit(X, y)
+        RiskCalibrationCV(RiskCalibration.as_published(QDA())).fit(X, y)
 
 
 def test_fold_without_a_class_is_refused():

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     CategoricalNB,
@@ -26,13 +25,13 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import (
-    calibration_weights,
+    Objective,
+    Target,
     floor_eigenvalues,
     project_simplex,
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.problem import Problem
 from rcpkg.calibration.searches import conditional_objective
 from rcpkg.families import Statistics, one_hot
 
@@ -41,13 +40,13 @@ def log_loss(model, X, y):
     return -np.mean(model.predict_log_proba(X)[np.arange(len(y)), y])
 
 
-def problem_of(name, b=0.0):
+def objective_of(name, b=0.0):
     model, X, _, Y = fitted(name)
-    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
-    if b:
-        parameters, size = model.pooled_parameters(model.statistics(problem.X, Y))
-        problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
-    return problem
+    rows = model.encode(X)
+    if not b:
+        return Objective(model, rows, Y)
+    parameters, size = model.pooled_parameters(model.statistics(rows, Y))
+    return Objective(model, rows, Y, target=Target(size * model.mean_parameters(parameters), size, b))
 
 
 # --- scores and what gives them back -----------------------------------------------------------------------------
@@ -90,9 +89,8 @@ def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
 @pytest.mark.parametrize("name", ML)
 def test_gradient_of_the_objective_in_free_coordinates(name, b):
     """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), pulled back to the coordinates that L-BFGS moves in."""
-    problem = problem_of(name, b)
-    model = problem.model
-    start = model.statistics(problem.X, problem.Y)
+    objective = objective_of(name, b)
+    model, start = objective.family, objective.labels
     coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
     first = coordinates.of(model.natural_parameters(model.parameters(start)))
     natural = coordinates.natural(first)
@@ -102,10 +100,10 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
         at = coordinates.of(coordinates.natural(at))
 
     def value(z):
-        return conditional_objective(problem, coordinates.natural(first.unravel(z))).value
+        return conditional_objective(objective, coordinates.natural(first.unravel(z))).value
 
     z = at.ravel()
-    exact = coordinates.gradient(at, conditional_objective(problem, coordinates.natural(at)).gradient).ravel()
+    exact = coordinates.gradient(at, conditional_objective(objective, coordinates.natural(at)).gradient).ravel()
     numeric = np.array([(value(z + e) - value(z - e)) / 2e-5 for e in 1e-5 * np.eye(len(z))])
     assert np.allclose(exact, numeric, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
 
@@ -246,9 +244,7 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
     """Safe RC, L-BFGS on η and scikit-learn's unpenalised logistic regression: one supremum, to 1e-6 in log-loss."""
     X, y = gaussian_rows(*rows, seed=seed) if rows else rows_for(name, seed)
     ours = ConditionalLikelihood(ML[name]).fit(X, y)
-    calibrated = RiskCalibration(ML[name], step="safe", stopping="none", max_iter=200, target_weight=0.0, tol=0.0).fit(
-        X, y
-    )
+    calibrated = RiskCalibration(ML[name], step="safe", max_iter=200, target_weight=0.0, tol=0.0).fit(X, y)
     Z = features(name, X)
     theirs = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20000, solver="newton-cg").fit(
         (Z - Z.mean(axis=0)) / Z.std(axis=0), y
@@ -263,11 +259,7 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
 def test_an_optimum_near_the_boundary_takes_longer(name, seed):
     """Nearly separable rows: at the optimum covariances or class weights differ by orders of magnitude."""
     X, y = gaussian_rows(n=90, d=3, seed=seed)
-    history = (
-        RiskCalibration(ML[name], step="safe", stopping="none", max_iter=300, target_weight=0.0, tol=0.0)
-        .fit(X, y)
-        .history_
-    )
+    history = RiskCalibration(ML[name], step="safe", max_iter=300, target_weight=0.0, tol=0.0).fit(X, y).history_
     assert history.log_loss.is_monotonic_decreasing
     assert history.log_loss.iloc[-1] == pytest.approx(
         log_loss(ConditionalLikelihood(ML[name]).fit(X, y), X, y), abs=1e-3
@@ -294,9 +286,7 @@ def test_same_penalised_optimum_as_calibration(name, b):
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] has one maximiser: the posteriors agree too."""
     X, y = rows_for(name)
     ours = ConditionalLikelihood(ML[name], target_weight=b).fit(X, y)
-    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", stopping="none", max_iter=100, tol=0.0).fit(
-        X, y
-    )
+    calibrated = RiskCalibration(ML[name], target_weight=b, step="safe", max_iter=100, tol=0.0).fit(X, y)
     assert ours.converged_
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
 
@@ -309,9 +299,9 @@ def test_a_prior_shapes_the_target_and_nothing_else(name):
     settings = {"target": "generative", "target_weight": 0.2}
     ours = ConditionalLikelihood(smoothed, **settings).fit(X, y)
     options = {"step": "safe", "stopping": "none", "max_iter": 100}
-    calibrated = RiskCalibration(smoothed, **AS_PUBLISHED | settings | options).fit(X, y)
+    calibrated = RiskCalibration.as_published(smoothed, **settings, **options).fit(X, y)
     settings["target"] = clone(smoothed).fit(X, y)
-    by_model = RiskCalibration(ML[name], **AS_PUBLISHED | settings | options).fit(X, y)
+    by_model = RiskCalibration.as_published(ML[name], **settings, **options).fit(X, y)
     assert np.allclose(ours.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-5)
     assert np.allclose(by_model.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-12)
     model = calibrated.estimator_
@@ -436,9 +426,7 @@ def test_empty_cells_reach_the_supremum():
     X, y = rows_for("CategoricalNB")
     X[:, 2] = np.where((X[:, 2] == 4) & (y == 0), 0, X[:, 2])
     ours = ConditionalLikelihood(CategoricalNB()).fit(X, y)
-    calibrated = RiskCalibration(
-        CategoricalNB(), step="safe", stopping="none", max_iter=300, target_weight=0.0, tol=0.0
-    ).fit(X, y)
+    calibrated = RiskCalibration(CategoricalNB(), step="safe", max_iter=300, target_weight=0.0, tol=0.0).fit(X, y)
     assert ours.converged_
     assert log_loss(calibrated, X, y) == pytest.approx(log_loss(ours, X, y), abs=1e-6)
 
@@ -450,7 +438,7 @@ def test_empty_cells_reach_the_supremum():
     "learner, message",
     [
         (ProjectedGradientDescent(LDA()), "estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB"),
-        (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be one of corrected, printed"),
+        (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be 'corrected' or 'printed'"),
         (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (
@@ -458,10 +446,10 @@ def test_empty_cells_reach_the_supremum():
             "priors of the estimator must be None",
         ),
         (
-            RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), **AS_PUBLISHED | {"target_weight": 1.0}),
+            RiskCalibration.as_published(QDA(priors=[0.2, 0.3, 0.5]), target_weight=1.0),
             "priors of the estimator must be None",
         ),
-        (RiskCalibration(QDA(), target=np.ones(3), **AS_PUBLISHED | {"target_weight": 1.0}), "target must be"),
+        (RiskCalibration.as_published(QDA(), target=np.ones(3), target_weight=1.0), "target must be"),
         (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
         (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
         (ConditionalLikelihood("QDA"), "estimator must be a ClosedFormClassifier"),

@@ -18,7 +18,6 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 
 from rcpkg import (
-    AS_PUBLISHED,
     QDA,
     TM,
     BernoulliNB,
@@ -34,6 +33,7 @@ from rcpkg import (
     SoftErrorCalibration,
     Statistics,
 )
+from rcpkg.calibration import Batches, Fixed, HeldOut
 from rcpkg.families import one_hot, states
 
 STRENGTHS = pytest.mark.parametrize("strength", [0.0, 2.0])
@@ -147,8 +147,8 @@ def test_tags_say_what_is_accepted():
         (BernoulliNB(), True),
         (MultinomialNB(), False),
         (ProductModel([("a", CategoricalNB(), [0]), ("b", SharedVarianceGaussianNB(), [1])]), True),
-        (RiskCalibration(CategoricalNB(), **AS_PUBLISHED | {"target_weight": 0.0}), True),
-        (RiskCalibration(CategoricalNB(), **AS_PUBLISHED | {"target_weight": 1.0}), False),
+        (RiskCalibration.as_published(CategoricalNB(), target_weight=0.0), True),
+        (RiskCalibration.as_published(CategoricalNB(), target_weight=1.0), False),
         (ConditionalLikelihood(CategoricalNB()), False),
     ):
         assert model.__sklearn_tags__().input_tags.allow_nan is allowed
@@ -217,9 +217,7 @@ def test_conditional_likelihood_of_missing_values_is_not_concave():
 @pytest.mark.parametrize("model", [CategoricalNB(), CategoricalNB(prior_strength=1.0), BernoulliNB()])
 def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
     X, y = categorical_rows(n_states=(2, 2, 2) if isinstance(model, BernoulliNB) else (2, 3, 5))
-    rc = RiskCalibration(
-        model, **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 0.0, "max_iter": 40}
-    ).fit(holes(X), y)
+    rc = RiskCalibration(model, max_iter=40, target_weight=0.0, tol=0.0, step="safe").fit(holes(X), y)
     loss = rc.history_.log_loss.to_numpy()
     assert np.all(np.diff(loss) <= 1e-12)
     assert loss[-1] < loss[0] - 1e-3
@@ -231,8 +229,8 @@ def test_safe_steps_on_missing_values_never_lower_the_likelihood(model):
 def test_fixed_steps_take_missing_values(learner):
     """Their direction is still one of ascent: Σ_v g_v²/θ_v ≥ (Σ_v g_v)² within each distribution."""
     X, y = categorical_rows()
-    options = {RiskCalibration: AS_PUBLISHED | {"learning_rate": 0.02}, TM: {}}.get(learner, {"learning_rate": 0.02})
-    model = learner(CategoricalNB(), **options | {"stopping": "none", "max_iter": 5}).fit(holes(X), y)
+    options = {RiskCalibration: {"step": Fixed(0.02), "target_weight": 0.0}, TM: {}}.get(learner, {"step": Fixed(0.02)})
+    model = learner(CategoricalNB(), stopping="none", max_iter=5, **options).fit(holes(X), y)
     assert model.n_iter_ == 5
     assert np.isfinite(model.history_.log_loss).all()
     if learner is RiskCalibration:
@@ -243,13 +241,8 @@ def test_fixed_steps_take_missing_values(learner):
     "learner",
     [
         ConditionalLikelihood(CategoricalNB(prior_strength=1.0)),
-        RiskCalibration(
-            CategoricalNB(prior_strength=1.0),
-            **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 1.0},
-        ),
-        RiskCalibration(
-            CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"target": "generative", "target_weight": 1.0}
-        ),
+        RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=63, target_weight=1.0, tol=0.0, step="safe"),
+        RiskCalibration.as_published(CategoricalNB(prior_strength=1.0), target="generative", target_weight=1.0),
         ConditionalLikelihood(BernoulliNB(prior_strength=1.0)),
         ConditionalLikelihood(ProductModel([("a", CategoricalNB(prior_strength=1.0), slice(None))])),
     ],
@@ -334,13 +327,13 @@ def test_names_unseen_and_missing_are_skipped():
 def test_calibrated_models_take_text():
     table = pd.concat([COLOURS] * 5, ignore_index=True)
     y = np.random.default_rng(0).permutation(KINDS * 5)
-    rc = RiskCalibration(
-        CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "max_iter": 10}
-    ).fit(table, y)
+    rc = RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=10, target_weight=0.0, tol=0.0, step="safe").fit(
+        table, y
+    )
     codes = pd.DataFrame({c: pd.Categorical(table[c]).codes for c in table})
-    same = RiskCalibration(
-        CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "max_iter": 10}
-    ).fit(codes, y)
+    same = RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=10, target_weight=0.0, tol=0.0, step="safe").fit(
+        codes, y
+    )
     assert_allclose(rc.predict_proba(table), same.predict_proba(codes), atol=1e-10)
     scores = cross_val_score(rc, table, y, scoring="neg_log_loss", error_score="raise")
     assert np.isfinite(scores).all()
@@ -351,7 +344,7 @@ def test_products_take_text_beside_numbers():
     frame = pd.DataFrame({"length": X[:, 0], "width": X[:, 1], "colour": np.array(["red", "blue", "green"])[y]})
     frame.loc[3, "colour"] = None
     model = ProductModel([("kind", CategoricalNB(prior_strength=1.0), ["colour"]), ("size", QDA(), slice(0, 2))])
-    fitted = RiskCalibration(model, **AS_PUBLISHED | {"target_weight": 0.0}).fit(frame, y)
+    fitted = RiskCalibration.as_published(model, target_weight=0.0).fit(frame, y)
     assert fitted.score(frame, y) > 0.9
     rows, _ = fitted.sample(5, random_state=0)
     assert set(rows[:, 2]) <= {"red", "blue", "green"}
@@ -491,18 +484,14 @@ def sparse_case(model):
 
 LEARNERS = {
     "closed form": lambda model: model,
-    "RC": lambda model: RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": 0.02, "max_iter": 5}),
-    "RC safe": lambda model: RiskCalibration(
-        model, **AS_PUBLISHED | {"step": "safe", "stopping": "none", "max_iter": 8}
+    "RC": lambda model: RiskCalibration.as_published(model, learning_rate=0.02, max_iter=5),
+    "RC safe": lambda model: RiskCalibration(model, max_iter=8, target_weight=0.0, tol=0.0, step="safe"),
+    "RC target": lambda model: RiskCalibration(model, max_iter=8, target_weight=1.0, tol=0.0, step="safe"),
+    "RC batches": lambda model: RiskCalibration.as_published(
+        model, max_iter=3, random_state=0, step=Batches(size=20, learning_rate=0.01)
     ),
-    "RC target": lambda model: RiskCalibration(
-        model, **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 1.0, "max_iter": 8}
-    ),
-    "RC batches": lambda model: RiskCalibration(
-        model, **AS_PUBLISHED | {"learning_rate": 0.01, "batch_size": 20, "max_iter": 3, "random_state": 0}
-    ),
-    "RC validation": lambda model: RiskCalibration(
-        model, **AS_PUBLISHED | {"stopping": "validation", "validation_fraction": 0.3, "max_iter": 4, "random_state": 0}
+    "RC validation": lambda model: RiskCalibration.as_published(
+        model, stopping=HeldOut(0.3), max_iter=4, random_state=0
     ),
     "TM": lambda model: TM(model, max_iter=2),
     "DFE": lambda model: DiscriminativeFrequencyEstimate(model, max_iter=4),
@@ -576,9 +565,7 @@ def test_sparse_rows_are_never_made_dense(model):
     X = csr_array((rng.integers(1, 4, size).astype(float), rng.integers([[n], [d]], size=(2, size))), shape=(n, d))
     y = rng.integers(r, size=n)
     tracemalloc.start()
-    learner = RiskCalibration(
-        model, **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 1.0, "max_iter": 4}
-    ).fit(X, y)
+    learner = RiskCalibration(model, max_iter=4, target_weight=1.0, tol=0.0, step="safe").fit(X, y)
     learner.predict_proba(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -670,7 +657,7 @@ def test_columns_are_chosen_as_in_column_transformers(chosen, expected):
     assert_array_equal(model.columns_[0], expected)
     numbered = ProductModel([("block", SharedVarianceGaussianNB(), expected)]).fit(X, y)
     assert_allclose(model.predict_proba(frame), numbered.predict_proba(X))
-    rc = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 2, "learning_rate": 0.01}).fit(frame, y)
+    rc = RiskCalibration.as_published(model, max_iter=2, learning_rate=0.01).fit(frame, y)
     assert_array_equal(rc.estimator_.columns_[0], expected)
 
 

@@ -372,7 +372,7 @@ def test_fetch_from_the_command_line(server, empty_home, monkeypatch, capsys):
     assert "toy" in captured.out and "100%" in captured.err
     assert files.content_of(item_for()) == CONTENT
     assert main(["fetch", "other"]) == 2
-    assert "must be one of toy" in capsys.readouterr().err
+    assert "got 'other'" in capsys.readouterr().err
 
 
 def test_fetch_without_network_ends_with_one_sentence(empty_home, monkeypatch, capsys):

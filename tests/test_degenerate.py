@@ -17,7 +17,6 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TM,
@@ -80,7 +79,7 @@ def test_held_out_log_loss_is_below_that_of_the_class_frequencies(name, data):
 @pytest.mark.parametrize("data", DEGENERATE)
 def test_calibrated_log_loss_is_far_below_that_of_the_class_frequencies(data):
     X, y = DEGENERATE[data]()
-    model = RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 20} | RECOMMENDED)
+    model = RiskCalibration.as_published(QDA(), max_iter=20, **RECOMMENDED)
     assert held_out_log_loss(model, X, y) < 0.7 * frequencies_log_loss(y)
 
 
@@ -94,7 +93,7 @@ def test_stored_log_losses_on_degenerate_rows():
     assert np.abs(learnt.log_loss - learnt.without_useless_columns).max() < 0.02
 
 
-@pytest.mark.parametrize("model", [*GAUSSIAN.values(), RiskCalibration(QDA(), **AS_PUBLISHED | RECOMMENDED)], ids=repr)
+@pytest.mark.parametrize("model", [*GAUSSIAN.values(), RiskCalibration.as_published(QDA(), **RECOMMENDED)], ids=repr)
 def test_a_class_of_one_row(model):
     X, y = one_row_of_a_class()
     rest = load_wine(return_X_y=True)
@@ -115,7 +114,7 @@ def test_dependent_columns_make_no_difference(name):
     plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
     assert_allclose(fit.predict_proba(more), plain.predict_proba(X), atol=1e-7)
     calibrated = [
-        RiskCalibration(GAUSSIAN[name], **AS_PUBLISHED | {"target": "grand", "max_iter": 5} | RECOMMENDED)
+        RiskCalibration.as_published(GAUSSIAN[name], target="grand", max_iter=5, **RECOMMENDED)
         .fit(Z, y)
         .history_.log_loss[0]
         for Z in (X, more[:, [0, 1, 2, 3, 4, 7]])
@@ -137,7 +136,7 @@ def test_constant_features_leave_the_model(name, value):
     assert_array_equal(fit.sample(9, random_state=0)[0][:, 1], value)
     assert_array_equal(np.delete(fit.sample(9, random_state=0)[0], 1, axis=1), plain.sample(9, random_state=0)[0])
     for learner in (
-        RiskCalibration(GAUSSIAN[name], **AS_PUBLISHED | {"max_iter": 9} | RECOMMENDED),
+        RiskCalibration.as_published(GAUSSIAN[name], max_iter=9, **RECOMMENDED),
         TM(GAUSSIAN[name], max_iter=3),
     ):
         rc, rc_more = clone(learner).fit(X, y), clone(learner).fit(more, y)
@@ -209,7 +208,7 @@ def test_columns_that_depend_on_others_make_rows_no_fewer(name, n):
     X, y = gaussian_rows(n, d=9)
     more = np.column_stack([X, X @ np.arange(1.0, 10.0), X[:, 0]])
     plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
-    assert not plain.has_prior and fit._lack(fit.statistics_, n, 11) > 0
+    assert not plain.has_prior and fit._want_of_rows(fit.statistics_, n, 11) > 0
     assert_allclose(fit.predict_proba(more), plain.predict_proba(X), atol=1e-7)
 
 
@@ -269,7 +268,7 @@ def test_the_prior_of_the_closed_form_stays_during_calibration(name):
     if name == "SharedVarianceGaussianNB":
         X[:, 2] = y
     model = clone(GAUSSIAN[name]).fit(X, y)
-    rc = RiskCalibration(model, **AS_PUBLISHED | {"learning_rate": 0.01, "max_iter": 4, "stopping": "none"}).fit(X, y)
+    rc = RiskCalibration.as_published(model, learning_rate=0.01, max_iter=4, stopping="none").fit(X, y)
     plain, s = model.without_prior(), model.statistics_
     s = Statistics(count=s.count, first=s.first, second=s.second + model._pseudo_scatter)
     Y = np.eye(3)[y]
@@ -279,7 +278,7 @@ def test_the_prior_of_the_closed_form_stays_during_calibration(name):
         s = s + 0.01 * model.statistics(X, Y - P)
     assert rc.n_iter_ > 0
     assert_allclose(rc.predict_joint_log_proba(X), plain.log_joint(X, plain.parameters(s)), rtol=1e-8, atol=1e-7)
-    safe = RiskCalibration(model, **AS_PUBLISHED | {"step": "safe", "stopping": "none", "max_iter": 15}).fit(X, y)
+    safe = RiskCalibration(model, max_iter=15, target_weight=0.0, tol=0.0, step="safe").fit(X, y)
     assert np.all(np.diff(safe.history_.log_loss) <= 0)
     assert_allclose(safe.history_.log_loss[0], rc.history_.log_loss[0], rtol=1e-7)
 
@@ -313,10 +312,8 @@ def test_named_priors_are_the_numbers_they_stand_for(name):
     variances = pooled.diagonal() if name in FULL else pooled
     numbers.set_params(prior_covariance=np.diag(variances) if name in FULL else variances)
     assert_allclose(model.fit(X, y).predict_log_proba(X), numbers.fit(X, y).predict_log_proba(X), atol=1e-9)
-    calibrated = (
-        RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y).predict_log_proba(X)
-    )
-    same = RiskCalibration(numbers, **AS_PUBLISHED | {"max_iter": 3, "stopping": "none"}).fit(X, y).predict_log_proba(X)
+    calibrated = RiskCalibration.as_published(model, max_iter=3, stopping="none").fit(X, y).predict_log_proba(X)
+    same = RiskCalibration.as_published(numbers, max_iter=3, stopping="none").fit(X, y).predict_log_proba(X)
     assert_allclose(calibrated, same, atol=1e-8)
 
 
@@ -350,7 +347,7 @@ def test_messages_name_the_class_its_rows_the_feature_and_the_remedy():
     ):
         LDA(singular_ridge=0.0).fit(frame, labels)
     with pytest.raises(InvalidStatistics, match="within the classes, with n = 93 rows"):
-        RiskCalibration(QDA(singular_ridge=0.0), **AS_PUBLISHED | {"target_weight": 1.0}).fit(frame, labels)
+        RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0).fit(frame, labels)
     with pytest.raises(InvalidStatistics, match="all rows of X are equal"):
         QDA().fit(np.ones((6, 2)), [0, 1] * 3)
 
@@ -380,7 +377,7 @@ def test_large_and_small_numbers(name, power):
         warnings.simplefilter("error")
         for learner in (
             clone(GAUSSIAN[name]),
-            RiskCalibration(GAUSSIAN[name], **AS_PUBLISHED | {"max_iter": 5} | RECOMMENDED),
+            RiskCalibration.as_published(GAUSSIAN[name], max_iter=5, **RECOMMENDED),
         ):
             fit, plain = clone(learner).fit(Z, y), clone(learner).fit(X, y)
             assert_allclose(fit.predict_proba(Z), plain.predict_proba(X), atol=1e-8)
@@ -454,20 +451,18 @@ def test_natural_parameters_give_the_density_of_rows_with_missing_values():
 
 def test_calibration_takes_missing_values_where_each_step_is_checked():
     X, y = missing_rows()
-    fixed = RiskCalibration(
-        GaussianNB(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 5, "stopping": "none", "target_weight": 0.0}
+    fixed = RiskCalibration.as_published(
+        GaussianNB(), learning_rate=0.05, max_iter=5, stopping="none", target_weight=0.0
     ).fit(X, y)
-    safe = RiskCalibration(
-        GaussianNB(), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 0.0, "max_iter": 20}
-    ).fit(X, y)
+    safe = RiskCalibration(GaussianNB(), max_iter=20, target_weight=0.0, tol=0.0, step="safe").fit(X, y)
     assert fixed.n_iter_ == 5 and fixed.history_.log_loss[5] < fixed.history_.log_loss[0]
     assert np.all(np.diff(safe.history_.log_loss) <= 0) and safe.n_iter_ > 5
-    frozen = RiskCalibration(
-        GaussianNB(), **AS_PUBLISHED | {"learning_rate": 3.0, "max_iter": 5, "stopping": "none", "on_invalid": "freeze"}
+    frozen = RiskCalibration.as_published(
+        GaussianNB(), learning_rate=3.0, max_iter=5, stopping="none", on_invalid="freeze"
     )
     assert np.isfinite(frozen.fit(X, y).predict_log_proba(X)).all()
     for learner in (
-        RiskCalibration(GaussianNB(), **AS_PUBLISHED | {"target_weight": 1.0}),
+        RiskCalibration.as_published(GaussianNB(), target_weight=1.0),
         ConditionalLikelihood(GaussianNB()),
     ):
         with pytest.raises(ValueError, match=r"feature 0 holds missing values|NaN"):

@@ -17,7 +17,6 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     TAN,
@@ -37,6 +36,7 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
 )
+from rcpkg.calibration import Fixed
 
 # A prior, because the checks fit rows that are fewer than the features, and states that a fold has not seen
 CHECKED = [
@@ -58,15 +58,13 @@ CHECKED = [
     MultinomialNB(prior_strength=1.0),
     ProductModel([("all", QDA(prior_strength=1.0), slice(None))]),
     RiskCalibration(QDA(prior_strength=1.0)),
-    RiskCalibration(QDA(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
-    RiskCalibration(LDA(prior_strength=1.0), step="safe", stopping="none", max_iter=8, target_weight=0.0, tol=0.0),
-    RiskCalibration(
-        GaussianNB(prior_strength=1.0), **AS_PUBLISHED | {"target_weight": 1.0, "stopping": "best_error", "max_iter": 8}
-    ),
-    RiskCalibration(CategoricalNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
+    RiskCalibration.as_published(QDA(prior_strength=1.0), max_iter=8),
+    RiskCalibration(LDA(prior_strength=1.0), step="safe", max_iter=8, target_weight=0.0, tol=0.0),
+    RiskCalibration.as_published(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
+    RiskCalibration.as_published(CategoricalNB(prior_strength=1.0), max_iter=8),
     RiskCalibration(TAN(), target="nested"),
     RiskCalibration(KDependenceBayes(k=0, decomposable=False), step="safe", max_iter=8),
-    RiskCalibration(BernoulliNB(prior_strength=1.0), **AS_PUBLISHED | {"max_iter": 8}),
+    RiskCalibration.as_published(BernoulliNB(prior_strength=1.0), max_iter=8),
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     DiscriminativeFrequencyEstimate(GaussianNB(prior_strength=1.0), max_iter=8),
     SoftErrorCalibration(QDA(prior_strength=1.0), max_iter=8),
@@ -122,10 +120,10 @@ def test_sklearn_checks(estimator):
 
 USED = {
     **MODELS,
-    "QDA RC": RiskCalibration(QDA(), **AS_PUBLISHED | {"learning_rate": 0.05, "max_iter": 3}),
+    "QDA RC": RiskCalibration.as_published(QDA(), learning_rate=0.05, max_iter=3),
     "CategoricalNB TM": TM(CategoricalNB(), max_iter=2),
-    "GaussianNB DFE": DiscriminativeFrequencyEstimate(GaussianNB(), learning_rate=0.05, max_iter=3),
-    "ProductModel SoftError": SoftErrorCalibration(mixed_model(), learning_rate=0.05, max_iter=3),
+    "GaussianNB DFE": DiscriminativeFrequencyEstimate(GaussianNB(), max_iter=3, step=Fixed(0.05)),
+    "ProductModel SoftError": SoftErrorCalibration(mixed_model(), max_iter=3, step=Fixed(0.05)),
 }
 
 
@@ -181,7 +179,7 @@ def test_integer_and_single_precision_frames():
 
 def test_pipelines_and_grid_search():
     X, y = gaussian_rows()
-    pipeline = make_pipeline(StandardScaler(), RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 5}))
+    pipeline = make_pipeline(StandardScaler(), RiskCalibration.as_published(QDA(), max_iter=5))
     grid = {
         "riskcalibration__learning_rate": [0.01, 0.1],
         "riskcalibration__estimator__prior_strength": [0.0, 1.0],
@@ -195,7 +193,7 @@ def test_pipelines_and_grid_search():
 def test_grid_search_reaches_the_blocks_of_a_product():
     X, y = mixed_rows()
     search = GridSearchCV(
-        RiskCalibration(mixed_model(), **AS_PUBLISHED | {"max_iter": 3}),
+        RiskCalibration.as_published(mixed_model(), max_iter=3),
         {"estimator__sizes__prior_strength": [0.0, 5.0]},
     )
     search.fit(X, y)
@@ -225,7 +223,7 @@ def test_mixed_features_from_a_frame():
     model = ProductModel(
         [("codes", CategoricalNB(prior_strength=1.0), ["colour"]), ("sizes", QDA(), ["length", "width"])]
     )
-    assert make_pipeline(encode, RiskCalibration(model, **AS_PUBLISHED)).fit(frame, y).score(frame, y) > 0.9
+    assert make_pipeline(encode, RiskCalibration.as_published(model)).fit(frame, y).score(frame, y) > 0.9
 
 
 def test_states_that_a_fold_has_not_seen():

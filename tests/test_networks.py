@@ -23,8 +23,7 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.problem import Problem
-from rcpkg.calibration.rules import calibration_weights
+from rcpkg.calibration import Fixed, Objective
 from rcpkg.families import cliques, networks, one_hot, structure
 
 STATES = (2, 3, 2, 3)
@@ -331,14 +330,14 @@ def test_updates_of_a_curved_network_climb(strength):
     model, X, y = network(CURVED, strength)
     start = model.with_pseudo_rows(model.statistics_)
     model = model.without_prior()
-    problem = Problem(model, model.encode(X), one_hot(y, 3), None, calibration_weights)
-    at = problem.evaluate(start)
+    objective = Objective(model, model.encode(X), one_hot(y, 3))
+    at = objective.at(start)
     g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), model.totals(start.cells)
     sums = model.families_.totals(g.cells)
     slope = np.sum((g.cells**2 / theta - sums * g.cells) / totals) + np.sum(g.count**2 / start.count)
     lr = 1e-4
     for update in (start + lr * g, model.safe_update(start, lr * g)):
-        assert (problem.evaluate(update).objective - at.objective) / lr == pytest.approx(slope, rel=1e-3)
+        assert (objective.at(update).value - at.value) / lr == pytest.approx(slope, rel=1e-3)
     assert slope > 1
 
 
@@ -350,7 +349,7 @@ def test_safe_steps_on_a_curved_network():
     assert np.all(np.diff(losses) <= 1e-12) and losses[-1] < losses[0] - 0.01
     totals = learner.estimator_.families_.totals(learner.estimator_.statistics_.cells)
     assert totals.min() > 1e-3
-    fixed = RiskCalibration(KDependenceBayes(structure=CURVED), step="fixed", learning_rate=0.05, max_iter=5)
+    fixed = RiskCalibration(KDependenceBayes(structure=CURVED), step=Fixed(0.05), max_iter=5)
     assert fixed.fit(X, y).history_.log_loss.iloc[-1] < losses[0]
 
 

@@ -30,8 +30,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
-from rcpkg.calibration.problem import Problem
-from rcpkg.calibration.rules import calibration_weights
+from rcpkg.calibration import Objective, Target
 from rcpkg.families import one_hot
 
 VALUE, POSTERIOR = 1e-6, 1e-3
@@ -204,11 +203,10 @@ def lack(learner, X, y, target, b):
         parameters, size = model.parameters_, float(len(y))
     else:
         parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
-    problem = Problem(model, encoded, Y, None, calibration_weights)
-    problem.target, problem.target_size, problem.target_weight = size * model.mean_parameters(parameters), size, b
+    objective = Objective(model, encoded, Y, target=Target(size * model.mean_parameters(parameters), size, b))
     fitted = learner.estimator_
-    iterate = problem.evaluate(fitted.statistics_, fitted.parameters_)
-    return (len(y) + b * size) / (2 * b * size) * problem.promised_gain(iterate)
+    point = objective.at(fitted.statistics_, fitted.parameters_)
+    return objective.size / (2 * b * size) * objective.promised_gain(point)
 
 
 def check_target(name, scale, target, b):

@@ -14,7 +14,6 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import rcpkg
 from rcpkg import (
-    AS_PUBLISHED,
     BDA7,
     EDDA,
     LDA,
@@ -41,18 +40,15 @@ from rcpkg import (
     bregman,
 )
 from rcpkg.base import InconsistentVersion
+from rcpkg.calibration import Fixed, HeldOut
 
 CALIBRATED = {
-    "RiskCalibration": RiskCalibration(QDA(), **AS_PUBLISHED | {"max_iter": 3}),
+    "RiskCalibration": RiskCalibration.as_published(QDA(), max_iter=3),
     "RiskCalibrationCV": RiskCalibrationCV(QDA(), target_weights=[1.0, 3.0]),
-    "RiskCalibration with a target": RiskCalibration(
-        QDA(), **AS_PUBLISHED | {"step": "safe", "stopping": "none", "target_weight": 3.0}
-    ),
-    "RiskCalibration validated": RiskCalibration(
-        LDA(), **AS_PUBLISHED | {"stopping": "validation", "validation_fraction": 0.3, "max_iter": 3, "random_state": 0}
-    ),
+    "RiskCalibration with a target": RiskCalibration(QDA(), max_iter=63, target_weight=3.0, tol=0.0, step="safe"),
+    "RiskCalibration validated": RiskCalibration.as_published(LDA(), stopping=HeldOut(0.3), max_iter=3, random_state=0),
     "TM": TM(LDA(), max_iter=2),
-    "DiscriminativeFrequencyEstimate": DiscriminativeFrequencyEstimate(QDA(), learning_rate=0.05, max_iter=3),
+    "DiscriminativeFrequencyEstimate": DiscriminativeFrequencyEstimate(QDA(), max_iter=3, step=Fixed(0.05)),
     "SoftErrorCalibration": SoftErrorCalibration(QDA(), max_iter=3),
     "ConditionalLikelihood": ConditionalLikelihood(QDA(), target_weight=1.0),
     "ProjectedGradientDescent": ProjectedGradientDescent(QDA(), max_iter=3),

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     BernoulliNB,
@@ -129,7 +128,7 @@ def test_closed_forms_that_do_not_exist_say_what_to_do():
 def test_bad_input_is_named():
     X, y = gaussian_rows()
     with pytest.raises(ValueError, match="calibration_test needs"):
-        calibration_test(RiskCalibration(QDA(), **AS_PUBLISHED), X, y)
+        calibration_test(RiskCalibration.as_published(QDA()), X, y)
     with pytest.raises(ValueError, match="priors of the estimator must be None"):
         calibration_test(QDA(priors=[0.2, 0.3, 0.5]), X, y)
     with pytest.raises(ValueError, match="n_bootstrap must be"):

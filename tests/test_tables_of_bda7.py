@@ -11,6 +11,7 @@ from rcbook._files import data_folder
 from rcbook.experiments import runner
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.power import power
+from rcbook.experiments.readings import stated as stated_readings
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
 from rcbook.experiments.studies import tables_of_bda7 as tables
@@ -125,7 +126,7 @@ def test_remedies_of_a_copied_feature():
 def test_each_reading_has_its_cells_and_new_seeds():
     found = cells_of("study", readings.STUDY_NAME)
     named = {cell.arguments["reading"] for cell in found}
-    stated = readings.stated()
+    stated = stated_readings()
     assert named == set(stated.index[(stated.source == "thesis2007") & stated.tables.str.startswith("5.")])
     assert len({cell.key for cell in found}) == len(found)
     table = {(c.method, c.setting_value): runner.cell_seed(c) for c in cells_of("thesis2007", "5.6")}

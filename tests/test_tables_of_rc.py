@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import forms_of_map_covariances as forms
 from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
@@ -17,7 +18,6 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcpkg import (
-    AS_PUBLISHED,
     QDA,
     CategoricalNB,
     ProjectedGradientDescent,
@@ -86,7 +86,7 @@ def test_updates_on_all_rows_from_all_rows_are_a_fit_to_all_rows(table):
     train, test, best = readings._updates_on_all_rows(cell, 5)
     X, y = rc_data("iris", cell.arguments["variant"], cell.arguments["classifier"])
     model = {"NB": CategoricalNB(), "QDA": QDA()}[cell.arguments["classifier"]]
-    fitted = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "best_soft_error"}).fit(X, y)
+    fitted = RiskCalibration.as_published(model, max_iter=63, stopping="best_soft_error").fit(X, y)
     n_test = int(np.ceil(0.25 * len(y)))
     assert best == fitted.best_iter_ + 1
     mean = (train * (len(y) - n_test) + test * n_test) / len(y)
@@ -99,7 +99,7 @@ def test_loops_from_given_starts_are_the_learners(model):
     X = rows_for(model)
     model.fit(X, LABELS)
     ours = errors(calibrated(model, model.encode(X), Y, model.statistics_, calibration_weights))
-    theirs = RiskCalibration(model, **AS_PUBLISHED | {"max_iter": 63, "stopping": "none"}).fit(X, LABELS).history_.error
+    theirs = RiskCalibration.as_published(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
     ours = errors(descended(model, model.encode(X), Y, model.parameters_))
@@ -168,8 +168,8 @@ def test_rules_of_naive_bayes_contain_the_stated_ones():
         rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
         states = X.max(axis=0).astype(int) + 1
         model = CategoricalNB(n_states=states, unknown="impossible", prior_strength=1.0, class_prior_strength=5.0)
-        settings = AS_PUBLISHED | {"max_iter": 63, "stopping": "none", "on_invalid": on_invalid}
-        theirs = RiskCalibration(model, **settings).fit(X, y).history_.error.to_numpy()
+        published = RiskCalibration.as_published(model, stopping="none", on_invalid=on_invalid)
+        theirs = published.fit(X, y).history_.error.to_numpy()
         ours = readings_of_rc2024.smoothed_errors(X, y, rule)
         assert ours[: len(theirs)] == pytest.approx(theirs[: len(ours)])
 
@@ -179,13 +179,13 @@ def test_grid_of_map_covariances_contains_the_stated_form():
     """rc2025 appendix C on standardised features, prior mean 0 and covariance I, ten rows."""
     X, y = rc_data("diabetes", "rc2024", "QDA")
     form = ("raw", "zero", "identity", "sample mean", "weights", 10.0)  # X is standardised already
-    ours = readings_of_rc2024._map_error(X, y, *form[1:])
+    ours = forms.map_error(X, y, *form[1:])
     model = QDA(prior_strength=10.0, class_prior_strength=2.0, singular_ridge=0.0).fit(X, y)
-    assert form in readings_of_rc2024.GRID and len(readings_of_rc2024.GRID) == 256
+    assert form in forms.GRID and len(forms.GRID) == 256
     assert ours == pytest.approx(np.mean(model.predict(X) != y))
     wide = ("raw", "zero", 10.0, "identity", 10.0, "sample mean", "rows and pseudo-rows")
-    assert wide in readings_of_rc2024.WIDE and len(readings_of_rc2024.WIDE) == 1536
-    assert ours == readings_of_rc2024._wide_error(X, y, *wide[1:])
+    assert wide in forms.WIDE and len(forms.WIDE) == 1536
+    assert ours == forms.wide_error(X, y, *wide[1:])
 
 
 @pytest.mark.needs_data
@@ -193,9 +193,9 @@ def test_grid_of_map_covariances_contains_the_stated_form():
 def test_wide_forms_contain_those_with_one_weight(about):
     """Second moments less (n + m) times the square of the shrunk mean are the raw moments of the smaller grid."""
     X, y = rc_data("glass", "rc2024", "QDA")
-    ours = readings_of_rc2024._map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
+    ours = forms.map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
     name = {"raw moments": "rows and pseudo-rows"}.get(about, about)
-    assert ours == readings_of_rc2024._wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
+    assert ours == forms.wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
 
 
 def test_what_is_held_where_a_count_is_negative():

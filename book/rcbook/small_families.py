@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 
 from rcpkg import (
-    AS_PUBLISHED,
     LDA,
     QDA,
     BernoulliNB,
@@ -90,7 +89,7 @@ def log_likelihood(model: ClosedFormClassifier, X: Array, theta: object, Y: Arra
 def calibrated(model: ClosedFormClassifier, lr: float, steps: int, X: Array, y: Array = y) -> ClosedFormClassifier:
     """The model after so many updates of RC with a fixed rate."""
     settings = {"learning_rate": lr, "max_iter": steps, "stopping": "none", "on_invalid": "raise"}
-    return RiskCalibration(model, **AS_PUBLISHED | settings).fit(X, y).estimator_
+    return RiskCalibration.as_published(model, **settings).fit(X, y).estimator_
 
 
 def row_statistics(model: ClosedFormClassifier, X: Array, r: int = 3) -> Array:

@@ -1,16 +1,45 @@
 r"""Calibration of closed-form generative classifiers, and conditional likelihood directly.
 
-`RiskCalibration` and its relatives are one loop, a rule for the weights, one pass an iteration: they change the
-statistics by s ← s + lr · s(X, W), with a matrix W of signed weights, n rows and a column a class, that a *rule* makes
-of the posteriors P and the one-hot labels Y, and take the parameters θ(s) anew. `ProjectedGradientDescent` and
-`ConditionalLikelihood` move the natural parameters η instead, in which the conditional log-likelihood CLL is concave,
-with the gradient s(X, Y − P).
+One idea a noun:
+
+- a *rule* makes signed weights W, n rows and a column a class, of the posteriors P and the one-hot labels Y:
+  `calibration_weights` Y − P, `frequency_weights`, `soft_error_weights`;
+- an `Objective` is a family, encoded rows, labels, weights of the rows, a rule and, if there is one, a `Target`; it
+  evaluates statistics to a `Point` (statistics, parameters, gradient, losses, value) by one pass over the rows, and
+  nothing ever changes it;
+- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`. It is settings alone;
+  ``step.begin(objective, rng)`` starts a run, the function (point, t) → point t, or None where there is none, which
+  may remember what it likes. ``keeps_prior`` says whether the prior of the estimator acts on all points, and not on
+  the start alone; ``stop_reason`` names what it means that there is no further point. A point's ``step`` is the length
+  of the step that led to it;
+- a *stop* says by ``over(path)`` why a path ends where it is, or "", by ``chosen(path)`` which of its points is meant
+  (the last, or what it was before), and by ``measure(point)`` what else enters the history: `Converged`,
+  `SoftErrorRises`, `Best`, `FirstOf` of several; `HeldOut` is the learners' way to a `Best` on rows held out;
+- `climb` is the only loop: from the start of an objective, by a step, until a stop, to a `Path`.
+
+The learners are presets of these: `RiskCalibration` and ``RiskCalibration.as_published``, `TM`,
+`DiscriminativeFrequencyEstimate`, `SoftErrorCalibration`, `ProjectedGradientDescent`. `ConditionalLikelihood` moves the
+natural parameters η, in which the conditional log-likelihood CLL is concave, with the gradient s(X, Y − P).
+
+Notation (all of it is in the book's page of that name): s are statistics, m their total weight; θ(s) the parameters; η
+the natural parameters, μ = E[s(x, y)] the mean parameters, ψ(η) the log-partition, ∇ψ(η) = μ; P the posteriors
+p(y | x_i) of a model, Y the one-hot labels, W signed weights, s(X, W) = Σ_i Σ_y W_iy s(x_i, y); a target has the
+statistics s̄ = m̄ E[s(x, y)], counts for m̄ pseudo-rows and has the weight b; lr is the length of a step.
 """
 
 from rcpkg.calibration.choose_weight import RiskCalibrationCV
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
-from rcpkg.calibration.gradient_descent import (
+from rcpkg.calibration.learner import RiskCalibration
+from rcpkg.calibration.objective import Objective, Point, Target
+from rcpkg.calibration.presets import (
+    TM,
+    DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
+    SoftErrorCalibration,
+)
+from rcpkg.calibration.projected import (
+    Projected,
     categorical_step,
     centred_at_zero,
     floor_eigenvalues,
@@ -19,8 +48,6 @@ from rcpkg.calibration.gradient_descent import (
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.loop import AS_PUBLISHED, RiskCalibration
-from rcpkg.calibration.relatives import TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration
 from rcpkg.calibration.rules import (
     Losses,
     calibration_weights,
@@ -30,27 +57,43 @@ from rcpkg.calibration.rules import (
     row_losses,
     soft_error_weights,
 )
-from rcpkg.calibration.safe_steps import RESOLVED
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Safe, Step
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 
 __all__ = [
-    "AS_PUBLISHED",
     "RESOLVED",
     "TM",
     "WANBIAC",
+    "Batches",
+    "Best",
     "CalibrationTest",
     "ConditionalLikelihood",
+    "Converged",
     "DiscriminativeFrequencyEstimate",
+    "FirstOf",
+    "Fixed",
+    "HeldOut",
     "Losses",
+    "Objective",
+    "Path",
+    "Point",
+    "Projected",
     "ProjectedGradientDescent",
     "RiskCalibration",
     "RiskCalibrationCV",
+    "Safe",
     "SoftErrorCalibration",
+    "SoftErrorRises",
+    "Step",
+    "Stop",
+    "Target",
     "calibration_test",
     "calibration_weights",
     "categorical_step",
     "centred_at_zero",
+    "climb",
     "floor_eigenvalues",
     "frequency_weights",
     "linear_step",

@@ -9,18 +9,19 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array
-from rcpkg.calibration.loop import RiskCalibration, Run
+from rcpkg.calibration._docs import documented
+from rcpkg.calibration.learner import Learner
+from rcpkg.calibration.objective import check_target
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.target_path import Optimum, TargetPath
-from rcpkg.checks import check_numbers, check_weights
+from rcpkg.checks import check_numbers
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, require
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -33,7 +34,8 @@ FOLD_TOL = 1e-4
 SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, where Newton's method is not to be had
 
 
-class RiskCalibrationCV(RiskCalibration):
+@documented()
+class RiskCalibrationCV(Learner):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.
 
     For each weight, the optimum of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], and −log p(y_i | x_i) at the optimum without row i,
@@ -45,9 +47,7 @@ class RiskCalibrationCV(RiskCalibration):
     estimator : ConjugateClassifier
         The model to calibrate, such as ``QDA()``; it is cloned, not fitted itself.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, the network with one
-        parent less a feature, or a model of yours.
+        %(target)s
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from.
     cv : "loo", int or splitter, default="loo"
@@ -112,6 +112,8 @@ class RiskCalibrationCV(RiskCalibration):
     (1.0, 'approximate leave-one-out')
     """
 
+    _needs_complete_rows = True
+
     def __init__(
         self,
         estimator: ClosedFormClassifier,
@@ -122,30 +124,29 @@ class RiskCalibrationCV(RiskCalibration):
         scoring: str = "log_loss",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        settings = {"step": "safe", "stopping": "none", "max_iter": MOST_STEPS, "target_weight": 1.0}
-        super().__init__(estimator, target=target, random_state=random_state, **settings)
+        self.estimator = estimator
+        self.target = target
         self.target_weights = target_weights
         self.cv = cv
         self.scoring = scoring
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the weight of the target, then calibrate with it."""
         weights = self._checked_weights()
-        model = clone(self.estimator)
-        X, y = model.check_X_y(X, y)
-        if sample_weight is not None:
-            sample_weight = check_weights(sample_weight, len(y))
+        model, X, y, sample_weight = self._validated(X, y, sample_weight)
         path = path_of(model, self.target, X, y, sample_weight, len(weights))
         optimum = self._choose(path, weights, X, y, sample_weight)
-        run = Run(optimum, len(optimum.history) - 1, optimum.history, optimum.stop_reason)
-        if run.stop_reason != "converged":
+        n_iter, reason = len(optimum.history) - 1, optimum.stop_reason
+        if reason != "converged":
             warnings.warn(
-                f"the optimum of target_weight={self.target_weight_:g} was not reached in {run.best_iter} steps "
-                f"({run.stop_reason}): standardise the features, or leave small weights out of target_weights",
+                f"the optimum of target_weight={self.target_weight_:g} was not reached in {n_iter} steps "
+                f"({reason}): standardise the features, or leave small weights out of target_weights",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return self._adopt(path.problem.model, run)
+        fitted = path.objective.family.set_statistics(optimum.statistics, optimum.parameters)
+        return self._adopt(fitted, optimum.history, n_iter, reason)
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -154,7 +155,8 @@ class RiskCalibrationCV(RiskCalibration):
         return pd.DataFrame(self._cv_results)
 
     def _checked_weights(self) -> Array:
-        self._check_parameters()
+        self._check_estimator()
+        check_target(self.target, 1.0)
         require(self.estimator, "target_weight > 0")
         weights = check_numbers("target_weights", self.target_weights)
         if weights.ndim != 1 or not weights.size or not np.all(weights > 0):
@@ -212,7 +214,7 @@ class RiskCalibrationCV(RiskCalibration):
         fold_tol: float = 0.0,
     ) -> dict[str, Array]:
         """Losses of each weight on the rows of each fold, at the optima of the others from the greatest weight on."""
-        model, total = path.prepared, path.problem.total_weight
+        model, total = path.prepared, path.objective.total_weight
         losses, n_folds = np.full((len(weights), 2, len(y)), np.nan), 0
         for train, held in self._folds(cv, y):
             n_folds += 1
@@ -225,7 +227,7 @@ class RiskCalibrationCV(RiskCalibration):
             of_train = None if sample_weight is None else sample_weight[train]
             fold = path_of(model, self.target, X[train], y[train], of_train, len(weights))
             for k in range(len(weights) - 1, -1, -1):
-                size = weights[k] * fold.problem.target_size
+                size = weights[k] * fold.objective.target.size
                 optimum = fold.follow(weights[k], safe_tol=max(SAFE_TOL, fold_tol * size / (total + size)))
                 losses[k][:, held] = row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
         self.validation_ = f"{n_folds} folds"
@@ -259,12 +261,8 @@ def path_of(
     """The path of ``n_weights`` weights of a target on validated rows and class numbers, for a model that knows the
     classes; it is copied, and prepared for these rows."""
     model = copy(model)
-    learner = RiskCalibration(
-        model, target=target, target_weight=1.0, step="safe", stopping="none", max_iter=MOST_STEPS
-    )
     model.prepare(X)
-    problem = learner._problem(model, X, y, sample_weight, check_random_state(0))
-    return TargetPath(learner, problem, MOST_STEPS, n_weights)
+    return TargetPath(model, X, y, sample_weight, target, MOST_STEPS, n_weights)
 
 
 def _leave_one_out(

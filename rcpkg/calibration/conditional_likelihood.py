@@ -10,15 +10,17 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.loop import RiskCalibration, Run
 from rcpkg.calibration.newton import free_rows
-from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
 from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_choice, check_number
@@ -31,7 +33,8 @@ CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they
 SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
-class ConditionalLikelihood(RiskCalibration):
+@documented()
+class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
     Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, where p(y | x) ∝ exp⟨η, s(x, y)⟩; the
@@ -69,21 +72,14 @@ class ConditionalLikelihood(RiskCalibration):
         step is no longer than 1,000 times as much; on rows that the model separates, where the supremum 0 is not
         attained, also when the log-loss falls below it.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
-        Model that the penalty draws to: the closed form with what distinguishes the classes pooled (covariances,
-        distributions of counts), the closed form itself, one that is the same for every class, the network with one
-        parent less a feature, or a model of yours.
+        %(target)s
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 the optimum is finite on separable rows too. L-BFGS then moves standardised coordinates in
         which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
+    %(fitted)s
     n_iter_ : int
         Iterations made.
     best_iter_ : int
@@ -121,7 +117,6 @@ class ConditionalLikelihood(RiskCalibration):
     (True, False)
     """
 
-    _moves_class_weights = True
     _needs_complete_rows = True
 
     def __init__(
@@ -136,12 +131,15 @@ class ConditionalLikelihood(RiskCalibration):
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
     ) -> None:
-        settings = {"max_iter": max_iter, "target": target, "target_weight": target_weight, "tol": tol}
-        super().__init__(estimator, stopping="none", step="fixed", **settings)
+        self.estimator = estimator
         self.coordinates, self.solver, self.l2 = coordinates, solver, l2
+        self.max_iter, self.tol = max_iter, tol
+        self.target, self.target_weight = target, target_weight
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        self._check_estimator()
+        check_number("max_iter", self.max_iter, 0, integer=True)
+        check_target(self.target, self.target_weight)
         check_number("tol", self.tol, 0, above=True)
         check_number("l2", self.l2, 0)
         check_choice("coordinates", self.coordinates, COORDINATES)
@@ -159,80 +157,86 @@ class ConditionalLikelihood(RiskCalibration):
             )
         require(self.estimator, "ConditionalLikelihood")
 
-    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
-        """The search from the closed form; chooses the iterate at its end."""
-        problem.model.check_complete(problem.X)
-        problem.model.check_full(problem.X)
-        if self.target_weight and self.solver != "lbfgs" and self.coordinates == "whitened":
-            return self._follow_target(problem)
-        start = self._start(problem)
-        settled = None if self.target_weight else problem.settled
-        closed = problem.model.parameters(start) if settled is None else settled
-        prepared, model = problem.model, problem.model.without_prior()
-        problem.model = model
-        natural = model.natural_parameters(closed)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form, then search for the optimum from there."""
+        self._check_parameters()
+        model, X, y, weight = self._validated(X, y, sample_weight)
+        model.prepare(X)
+        newton = self.solver != "lbfgs" and self.coordinates == "whitened"
+        follow = self._follow_target if self.target_weight and newton else self._search_from_closed_form
+        objective, optimum = follow(model, X, y, weight)
+        reason, history = optimum.stop_reason, optimum.history
+        self.separable_, self.objective_ = reason == "separable", optimum.value
+        self._warn(reason, history)
+        fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
+        return self._adopt(fitted, history, len(history) - 1, reason)
+
+    def _search_from_closed_form(
+        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
+    ) -> tuple[Objective, Optimum]:
+        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
+        family = objective.family
+        family.check_complete(objective.X)
+        family.check_full(objective.X)
+        closed, pooled = objective.closed_form, (model, objective.labels)
+        if objective.target:
+            closed, pooled = None, (family, objective.start)
+        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
         if self.coordinates == "closed_form":
             refuse_zero_probabilities(natural)
-        search = self._search(problem, lambda: _pooled(prepared, start), _finite(natural))
+        search = self._search(objective, lambda: _pooled(*pooled), _finite(natural))
         reason = search.minimise(self.max_iter)
-        parameters = model.from_natural(search.natural())
-        statistics = problem.total_weight * model.mean_parameters(parameters)
-        chosen = Optimum(statistics, parameters, search.value, search.history, reason)
-        return Run(chosen, len(search.history) - 1, search.history, reason)
+        parameters = family.from_natural(search.natural())
+        statistics = objective.total_weight * family.mean_parameters(parameters)
+        return objective, Optimum(statistics, parameters, search.value, search.history, reason)
 
-    def _follow_target(self, problem: Problem) -> Run:
+    def _follow_target(
+        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
+    ) -> tuple[Objective, Optimum]:
         """Newton's method for the objective with a target."""
-        learner = RiskCalibration(
-            self.estimator, target=self.target, target_weight=self.target_weight, step="safe", stopping="none"
-        )
-        path = TargetPath(learner, problem, self.max_iter)
+        path = TargetPath(model, X, y, weight, self.target, self.max_iter)
+        path.objective.family.check_full(path.objective.X)
         if path.lack and self.solver == "newton":
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
-        optimum = path.follow(self.target_weight, self.tol, SAFE_TOL)
-        problem.model = path.problem.model
-        return Run(optimum, len(optimum.history) - 1, optimum.history, optimum.stop_reason)
+        return path.objective, path.follow(self.target_weight, self.tol, SAFE_TOL)
 
-    def _search(self, problem: Problem, pooled: Callable[[], Any], natural: Statistics) -> Search:
+    def _search(self, objective: Objective, pooled: Callable[[], Any], natural: Statistics) -> Search:
         """The search that the parameters, the model and its size ask for."""
-        linear = has_features(problem.model)
+        linear = has_features(objective.family)
         if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
             raise ValueError(
-                f"the scores of {type(problem.model).__name__} are not known to be linear in features of the rows: "
+                f"the scores of {type(objective.family).__name__} are not known to be linear in features of the rows: "
                 "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
             )
         if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = problem.model.free_coordinates(pooled(), bool(self.target_weight))
-            return StandardisedSearch(problem, coordinates, coordinates.of(natural), self.tol)
+            coordinates = objective.family.free_coordinates(pooled(), objective.target is not None)
+            return StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
 
         def conditioned() -> LogisticObjective | None:
             """The objective in features of good condition; None where they are too many for a curvature."""
-            features = Features(problem.model, problem.X, "conditioned", pooled(), CACHE)
+            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
             free = free_rows(r, features.width)
             ridge = features.ridge() if free and self.l2 else None
             return LogisticObjective(features, *rows, self.l2, free, ridge) if free else None
 
-        r = len(problem.model.classes_)
-        rows, name = (problem.y, r, problem.sample_weight), self.coordinates
+        r = len(objective.family.classes_)
+        rows, name = (objective.y, r, objective.sample_weight), self.coordinates
         if self.solver == "newton" or (self.solver == "auto" and name == "whitened"):
-            objective = conditioned()
-            if objective is not None:
-                return NewtonSearch(objective, natural, self.tol)
+            logistic = conditioned()
+            if logistic is not None:
+                return NewtonSearch(logistic, natural, self.tol)
             name = "curvature"
-        features = Features(problem.model, problem.X, "plain" if self.l2 else "natural", None, CACHE)
+        features = Features(objective.family, objective.X, "plain" if self.l2 else "natural", None, CACHE)
         ridge = None
         if self.l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
-            features = Features(problem.model, problem.X, "conditioned", pooled(), CACHE)
+            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
             ridge = features.ridge()
         return LinearSearch(LogisticObjective(features, *rows, self.l2, r, ridge), natural, self.tol, name, conditioned)
 
-    def _adopt(self, model: ClosedFormClassifier, run: Run) -> Self:
-        self.separable_, self.objective_ = run.stop_reason == "separable", run.chosen.value
-        return super()._adopt(model, run)
-
-    def _report(self, problem: Problem, run: Run) -> None:
-        if run.stop_reason == "converged":
+    def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
+        if reason == "converged":
             return
-        n_iter, slope, penalised = len(run.history) - 1, run.history[-1]["step"], self.l2 or self.target_weight
+        n_iter, slope, penalised = len(history) - 1, history[-1]["step"], self.l2 or self.target_weight
         ended = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}"
         message = {
             "separable": "the model separates the classes of the training rows, so that no finite optimum exists",
@@ -240,7 +244,7 @@ class ConditionalLikelihood(RiskCalibration):
             "no_step": f"{ended}, and rounding lets no further step gain; standardise the features or raise tol",
             "ill_conditioned": f"{ended}, but a Newton step from there is still long: coordinates={self.coordinates!r} "
             "hide the optimum of these features; take solver='newton', or standardise the features",
-        }[run.stop_reason]
+        }[reason]
         advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
         warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
 

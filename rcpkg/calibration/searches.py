@@ -9,7 +9,7 @@ from rcpkg.base import Array, log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import MEMORY, first_guess, minimise, plan_of
-from rcpkg.calibration.problem import Problem
+from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.rules import history_row, mean_losses, row_losses
 from rcpkg.families import FreeCoordinates, Statistics
 
@@ -172,35 +172,35 @@ class LinearSearch(QuasiNewtonSearch):
 class StandardisedSearch(QuasiNewtonSearch):
     """In standardised coordinates, with or without a target."""
 
-    def __init__(self, problem: Problem, coordinates: FreeCoordinates, start: Statistics, tol: float) -> None:
-        super().__init__(start.ravel(), tol, bool(problem.target_weight))
-        self.problem, self.coordinates, self.start = problem, coordinates, start
+    def __init__(self, objective: Objective, coordinates: FreeCoordinates, start: Statistics, tol: float) -> None:
+        super().__init__(start.ravel(), tol, objective.target is not None)
+        self.objective, self.coordinates, self.start = objective, coordinates, start
 
     def natural(self) -> Statistics:
         return self.coordinates.natural(self.start.unravel(self.z))
 
     def at(self, z: Array) -> Evaluation:
         at = self.start.unravel(z)
-        f = conditional_objective(self.problem, self.coordinates.natural(at))
+        f = conditional_objective(self.objective, self.coordinates.natural(at))
         return f._replace(gradient=self.coordinates.gradient(at, f.gradient).ravel())
 
 
-def conditional_objective(problem: Problem, natural: Statistics) -> Evaluation:
+def conditional_objective(objective: Objective, natural: Statistics) -> Evaluation:
     """f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, with its gradient in η."""
-    model, total = problem.model, problem.total_weight + problem.target_weight * problem.target_size
-    scores = model.scores(problem.X, natural)
+    model, target = objective.family, objective.target
+    scores = model.scores(objective.X, natural)
     log_P = log_posterior(scores, np.zeros(scores.shape[1]))
-    by_row = row_losses(log_P, problem.y)
-    others = np.where(problem.Y > 0, -np.inf, scores).max(axis=1)
-    ahead = scores[np.arange(len(scores)), problem.y] > others
-    ahead = ahead if problem.sample_weight is None else ahead[problem.sample_weight > 0]
-    losses = mean_losses(by_row, problem.sample_weight)
-    value = -problem.total_weight * losses.log_loss
-    gradient = model.statistics(problem.X, problem.weights(log_P, slice(None)))
-    if problem.target_weight:
-        b, size = problem.target_weight, problem.target_size
+    by_row = row_losses(log_P, objective.y)
+    others = np.where(objective.Y > 0, -np.inf, scores).max(axis=1)
+    ahead = scores[np.arange(len(scores)), objective.y] > others
+    ahead = ahead if objective.sample_weight is None else ahead[objective.sample_weight > 0]
+    losses = mean_losses(by_row, objective.sample_weight)
+    value = -objective.total_weight * losses.log_loss
+    gradient = model.statistics(objective.X, objective.weights(log_P, slice(None)))
+    if target:
+        b, size = target.weight, target.size
         mean = model.mean_parameters(model.from_natural(natural))
-        value += b * (problem.target.dot(natural) - size * model.log_partition(natural))
-        gradient = gradient + b * (problem.target - size * mean)
-    separated = bool(np.all(ahead)) and not problem.target_weight
-    return Evaluation(-value / total, gradient / -total, losses, separated)
+        value += b * (target.statistics.dot(natural) - size * model.log_partition(natural))
+        gradient = gradient + b * (target.statistics - size * mean)
+    separated = bool(np.all(ahead)) and not target
+    return Evaluation(-value / objective.size, gradient / -objective.size, losses, separated)

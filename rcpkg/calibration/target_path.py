@@ -1,18 +1,19 @@
 """Optima of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)] for one weight b of the target after another, and the rows left out of them."""
 
-from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
+from numpy.typing import NDArray
 
 from rcpkg.base import Array, log_posterior
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import Objective, target_parameters
 from rcpkg.calibration.penalised import Maximum, NotConverged, PenalisedLikelihood, target_change
-from rcpkg.calibration.problem import Problem
-from rcpkg.families import Statistics
+from rcpkg.calibration.steps import Safe
+from rcpkg.calibration.stops import Converged
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
 MOST_PRODUCTS = 1e12
@@ -30,33 +31,37 @@ class Optimum(NamedTuple):
 
 
 class TargetPath:
-    """Optima by Newton's method, each from the last, for the target of a `RiskCalibration` with safe steps.
+    """Optima by Newton's method, each from the last, of a ``model`` that is prepared, validated rows and class numbers.
 
     Where the Hessian is too large, or the family has no minimal coordinates, safe steps take its place: ``lack`` then
     says why.
     """
 
-    def __init__(self, learner: Any, problem: Problem, max_iter: int = 1000, n_weights: int = 1) -> None:
-        self.learner, self.max_iter = learner, max_iter
-        self.untargeted, self.problem = problem, replace(problem)
-        problem, self.prepared = self.problem, problem.model
-        self.start = problem.label_statistics()
-        self.prepared.settle(self.start, problem.n_rows)
-        learner._set_target(problem, self.start)
+    def __init__(
+        self,
+        model: ConjugateClassifier,
+        X: Any,
+        y: NDArray[np.intp],
+        sample_weight: Array | None = None,
+        target: str | ClosedFormClassifier = "pooled",
+        max_iter: int = 1000,
+        n_weights: int = 1,
+    ) -> None:
+        self.prepared, self.target, self.max_iter = model, target, max_iter
+        F = self.objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
         self.lack, self.maximum, self.last = "", None, None
         try:
             # a cell that no row shows may have pseudo-rows of the target
-            self.form = MinimalForm(problem.model, problem.X, self.start + problem.target)
+            self.form = MinimalForm(F.family, F.X, F.labels + F.target.statistics)
         except NotImplementedError as error:
             self.lack = str(error)
             return
-        n, size = len(problem.y), self.form.size
+        n, size = len(y), self.form.size
         if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
             self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
             return
-        weight = np.ones(n) if problem.sample_weight is None else problem.sample_weight
-        target = self.form.sums(problem.target)
-        self.likelihood = PenalisedLikelihood(self.form, problem.y, weight, target, problem.target_size)
+        weight = np.ones(n) if sample_weight is None else sample_weight
+        self.likelihood = PenalisedLikelihood(self.form, y, weight, self.form.sums(F.target.statistics), F.target.size)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Optimum:
         """The optimum of the weight b; safe steps end where one promises a gain of ``safe_tol`` nats a row."""
@@ -64,9 +69,9 @@ class TargetPath:
             return self._by_safe_steps(b, safe_tol)
         form = self.form
         if self.maximum is None:
-            problem = replace(self.problem, target_weight=b)
-            first = problem.model.parameters(problem.step(self.start, b * problem.target, 1.0))
-            beta = form.coefficients(problem.model.natural_parameters(first))
+            family = self.objective.family
+            first = family.parameters(self.objective.with_weight(b).start)
+            beta = form.coefficients(family.natural_parameters(first))
         else:
             beta = self.maximum.beta
         self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
@@ -76,11 +81,11 @@ class TargetPath:
         """The model of a maximum."""
         mean, parameters = self.form.statistics(maximum.point.mean), maximum.point.parameters
         value = maximum.history[-1]["objective"]
-        return Optimum(self.problem.total_weight * mean, parameters, value, maximum.history, maximum.stop_reason)
+        return Optimum(self.objective.total_weight * mean, parameters, value, maximum.history, maximum.stop_reason)
 
     def log_posterior(self, X: Any, optimum: Optimum) -> Array:
         """log p(y | x) of rows at an optimum."""
-        model = self.problem.model
+        model = self.objective.family
         scores = model.log_joint(X, optimum.parameters)
         return log_posterior(scores, model.log_class_probabilities(optimum.parameters))
 
@@ -99,26 +104,23 @@ class TargetPath:
     @cached_property
     def change(self) -> tuple[Array, Array] | None:
         """Derivatives of s̄ and m̄ by a row's statistics; None for a target that is given."""
-        if not isinstance(self.learner.target, str):
+        if not isinstance(self.target, str):
             return None
-        return target_change(self.form, self.target_of, self.start, self.learner.target in ("pooled", "grand"))
+        return target_change(self.form, self.target_of, self.objective.labels, self.target in ("pooled", "grand"))
 
     def target_of(self, statistics: Statistics) -> tuple[Array, float]:
         """s̄ and m̄ for statistics of the rows."""
-        parameters, size = self.learner._target_of(self.prepared, statistics)
+        parameters, size = target_parameters(self.prepared, statistics, self.target)
         return size * self.form.sums(self.prepared.mean_parameters(parameters)), size
 
     @cached_property
     def mode(self) -> Array:
         """β of the target."""
-        parameters, _ = self.learner._target_of(self.prepared, self.start)
-        return self.form.coefficients(self.problem.model.natural_parameters(parameters))
+        parameters, _ = target_parameters(self.prepared, self.objective.labels, self.target)
+        return self.form.coefficients(self.objective.family.natural_parameters(parameters))
 
     def _by_safe_steps(self, b: float, tol: float) -> Optimum:
-        problem = replace(self.untargeted, warm_start=self.last)
-        learner = copy(self.learner)
-        learner.target_weight, learner.max_iter, learner.tol = b, self.max_iter, tol
-        run = learner._run(problem, check_random_state(0))
-        chosen, self.last = run.chosen, run.chosen.statistics
-        value = -chosen.objective / (problem.total_weight + b * self.problem.target_size)
-        return Optimum(chosen.statistics, chosen.parameters, value, run.history, run.stop_reason)
+        F = self.objective.with_weight(b)
+        path = climb(F, Safe(), Converged(tol), self.max_iter, start=self.last)
+        chosen, self.last = path.chosen, path.chosen.statistics
+        return Optimum(chosen.statistics, chosen.parameters, -chosen.value / F.size, path.history, path.stop_reason)

@@ -17,13 +17,14 @@ row     to have                                              give
 7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
                                                              ``pooled_parameters(s)``, ``grand_parameters(s)``,
                                                              ``nested_parameters(s)``: θ and its pseudo-rows
-8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``
+8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``; where η has a domain,
+                                                             ``free_coordinates(θ, definite)`` for L-BFGS with a target
 9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
 10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
-12      statistics whose form grows in ``partial_fit``       ``extended(X, s)``
+12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
 13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
                                                              ``check_complete(X)``, which refuses them in row 7
 14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
@@ -90,7 +91,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def learn_structure(self, X: Array, Y: Array) -> None:
         """Learn what else the three functions need from the training rows and their labels, by weight (n, r)."""
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
         return statistics
 
@@ -156,7 +157,7 @@ class ClosedFormClassifier(GenerativeClassifier):
             self.prepare(X)
             self.learn_structure(X, Y)
         else:
-            self.statistics_ = self.extended(X, self.statistics_)
+            self.statistics_ = self.extend_statistics(X, self.statistics_)
         statistics = self.raw_statistics(X, Y)
         self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
         if not first:

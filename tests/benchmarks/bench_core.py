@@ -14,8 +14,7 @@ from sklearn.naive_bayes import CategoricalNB as SklearnCategoricalNB
 from threadpoolctl import threadpool_limits
 
 from rcpkg import QDA, CategoricalNB
-from rcpkg.calibration import calibration_weights
-from rcpkg.calibration.problem import Problem
+from rcpkg.calibration import Objective
 from rcpkg.families import one_hot
 
 pytestmark = pytest.mark.benchmark(group="one iteration of risk-based calibration", timer=time.process_time)
@@ -50,9 +49,9 @@ def iteration(model, X, y):
     X, y = model.check_X_y(X, y)
     model.prepare(X)
     Y = one_hot(y, len(model.classes_))
-    problem = Problem(model, model.encode(X), Y, None, calibration_weights)
-    start = problem.evaluate(model.statistics(problem.X, Y))
-    return lambda: problem.evaluate(problem.step(start.statistics, start.gradient, 0.1))
+    objective = Objective(model, model.encode(X), Y)
+    start = objective.at(objective.start)
+    return lambda: objective.at(objective.moved(start.statistics, start.gradient, 0.1))
 
 
 def bare_products(n, d, r):

@@ -35,7 +35,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 from rcpkg import (
-    AS_PUBLISHED,
     QDA,
     TM,
     CategoricalNB,
@@ -43,6 +42,7 @@ from rcpkg import (
     ProjectedGradientDescent,
     RiskCalibration,
 )
+from rcpkg.calibration import Safe
 
 WITHIN = 1e-3
 NAMES = ("simulated", "diabetes", "magic", "satellite", "letter")
@@ -76,13 +76,13 @@ def problem(name: str, kind: str) -> tuple[Any, np.ndarray, np.ndarray]:
 def learners(model: Any, large: bool, penalty: dict[str, Any]) -> dict[str, tuple[Callable[[int], Any], int]]:
     """Makers of the learners of this package, from a number of iterations, and the most they get."""
     most = 100 if large else 300
-    safe = SAFE | {"learning_rate": 1.0} | penalty
+    safe = SAFE | {"step": Safe(1.0)} | penalty
     found: dict[str, tuple[Callable[[int], Any], int]] = {
         "RC, lr = 0.1": (
-            lambda k: RiskCalibration(model, **AS_PUBLISHED | {"max_iter": k, "stopping": "none"} | penalty),
+            lambda k: RiskCalibration.as_published(model, max_iter=k, stopping="none", **penalty),
             2 * most,
         ),
-        "safe RC": (lambda k: RiskCalibration(model, **AS_PUBLISHED | {"max_iter": k} | safe), most),
+        "safe RC": (lambda k: RiskCalibration.as_published(model, max_iter=k, **safe), most),
         "L-BFGS": (
             lambda k: ConditionalLikelihood(model, coordinates="standardised", max_iter=k, tol=1e-6, **penalty),
             most,
@@ -197,7 +197,7 @@ def compare(name: str, kind: str, target: str) -> pd.DataFrame:
     (n, d), r = X.shape, int(y.max()) + 1
     large = n * r * d > 5 * 10**6
     best = ConditionalLikelihood(model, max_iter=300 if large else 1500, tol=1e-6, **penalty).fit(X, y)
-    safe = RiskCalibration(model, **AS_PUBLISHED | SAFE | {"max_iter": 150 if large else 600} | penalty).fit(X, y)
+    safe = RiskCalibration.as_published(model, max_iter=150 if large else 600, **SAFE, **penalty).fit(X, y)
     if penalty:
         highest = max((best, safe), key=lambda fit: penalised(fit, X, y))
         infimum = float(highest.history_.log_loss.iloc[-1])

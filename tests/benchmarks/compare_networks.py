@@ -29,8 +29,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import KBinsDiscretizer
 
 from rcpkg import TAN, CategoricalNB, KDependenceBayes, RiskCalibration
-from rcpkg.calibration.problem import Problem
-from rcpkg.calibration.rules import calibration_weights
+from rcpkg.calibration import Objective
 from rcpkg.families import one_hot
 
 SETS = "connect_4", "covtype"
@@ -70,11 +69,11 @@ def pass_seconds(codes: Mapping[str, np.ndarray], label: str) -> dict[str, float
     """Processor seconds of one pass over encoded rows."""
     X, y = codes["X"], codes["y"]
     model = MODELS[label].fit(X, y)
-    problem = Problem(model, model.encode(X), one_hot(y, y.max() + 1), None, calibration_weights)
+    objective = Objective(model, model.encode(X), one_hot(y, y.max() + 1))
     found = []
     for _ in range(TIMES):
         start = time.process_time()
-        problem.evaluate(model.statistics_, model.parameters_)
+        objective.at(model.statistics_, model.parameters_)
         found.append(time.process_time() - start)
     return {"seconds": min(found), "cells": float(model.statistics_.cells.size)}
 

@@ -3,6 +3,7 @@
 import ast
 import re
 
+import checks
 import classifier_table
 import findings
 import pytest
@@ -29,14 +30,7 @@ def test_register_says_what_each_result_states():
 
 def test_names_of_the_register_exist():
     names = " ".join(results_index.register().names).split()
-    assert names and [name for name in names if not _exists(name)] == []
-
-
-def _exists(name):
-    value = rcpkg
-    for part in name.removeprefix("rcpkg.").split("."):
-        value = getattr(value, part, None)
-    return value is not None
+    assert names and [name for name in names if not checks.resolve(name)[0]] == []
 
 
 def test_tests_of_the_register_exist():

@@ -1,6 +1,7 @@
 """Learners compared: over data sets that are independent, and over divisions of one data set, which share rows."""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from scipy import stats
 from rcbook.experiments.cells import STUDY
 from rcbook.experiments.scorecard import results
 from rcpkg.base import Array
+
+WHOLE_PERMUTATIONS = 13  # values, up to which scipy.stats.wilcoxon takes ties by all permutations of signs
 
 
 def mean_scores(study: str, metric: str, sets: Iterable[str]) -> pd.DataFrame:
@@ -38,7 +41,7 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
     rows = []
     for a, b in pairs:
         difference = (scores[a] - scores[b]).dropna()
-        p = stats.wilcoxon(difference).pvalue if difference.any() else 1.0
+        p = _signed_rank(difference.to_numpy()) if difference.any() else 1.0
         rows.append(
             {
                 "learner": a,
@@ -53,6 +56,18 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
         )
     table = pd.DataFrame(rows)
     return table.assign(p_holm=holm(table.p))
+
+
+def _signed_rank(d: Array) -> float:
+    """p of `scipy.stats.wilcoxon`; of few values with ties or zeros all signs are tried at once."""
+    changed = d[d != 0]
+    ranks = stats.rankdata(np.abs(changed))
+    if len(d) > WHOLE_PERMUTATIONS or len(np.unique(ranks)) == len(d):
+        return float(stats.wilcoxon(d).pvalue)
+    sums = np.array(list(product((0, 1), repeat=len(ranks)))) @ ranks
+    rounding, observed = 1e-9, ranks[changed > 0].sum()
+    tails = np.mean(sums <= observed + rounding), np.mean(sums >= observed - rounding)
+    return min(1.0, 2 * float(min(tails)))
 
 
 def holm(p_values: ArrayLike) -> Array:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -21,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcpkg.base import Array
 from rcpkg.gaussians.bayesian import BDA7
 from rcpkg.gaussians.discriminant import RDA
@@ -168,8 +167,4 @@ Study(
 )
 
 
-def tidy() -> pd.DataFrame:
-    """The stored study: each metric of `compare` and `unscaled`, its standard error and the runs for each data set,
-    amount and method."""
-    study = results(STUDY, STUDY_NAME).rename(columns={"setting_value": "amount"})
-    return study[["row", "amount", "method", "metric", "value", "value_se", "n_runs"]].rename(columns={"row": "data"})
+tidy = partial(readings.tidy, STUDY_NAME, row="data", setting_value="amount")

@@ -59,7 +59,7 @@ from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.honest_comparison import ROPE, Tuned, scores
 from rcbook.experiments.studies.tables_of_wanbia2014 import PARTS, rows_of
 from rcpkg.base import Array
-from rcpkg.calibration import AS_PUBLISHED, RiskCalibration
+from rcpkg.calibration import RiskCalibration
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import TAN, CategoricalNB, KDependenceBayes
 
@@ -156,7 +156,7 @@ Make = Callable[[Coded, int], Any]
 
 
 def _safe(model: Any, target: str) -> RiskCalibration:
-    return RiskCalibration(model, step="safe", stopping="none", target=target, max_iter=100, tol=1e-6)
+    return RiskCalibration(model, step="safe", target=target, max_iter=100, tol=1e-6)
 
 
 def _tuned(model: Callable[[NDArray[np.intp]], Any], grid: Mapping[str, list]) -> Make:
@@ -190,10 +190,10 @@ LEARNERS: dict[str, Make] = {
     "NB": _tuned(_of(CategoricalNB), {"prior_strength": STRENGTHS}),
     "TAN": _tuned(_of(TAN), {"prior_strength": STRENGTHS}),
     "KDB": _tuned(_of(KDependenceBayes), {"k": ORDERS, "prior_strength": STRENGTHS}),
-    "NB, RC as published": lambda data, seed: RiskCalibration(_of(CategoricalNB)(data.n_states), **AS_PUBLISHED),
-    "TAN, RC as published": lambda data, seed: RiskCalibration(_of(TAN)(data.n_states), **AS_PUBLISHED),
+    "NB, RC as published": lambda data, seed: RiskCalibration.as_published(_of(CategoricalNB)(data.n_states)),
+    "TAN, RC as published": lambda data, seed: RiskCalibration.as_published(_of(TAN)(data.n_states)),
     "KDB, RC as published": _tuned(
-        lambda n_states: RiskCalibration(_of(KDependenceBayes)(n_states), **AS_PUBLISHED), {"estimator__k": ORDERS}
+        lambda n_states: RiskCalibration.as_published(_of(KDependenceBayes)(n_states)), {"estimator__k": ORDERS}
     ),
     "NB, RC safe, pooled target": _calibrated(CategoricalNB, "pooled"),
     "TAN, RC safe, pooled target": _calibrated(TAN, "pooled"),

@@ -11,8 +11,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg.base import Array
 from rcpkg.local import BregmanKNN, least_cost, smoothed_probabilities
 
@@ -82,9 +82,6 @@ Study(
 
 def tidy() -> pd.DataFrame:
     """The stored study: mean cost, its standard error and the runs for each data set, weighting, k, ratio, method."""
-    study = results(STUDY, STUDY_NAME)
-    setting = study["metric"].str.extract(r"k=(?P<k>\d+)\|ratio=(?P<cost_ratio>[\d.]+)")
-    tidied = study.rename(columns={"setting_value": "weights", "value": "mean_cost"}).assign(
-        k=setting["k"].astype(int), cost_ratio=setting["cost_ratio"].astype(float)
-    )
-    return tidied[["dataset", "weights", "k", "cost_ratio", "method", "mean_cost", "value_se", "n_runs"]]
+    setting = r"k=(?P<k>\d+)\|ratio=(?P<cost_ratio>[\d.]+)"
+    found = readings.tidy(STUDY_NAME, row="dataset", setting_value="weights", metric=setting)
+    return found.rename(columns={"value": "mean_cost"})

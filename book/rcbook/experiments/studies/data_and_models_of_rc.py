@@ -16,8 +16,8 @@ from rcbook import datasets, published
 from rcbook.experiments.cells import Cell, Record, name_of
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import (
-    AS_PUBLISHED,
     DiscriminativeFrequencyEstimate,
+    Fixed,
     ProjectedGradientDescent,
     RiskCalibration,
     calibration_weights,
@@ -25,6 +25,7 @@ from rcpkg.calibration import (
     linear_step,
     quadratic_step,
 )
+from rcpkg.calibration.learner import Learner
 from rcpkg.families import QDA, CategoricalNB, ClosedFormClassifier, SharedVarianceGaussianNB, Statistics
 
 LEARNING_RATE = 0.1  # of all tables; DFE, printed without one, comes out with the same
@@ -40,7 +41,7 @@ RC_PRIOR = {
     "QDA": {"prior_strength": 10.0},
     "LR": {"prior_strength": 10.0},
 }
-LEARNERS: dict[str, type[RiskCalibration]] = {"RC": RiskCalibration, "DFE": DiscriminativeFrequencyEstimate}
+LEARNERS = ("RC", "DFE")
 DESCENTS = ("GD", "GD corrected")  # as the tables have it, and with the gradient of the mean log-loss
 
 
@@ -83,25 +84,29 @@ def rc_model(
 
 def rc_learner(
     method: str, model: ClosedFormClassifier, stopping: str, on_invalid: str, iterations: int = ITERATIONS
-) -> RiskCalibration:
+) -> Learner:
     """The papers' settings of a learner; any other method is the closed form, which RC without an update is.
 
     The GD columns come out with the gradients of NB and QDA as they are printed, errors included. The rule printed
     for LR has no posteriors in it; the column comes out with them.
     """
-    settings = {"learning_rate": LEARNING_RATE, "stopping": stopping, "max_iter": iterations - 1}
+    settings = {"stopping": stopping, "max_iter": iterations - 1}
     if method in DESCENTS:
         printed = method == "GD" and not isinstance(model, SharedVarianceGaussianNB)
-        return ProjectedGradientDescent(model, gradient="printed" if printed else "corrected", **settings)
-    if method not in LEARNERS:
+        gradient = "printed" if printed else "corrected"
+        return ProjectedGradientDescent(model, gradient=gradient, learning_rate=LEARNING_RATE, **settings)
+    step = Fixed(LEARNING_RATE, on_invalid)
+    if method == "DFE":
+        return DiscriminativeFrequencyEstimate(model, step=step, **settings)
+    if method != "RC":
         settings["max_iter"] = 0
-    return LEARNERS.get(method, RiskCalibration)(model, on_invalid=on_invalid, **AS_PUBLISHED | settings)
+    return RiskCalibration.as_published(model, step=step, **settings)
 
 
-def fitted(learner: RiskCalibration, X: Array, y: NDArray) -> RiskCalibration:
+def fitted(learner: Learner, X: Array, y: NDArray) -> Learner:
     """The learner fitted as the tables have it: where its first update is invalid it ends as the closed form."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the first update", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "the first step", ConvergenceWarning)
         return learner.fit(X, y)
 
 

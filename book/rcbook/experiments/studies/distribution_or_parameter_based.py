@@ -4,12 +4,14 @@ The figures are pictures without printed numbers, so this is a study: the six pr
 100 test rows, with all classifiers on the same draws and their differences paired.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
-from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.prior_if_singular import PriorIfSingular
-from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
 from rcbook.simulation import CHAPTER4_CASES, chapter4_problem
 from rcpkg.base import GenerativeClassifier
@@ -83,7 +85,4 @@ Study(
 )
 
 
-def tidy() -> pd.DataFrame:
-    """The stored study: mean error or difference, its standard error and the runs for each case, d and method."""
-    study = results(STUDY, STUDY_NAME).rename(columns={"row": "case", "setting_value": "d"})
-    return study.assign(d=study["d"].astype(int))[["case", "d", "method", "value", "value_se", "n_runs"]]
+tidy = partial(readings.tidy, STUDY_NAME, row="case", setting_value="d")

@@ -50,7 +50,7 @@ from rcbook.experiments.cells import STUDY, Cell, Record, Study
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import honest_comparison as honest
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration import AS_PUBLISHED, RiskCalibration, RiskCalibrationCV, calibration_test
+from rcpkg.calibration import RiskCalibration, RiskCalibrationCV, calibration_test
 from rcpkg.families import QDA, CategoricalNB
 
 GAIN, MANY = "gain-of-calibration", "many-rows"
@@ -146,13 +146,13 @@ def features(family: str) -> Any:
 def learners(family: str) -> dict[str, Any]:
     """Those of a family, at their defaults; a forest stands beside naive Bayes."""
     model = CategoricalNB(prior_strength=1.0) if family == "NB" else QDA()
-    published = AS_PUBLISHED | {"stopping": "best_soft_error"}
+    published = {"stopping": "best_soft_error", "on_invalid": "freeze" if family == "NB" else "halt"}
     logistic = LogisticRegressionCV(
         Cs=honest.C_GRID, cv=5, scoring="neg_log_loss", max_iter=LOGISTIC_ITERATIONS, use_legacy_attributes=False
     )
     return {
         CLOSED: model,
-        PUBLISHED: RiskCalibration(model, on_invalid="freeze" if family == "NB" else "halt", **published),
+        PUBLISHED: RiskCalibration.as_published(model, **published),
         FIXED: RiskCalibration(model),
         CHOSEN: RiskCalibrationCV(model),
         LOGISTIC: make_pipeline(features(family), logistic),

@@ -6,6 +6,7 @@ scikit-learn's bundled data and on two simulated problems, one of which is made 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg.base import Array
 from rcpkg.families import SharedVarianceGaussianNB
 
@@ -160,7 +161,4 @@ Study(
 )
 
 
-def tidy(study: str) -> pd.DataFrame:
-    """A stored study: problem or distance, number of rows n, method, metric, value and its standard error."""
-    found = results(STUDY, study).rename(columns={"row": "problem", "setting_value": "n"})
-    return found.assign(n=found["n"].astype(int))[["problem", "n", "method", "metric", "value", "value_se", "n_runs"]]
+tidy = partial(readings.tidy, row="problem", setting_value="n")  # of one of the two

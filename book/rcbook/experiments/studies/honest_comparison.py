@@ -31,7 +31,7 @@ from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.comparisons import mean_scores
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
 from rcpkg.base import Array
-from rcpkg.calibration import AS_PUBLISHED, ConditionalLikelihood, ProjectedGradientDescent, RiskCalibration
+from rcpkg.calibration import ConditionalLikelihood, HeldOut, ProjectedGradientDescent, RiskCalibration
 from rcpkg.families import CategoricalNB
 
 STUDY_NAME = "honest"
@@ -204,9 +204,7 @@ def _gradient_descent(gradient: str) -> Callable[[Any, int], Any]:
 
 def _penalised(target: str, weights: list[float]) -> Callable[[Any, int], Any]:
     def make(model: Any, seed: int) -> Tuned:
-        learner = RiskCalibration(
-            model, step="safe", stopping="none", max_iter=PENALISED_ITERATIONS, target=target, tol=0.0
-        )
+        learner = RiskCalibration(model, step="safe", max_iter=PENALISED_ITERATIONS, target=target, tol=0.0)
         return Tuned(learner, {"target_weight": weights}, seed, {"max_iter": TRIAL_ITERATIONS})
 
     return make
@@ -223,18 +221,15 @@ OF_A_MODEL = {
     "closed form": Learner(lambda model, seed: model),
     # lr, iterations and the iterate of least soft error: rc2025; naive Bayes cells that would turn invalid: rc2024
     "RC as published": Learner(
-        lambda model, seed: RiskCalibration(
-            model,
-            on_invalid="freeze" if isinstance(model, CategoricalNB) else "halt",
-            **AS_PUBLISHED | {"stopping": "best_soft_error"},
+        lambda model, seed: RiskCalibration.as_published(
+            model, on_invalid="freeze" if isinstance(model, CategoricalNB) else "halt", stopping="best_soft_error"
         )
     ),
     "RC safe, early stopping": Learner(
         lambda model, seed: RiskCalibration(
             model,
             step="safe",
-            stopping="validation",
-            validation_fraction=VALIDATION,
+            stopping=HeldOut(VALIDATION),
             max_iter=EARLY_STOPPING_ITERATIONS,
             target_weight=0.0,
             tol=0.0,

@@ -9,17 +9,17 @@ take days. As the draws are as many as the samples, the standard error of that l
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.stats import chi2
 from sklearn.base import clone
 
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import Null
@@ -373,9 +373,5 @@ Study(
 )
 
 
-def tidy(study: str) -> pd.DataFrame:
-    """A stored study: case, number of rows n, method, metric, value and its standard error; of `POWER` the strength."""
-    found = results(STUDY, study).rename(columns={"row": "case"})
-    setting = found["setting_value"].astype(str).str.split("/")
-    found = found.assign(n=setting.str[-1].astype(int), strength=setting.str[0].astype(float))
-    return found[["case", "strength", "n", "method", "metric", "value", "value_se", "n_runs"]]
+# of one of the four; only those of `POWER` have a strength, in the others it is the number of rows
+tidy = partial(readings.tidy, row="case", setting_value=r"(?=(?P<strength>[\d.]+))(?:.*/)?(?P<n>\d+)")

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pandas as pd
 
 from rcbook._files import data_folder
+from rcbook.experiments import readings
 from rcbook.experiments.cells import STUDY, Cell, Study, cells_of
-from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 
 STUDY_NAME = "bda7-more-runs"
@@ -60,12 +60,8 @@ def judged_runs() -> pd.DataFrame:
     DataFrame
         ``table, method, setting_value, printed, value, std, n_runs, agrees``, and ``agreed`` with the earlier runs.
     """
-    ours = results(STUDY, STUDY_NAME)
-    ours[["table", "setting_value"]] = ours.setting_value.str.split("|", expand=True)
-    parts = []
-    for table, part in ours.groupby("table"):
-        parts.append(judged_beside("thesis2007", str(table), part, by=tables.NUMBER))
-    return pd.concat(parts, ignore_index=True)
+    setting = r"(?P<table>[^|]+)\|(?P<setting_value>.+)"
+    return readings.judged_readings(STUDY_NAME, ["thesis2007"], by=tables.NUMBER, pattern=setting)
 
 
 def leads_of_new_runs(cells: pd.DataFrame) -> pd.DataFrame:

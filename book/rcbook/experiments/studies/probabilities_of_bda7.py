@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
 from rcbook.experiments.studies.tables_of_bda7 import TRAINING_ROWS
 from rcbook.simulation import chapter5_problem
@@ -126,7 +125,4 @@ Study(
 )
 
 
-def tidy() -> pd.DataFrame:
-    """The stored study: each metric, its standard error and the runs for each data set, amount and method."""
-    study = results(STUDY, STUDY_NAME).rename(columns={"row": "data", "setting_value": "amount"})
-    return study[["data", "amount", "method", "metric", "value", "value_se", "n_runs"]]
+tidy = partial(readings.tidy, STUDY_NAME, row="data", setting_value="amount")

@@ -14,9 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rcbook import published
-from rcbook._files import data_folder
+from rcbook.experiments import readings
 from rcbook.experiments.cells import STUDY, Cell, Record, Study, cells_of, mean_record
-from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcpkg.base import Array
 
@@ -24,11 +23,6 @@ STUDY_NAME = "bda7-readings"
 RUNS = {"with-replacement": 100, "with-replacement-tuned": 25, "with-replacement-edda": 10}  # 50 of the others
 COSTLY = ("5.4", "5.8", "5.12")  # tables that are left to the end
 SINGULAR = 1e-10  # of the largest eigenvalue
-
-
-def stated() -> pd.DataFrame:
-    """The readings of ``data/readings.csv``, indexed by name."""
-    return pd.read_csv(data_folder() / "readings.csv", dtype=str, keep_default_na=False).set_index("reading")
 
 
 # Drawing the training rows --------------------------------------------------------------------------
@@ -139,7 +133,7 @@ def reading(cell: Cell, seed: int) -> list[Record]:
 
 def _concerned() -> Iterator[Cell]:
     """The printed numbers of the columns that each reading names, costly tables last."""
-    of_chapter = stated().query("source == 'thesis2007' and tables.str.startswith('5.')")
+    of_chapter = readings.stated().query("source == 'thesis2007' and tables.str.startswith('5.')")
     named = [
         (name, table, row["columns"].split()) for name, row in of_chapter.iterrows() for table in row.tables.split()
     ]
@@ -159,23 +153,16 @@ Study(STUDY_NAME, rows=_concerned, protocol=reading, arguments=_under, quick=Fal
 
 
 def judged_readings() -> pd.DataFrame:
-    """Each printed number of the columns concerned under each reading that has been run, by the scorecard's tolerance.
+    """Each printed number of the columns concerned under each reading that has been run.
 
     Returns
     -------
     DataFrame
-        ``reading, table, method, setting_value``, ``printed``, ``value`` under the reading, ``z`` their difference in
-        standard errors, ``agrees``, and ``agreed``: whether the stated protocol agrees.
+        The rows of `readings.judged_readings`, with ``z``, the difference of print and ours in standard errors.
     """
-    ours = results(STUDY, STUDY_NAME)
-    ours[["table", "setting_value", "reading"]] = ours.setting_value.str.split("|", expand=True)
-    parts = []
-    for (name, table), part in ours.groupby(["reading", "table"], sort=False):
-        parts.append(judged_beside("thesis2007", str(table), part, by=tables.NUMBER).assign(reading=name))
-    cells = pd.concat(parts, ignore_index=True)
+    cells = readings.judged_readings(STUDY_NAME, ["thesis2007"], by=tables.NUMBER)
     error = cells["std"] * np.sqrt(1 / cells.n_runs + 1 / 100)
-    z = (cells.printed - cells.value) / error.where(error > 1e-9)
-    return cells.assign(z=z)
+    return cells.assign(z=(cells.printed - cells.value) / error.where(error > 1e-9))
 
 
 def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:

@@ -10,13 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, cells_of, mean_record
-from rcbook.experiments.scorecard import judged_beside, results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Grid, Record, Study, cells_of, mean_record
 from rcbook.experiments.studies import tables_of_local_bda as tables
 from rcbook.experiments.studies.printed_sizes_of_local_bda import printed_sizes
 from rcpkg.base import Array
@@ -147,16 +146,4 @@ Study(
 )
 
 
-def judged_readings() -> pd.DataFrame:
-    """Each printed number of the mixtures in Tables 6.1 to 6.3 under each reading, by the scorecard's tolerance.
-
-    Returns
-    -------
-    DataFrame
-        ``reading, table, row, printed, value, agrees`` and ``agreed``, whether the stated protocol agrees.
-    """
-    ours = results(STUDY, STUDY_NAME)
-    ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
-    return pd.concat(
-        [judged_beside("thesis2007", str(table), part) for table, part in ours.groupby("table")], ignore_index=True
-    )
+judged_readings = partial(readings.judged_readings, STUDY_NAME, ["thesis2007"])

@@ -11,16 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook import datasets, published
+from rcbook.experiments import readings
 from rcbook.experiments.cells import STUDY, Cell, Record, Study, cells_of, mean_record, name_of
-from rcbook.experiments.scorecard import judged, judged_beside, results
+from rcbook.experiments.scorecard import judged, results
 from rcbook.experiments.studies import tables_of_rc2024
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, first_reach, rc_data
-from rcbook.experiments.studies.readings_of_bda7 import Repaired, stated
+from rcbook.experiments.studies.forms_of_map_covariances import FORMS
+from rcbook.experiments.studies.readings_of_bda7 import Repaired
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import calibration_weights
 from rcpkg.families import CategoricalNB, CategoricalParameters, Statistics, one_hot
@@ -86,7 +87,6 @@ def _kept(low: tuple[NDArray, NDArray], held: str, states: NDArray) -> tuple[NDA
     """Which counts of classes, (r,), and of cells, (r, sum of states), keep their values, from the negative ones."""
     count, cells = low
     if held == "class":
-        kept = count | cells.any(axis=1)
         kept = count | cells.any(axis=1)
         return kept, np.broadcast_to(kept[:, None], cells.shape)
     if held == "cell":
@@ -235,101 +235,6 @@ def last_best(cell: Cell, seed: int) -> list[Record]:
 
 # QDA ------------------------------------------------------------------------------------------------
 
-GRID = list(product(
-    ("raw", "standardised"),
-    ("zero", "mean"),
-    ("identity", "all rows", "diagonal", "within"),
-    ("sample mean", "shrunk mean", "raw moments", "with the neglected term"),
-    ("weights", "joint mode"),
-    (10.0, 1.0),
-))  # fmt: skip
-
-
-def map_errors(X: Array, y: NDArray) -> Array:
-    """Training errors of QDA under each form of the grid; NaN where a covariance is singular."""
-    return np.array([_map_error(StandardScaler().fit_transform(X) if f[0] != "raw" else X, y, *f[1:]) for f in GRID])
-
-
-def _map_error(X: Array, y: NDArray, centre: str, target: str, about: str, divisor: str, m0: float) -> float:
-    classes, counts = np.unique(y, return_counts=True)
-    d, mu0 = X.shape[1], np.zeros(X.shape[1]) if centre == "zero" else X.mean(axis=0)
-    scatters = [np.cov(X[y == label].T, bias=True) * n for label, n in zip(classes, counts, strict=True)]
-    whole = np.cov(X.T, bias=True)
-    prior = {
-        "identity": np.eye(d),
-        "all rows": whole,
-        "diagonal": np.diag(np.diag(whole)),
-        "within": sum(scatters) / len(y),
-    }[target]
-    scores = []
-    for label, n, scatter in zip(classes, counts, scatters, strict=True):
-        mean = X[y == label].mean(axis=0)
-        shrunk = (m0 * mu0 + n * mean) / (m0 + n)
-        S = m0 * prior + scatter
-        if about == "shrunk mean":
-            S = S + n * np.outer(mean - shrunk, mean - shrunk)
-        elif about == "raw moments":
-            S = S + n * np.outer(mean, mean) - (m0 + n) * np.outer(shrunk, shrunk)
-        elif about == "with the neglected term":
-            S = S + m0 * n / (m0 + n) * np.outer(mean - mu0, mean - mu0)
-        covariance = S / (m0 + n + (d + 2 if divisor == "joint mode" else 0))
-        sign, log_det = np.linalg.slogdet(covariance)
-        if sign <= 0:
-            return np.nan
-        z = np.linalg.solve(covariance, (X - shrunk).T)
-        distance = np.sum((X - shrunk).T * z, axis=0)
-        scores.append(np.log((n + 1) / (len(y) + len(counts))) - 0.5 * (log_det + distance))
-    return float(np.mean(classes[np.argmax(scores, axis=0)] != y))
-
-
-WIDE = list(product(
-    ("raw", "standardised"),
-    ("zero", "mean"),
-    (0.0, 1.0, 10.0, "classes"),
-    ("identity", "all rows"),
-    (0.0, 1.0, 10.0, "features"),
-    ("sample mean", "shrunk mean", "rows", "rows and pseudo-rows"),
-    ("rows", "rows and pseudo-rows", "joint mode"),
-))  # fmt: skip
-
-
-def wide_errors(X: Array, y: NDArray) -> Array:
-    """Training errors of QDA under each form of `WIDE`; NaN where a covariance is not positive definite."""
-    scales = {"raw": X, "standardised": StandardScaler().fit_transform(X)}
-    return np.array([_wide_error(scales[form[0]], y, *form[1:]) for form in WIDE])
-
-
-def _wide_error(
-    X: Array, y: NDArray, centre: str, m1: float | str, target: str, m2: float | str, about: str, divisor: str
-) -> float:
-    """m1 pseudo-rows of the mean, m2 of the covariance."""
-    classes, counts = np.unique(y, return_counts=True)
-    d, mu0 = X.shape[1], np.zeros(X.shape[1]) if centre == "zero" else X.mean(axis=0)
-    m1, m2 = (float({"classes": len(classes), "features": d}.get(m, m)) for m in (m1, m2))
-    prior = np.eye(d) if target == "identity" else np.cov(X.T, bias=True)
-    scores = []
-    for label, n in zip(classes, counts, strict=True):
-        mean = X[y == label].mean(axis=0)
-        shrunk = (m1 * mu0 + n * mean) / (m1 + n)
-        S = m2 * prior + n * np.cov(X[y == label].T, bias=True)
-        if about == "shrunk mean":
-            S = S + n * np.outer(mean - shrunk, mean - shrunk)
-        elif about != "sample mean":
-            subtracted = n + (m2 if about == "rows and pseudo-rows" else 0.0)
-            S = S + n * np.outer(mean, mean) - subtracted * np.outer(shrunk, shrunk)
-        S = S / {"rows": n, "rows and pseudo-rows": n + m2, "joint mode": n + m2 + d + 2}[divisor]
-        try:
-            L = np.linalg.cholesky(S)
-        except np.linalg.LinAlgError:
-            return np.nan
-        z = solve_triangular(L, (X - shrunk).T, lower=True)
-        log_det = 2 * np.sum(np.log(np.diag(L)))
-        scores.append(np.log((n + 1) / (len(y) + len(counts))) - 0.5 * (log_det + np.sum(z**2, axis=0)))
-    return float(np.mean(classes[np.argmax(scores, axis=0)] != y))
-
-
-FORMS = {"qda-map-grid": map_errors, "qda-map-wide": wide_errors}
-
 
 def map_grid(cell: Cell, seed: int) -> list[Record]:
     """The closed form of QDA with a prior, under each form of a grid: the method is the number of the form."""
@@ -400,7 +305,7 @@ def _in_order() -> Iterator[Cell]:
     """The printed numbers of the columns that each reading names, large data sets last."""
     named = [
         (size, str(name), table, cell)
-        for name, row in stated().iterrows()
+        for name, row in readings.stated().iterrows()
         for table in (row.tables.split() if name in PROTOCOLS else ())
         for size, cell in _concerned(str(name), table, row["columns"].split())
     ]
@@ -426,18 +331,10 @@ def judged_readings() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``reading, table, row, dataset, method, metric``, ``printed``, ``value`` under the reading, ``agrees``, and
-        ``agreed``: whether the stated protocol agrees, False where it gives no number; ``sound``: whether the closed
-        form of the table, from which the learners start, comes out on the data set.
+        The rows of `readings.judged_readings`, with ``sound``: whether the closed form of the table, from which the
+        learners start, comes out on the data set.
     """
-    ours = results(STUDY, STUDY_NAME)
-    ours[["table", "reading"]] = ours.setting_value.str.split("|", expand=True)
-    parts = []
-    for (name, table), part in ours.groupby(["reading", "table"], sort=False):
-        source = "rc2025" if table == "5" else "rc2024"
-        part = _best_of_grid(str(table), part) if name in (*FORMS, *RULE_GRIDS) else part
-        parts.append(judged_beside(source, str(table), part).assign(reading=name))
-    return _with_sound(pd.concat(parts, ignore_index=True))
+    return _with_sound(readings.judged_readings(STUDY_NAME, ["rc2024", "rc2025"], chosen=_best_of_grid))
 
 
 def columns_explained(cells: pd.DataFrame) -> pd.DataFrame:
@@ -491,8 +388,10 @@ def _with_sound(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(sound=starts.reindex(pd.MultiIndex.from_frame(cells[["table", "row"]])).eq(True).to_numpy())
 
 
-def _best_of_grid(table: str, part: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of the form of the grid with most of them to the last digit on `FOUND_ON`, named by its number."""
+def _best_of_grid(name: str, table: str, part: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of the form of a grid with most of them to the last digit on `FOUND_ON`, named by its number."""
+    if name not in (*FORMS, *RULE_GRIDS):
+        return part
     method = part.method.iloc[0].partition("|")[0]
     printed = published.table("rc2024", table)
     printed = printed[printed.method == method].set_index(["row", "metric"])[["value", "value_printed"]]

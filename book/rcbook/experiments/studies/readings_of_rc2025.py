@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
+from rcbook.experiments.readings import by_setting
 from rcbook.experiments.scorecard import judged, results
 from rcbook.experiments.studies.data_and_models_of_rc import (
     LEARNERS,
@@ -104,6 +105,10 @@ def _stated_cells() -> Iterator[Cell]:
         yield from (cell for cell in small_cells(table) if (table, cell.method) != ("11", "RC"))
 
 
+def _starts(cell: Cell) -> list[str]:
+    return [f"{cell.setting_value.split(':')[1]}|{start}" for start in ("train", "all")]
+
+
 def _with_start(cell: Cell) -> dict[str, Any]:
     return {"start": cell.setting_value.split("|")[1]}
 
@@ -112,14 +117,14 @@ Study("best-iterate", rows=small_calibrated_cells, protocol=best_iterate)
 Study(
     "rc2025-updates-on-all-rows",
     rows=_stated_cells,
-    settings=lambda cell: [f"{cell.setting_value.split(':')[1]}|{start}" for start in ("train", "all")],
+    settings=_starts,
     protocol=rc2025_updates_on_all_rows,
     arguments=_with_start,
 )
 Study(
     "rc2025-first-rise",
     rows=_stated_cells,
-    settings=lambda cell: [f"{cell.setting_value.split(':')[1]}|{start}" for start in ("train", "all")],
+    settings=_starts,
     protocol=rc2025_updates_on_all_rows,
     arguments=lambda cell: _with_start(cell) | {"stopping": "first rise", "repetitions": 8},
     where=lambda cell: cell.method in STOPPED,
@@ -139,8 +144,7 @@ def consistency() -> pd.DataFrame:
         Indexed by table, row, method, metric, dataset and value_printed; for each reading our mean ``value`` and
         whether the print ``agrees``; only cells that all three readings have.
     """
-    study = results(STUDY, "rc2025-updates-on-all-rows")
-    study[["table", "reading"]] = study.setting_value.str.split("|", expand=True)
+    study = by_setting("rc2025-updates-on-all-rows")
     # Table 11 prints the RC columns of Table 3 again
     again = study[(study.table == "3") & (study.method == "RC")].assign(table="11")
     study = pd.concat([study, again])
@@ -167,8 +171,7 @@ def stopping_rules() -> pd.DataFrame:
     index = ["table", "start", "row", "method", "metric", "dataset", "printed"]
     parts = []
     for rule, study in (("least", "rc2025-updates-on-all-rows"), ("first", "rc2025-first-rise")):
-        ours = results(STUDY, study)
-        ours[["table", "start"]] = ours.setting_value.str.split("|", expand=True)
+        ours = by_setting(study).rename(columns={"reading": "start"})
         ours = ours[ours.method.isin(STOPPED)]
         for (table, start), part in ours.groupby(["table", "start"]):
             cells = judged("rc2025", str(table), part).assign(start=start)

@@ -1,12 +1,13 @@
 """How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 12)."""
 
+from functools import partial
+
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
 from rcpkg.base import Array
 from rcpkg.calibration.choose_weight import path_of
@@ -64,8 +65,4 @@ Study(
 )
 
 
-def tidy() -> pd.DataFrame:
-    """The stored study: log-loss and its standard error for each family, number of rows n, weight and way to get it."""
-    found = results(STUDY, STUDY_NAME).rename(columns={"row": "family", "setting_value": "n", "method": "weight"})
-    found = found.assign(n=found["n"].astype(int), weight=found["weight"].astype(float))
-    return found[["family", "n", "weight", "metric", "value", "value_se", "n_runs"]]
+tidy = partial(readings.tidy, STUDY_NAME, row="family", setting_value="n", method="weight")

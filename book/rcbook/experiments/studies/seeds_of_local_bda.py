@@ -4,14 +4,14 @@ Two problems whose posterior is known. The number of neighbours stays at 30 or g
 neighbours stand beside, with as many rows in their neighbourhoods.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
-from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
-from rcbook.experiments.scorecard import results
+from rcbook.experiments import readings
+from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.local import BregmanKNN, LocalBDA, least_cost
 
@@ -107,9 +107,4 @@ Study(
 )
 
 
-def tidy() -> pd.DataFrame:
-    """The stored study: each metric and its standard error for each problem, number of rows, seed and rule for k."""
-    study = results(STUDY, STUDY_NAME).rename(columns={"row": "problem", "setting_value": "n"})
-    split = study["method"].str.split(", ", expand=True)
-    study = study.assign(n=study["n"].astype(int), seed=split[0], k=split[1])
-    return study[["problem", "n", "seed", "k", "metric", "value", "value_se", "n_runs"]]
+tidy = partial(readings.tidy, STUDY_NAME, row="problem", setting_value="n", method=r"(?P<seed>.*), (?P<k>.*)")

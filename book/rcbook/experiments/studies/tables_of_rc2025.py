@@ -25,7 +25,7 @@ from rcbook.experiments.studies.data_and_models_of_rc import (
     rc_size,
 )
 from rcpkg.base import Array
-from rcpkg.calibration import AS_PUBLISHED, RiskCalibration
+from rcpkg.calibration import RiskCalibration
 from rcpkg.families import ClosedFormClassifier, Statistics
 
 PRINTED_REPETITIONS = 5
@@ -105,7 +105,7 @@ def rc2025_toy(cell: Cell, seed: int) -> list[Record]:
     """rc2025 Table 1: RC with learning rate 1/2 on (0, 1), (1, 2), (4, 2)."""
     X, y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
     settings = {"learning_rate": 0.5, "max_iter": int(cell.setting_value), "stopping": "none"}
-    learner = RiskCalibration(ToyGaussians(), **AS_PUBLISHED | settings).fit(X, y)
+    learner = RiskCalibration.as_published(ToyGaussians(), **settings).fit(X, y)
     if cell.row == "soft":
         return [Record("RC", "train_soft_error", float(learner.history_.soft_error.iloc[-1]))]
     point = [0.0, 1.0, 4.0].index(float(cell.row.split(",")[0]))

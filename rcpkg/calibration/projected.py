@@ -1,18 +1,21 @@
 """The sources' gradient descent on the log-loss, in natural parameters, with its projections."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.loop import RiskCalibration, Run
-from rcpkg.calibration.problem import Iterate, Problem, sample_size
+from rcpkg.calibration.objective import Objective, Point, sample_size
+from rcpkg.calibration.steps import Run, Step
+from rcpkg.checks import check_choice, check_number
 from rcpkg.families import (
     QDA,
     CategoricalNB,
     CategoricalParameters,
-    ClosedFormClassifier,
     GaussianParameters,
     SharedVarianceGaussianNB,
     Statistics,
@@ -190,134 +193,46 @@ def linear_step(model: SharedVarianceGaussianNB, old: GaussianParameters, change
     return new
 
 
-class ProjectedGradientDescent(RiskCalibration):
-    """Gradient descent on the mean log-loss in natural parameters, then projection.
+@dataclass(frozen=True)
+class Projected(Step):
+    """η + (lr/m) ∇CLL(η), m the weight of all rows, then projection: gradient descent on the mean log-loss.
 
-    η ← η + (lr/m) ∇CLL(η), m the weight of all rows, for `CategoricalNB`, `QDA` and `SharedVarianceGaussianNB` (the
-    logistic regression, which needs no projection); see `categorical_step`, `quadratic_step` and `linear_step`.
-
-    Parameters
-    ----------
-    estimator : CategoricalNB, QDA or SharedVarianceGaussianNB
-        The model; the descent starts at its closed form. Its ``priors`` must be None.
-    gradient : {"corrected", "printed"}, default="corrected"
-        "printed" keeps to the sources: for QDA a trace in place of a matrix, for naive Bayes A_y = 0 and a projection
-        on the simplex, for the logistic regression no posteriors at all.
-    learning_rate : float, default=0.1
-        lr > 0; the step is lr/m times the gradient of the sum.
-    max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
-    stopping : {"soft_error", "best_soft_error", "best_error", "validation", "none"}, default="none"
-        "soft_error": stop when the training soft error rises, and return the model before (rc2025). "best_soft_error",
-        "best_error" (rc2024): the best of all iterates. "validation": the iterate of least log-loss on held-out rows.
-        "none": the last iterate. A held-out row that is impossible under its class makes the log-loss infinite: give
-        the estimator a ``prior_strength``.
-    validation_fraction : float, optional
-        Part of the rows, between 0 and 1, held out for ``stopping="validation"``; it must be given then, and only then.
-    tol : float, default=0.0
-        Ends where a step of length one promises no more than this gain, in nats a row;
-        0: go on to ``max_iter``.
-    random_state : int or RandomState, optional
-        For the choice of the held-out rows.
-    verbose : int, default=0
-        1: a progress bar, with the log-loss on the training rows.
-
-    Attributes
-    ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
-    n_iter_ : int
-        Updates made.
-    best_iter_ : int
-        The update that gave ``estimator_``.
-    history_ : DataFrame
-        A row an iterate: iteration, soft_error, error, log_loss, step, validation_log_loss if rows are held out.
-    stop_reason_ : str
-        "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a step made a
-        matrix singular.
-    converged_ : bool
-        Whether the reason is "converged". A `ConvergenceWarning` tells of a run with ``stopping="none"`` and a ``tol``
-        that ended before, and of one whose first update was invalid.
-
-    Raises
-    ------
-    InvalidStatistics
-        In ``fit``, where the closed form does not exist. A step that makes a matrix singular ends the descent.
-
-    References
-    ----------
-    rc2025 app. B, rc2024 app. C.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA, ProjectedGradientDescent
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ProjectedGradientDescent(QDA()).fit(X, y)
-    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
-    [0.036, 0.031]
-    >>> round(model.score(X, y), 2)
-    0.99
+    With lr = ``learning_rate`` > 0, for `CategoricalNB`, `QDA` and `SharedVarianceGaussianNB`; see `categorical_step`,
+    `quadratic_step` and `linear_step`. The ``gradient`` is "corrected", or as it is "printed" in the sources.
     """
 
-    _moves_class_weights = True
+    learning_rate: float = 0.1
+    gradient: str = "corrected"
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        gradient: str = "corrected",
-        learning_rate: float = 0.1,
-        max_iter: int = 64,
-        stopping: str = "none",
-        validation_fraction: float | None = None,
-        tol: float = 0.0,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            estimator,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            stopping=stopping,
-            step="fixed",
-            target_weight=0.0,
-            validation_fraction=validation_fraction,
-            tol=tol,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.gradient = gradient
+    stop_reason = "invalid"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not isinstance(self.estimator, CategoricalNB | QDA | SharedVarianceGaussianNB):
+    def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_choice("gradient", self.gradient, GRADIENTS)
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        if not isinstance(objective.family, CategoricalNB | QDA | SharedVarianceGaussianNB):
             raise ValueError(
-                f"estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB; got {self.estimator!r}"
+                f"estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB; got {objective.family!r}"
             )
-        if self.gradient not in GRADIENTS:
-            raise ValueError(f"gradient must be one of {', '.join(GRADIENTS)}; got {self.gradient!r}")
 
-    def _run(self, problem: Problem, rng: np.random.RandomState) -> Run:
-        """The iterate that ``stopping`` chooses, without the prior, which has made the start."""
-        run = super()._run(problem, rng)
-        if problem.model.has_prior:
-            problem.model = model = problem.model.without_prior()
-            run.chosen.statistics = sample_size(run.chosen.statistics) * model.mean_parameters(run.chosen.parameters)
+        def run(point: Point, t: int) -> Point | None:
+            try:
+                return self._next(objective, point)
+            except InvalidStatistics:
+                return None
+
         return run
 
-    def _fixed_update(self, problem: Problem, current: Iterate, lr: float) -> Iterate:
-        model, old, printed = problem.model, current.parameters, self.gradient == "printed"
-        size = sample_size(current.statistics)
-        change = current.gradient * (lr / size)
-        if isinstance(model, CategoricalNB):
-            new = categorical_step(model, old, change, printed)
-        elif isinstance(model, QDA):
-            new = quadratic_step(model, old, change, printed)
+    def _next(self, F: Objective, point: Point) -> Point:
+        family, old, printed = F.family, point.parameters, self.gradient == "printed"
+        size = sample_size(point.statistics)
+        scale = self.learning_rate / size
+        change = F.ascent(point) * scale
+        if isinstance(family, CategoricalNB):
+            new = categorical_step(family, old, change, printed)
+        elif isinstance(family, QDA):
+            new = quadratic_step(family, old, change, printed)
         else:
-            new = linear_step(model, old, problem.label_statistics() * (lr / size) if printed else change)
-        return problem.evaluate(size * model.mean_parameters(new), new)
+            new = linear_step(family, old, F.labels * scale if printed else change)
+        return F.at(size * family.mean_parameters(new), new, self.learning_rate)

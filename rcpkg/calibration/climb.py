@@ -1,0 +1,63 @@
+"""The one loop: steps from the start of an objective, until a stop says that the path is over."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from rcpkg.calibration.objective import Objective
+from rcpkg.calibration.steps import Step
+from rcpkg.calibration.stops import Converged, Path, Stop
+from rcpkg.families import Statistics
+
+
+def climb(
+    objective: Objective,
+    step: Step,
+    stop: Stop | None = None,
+    max_iter: int = 1000,
+    *,
+    start: Statistics | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    keep_points: bool = False,
+) -> Path:
+    """Steps from the start of an objective until the path is over.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is climbed.
+    step : Step
+        How.
+    stop : Stop, optional
+        Until when, and which point is meant; ``Converged()`` by default.
+    max_iter : int, default=1000
+        Greatest number of steps.
+    start : Statistics, optional
+        Where to begin, if not at ``objective.start``.
+    random_state : int or RandomState, optional
+        For steps that draw.
+    keep_points : bool, default=False
+        Whether ``points`` holds all points, not the history of their losses alone.
+
+    Returns
+    -------
+    Path
+    """
+    stop = Converged() if stop is None else stop
+    run = step.begin(objective, check_random_state(random_state))
+    first = objective.at(objective.start if start is None else start)
+    path = Path(objective, first, first, points=[first] if keep_points else [])
+    path.enter(first, stop)
+    for t in range(1, max_iter + 1):
+        path.stop_reason = stop.over(path)
+        if path.stop_reason:
+            return path
+        point = run(path.point, t)
+        if point is None:
+            path.stop_reason = step.stop_reason
+            return path
+        path.enter(point, stop)
+        path.points += [point] if keep_points else []
+    path.stop_reason = stop.over(path) or "max_iter"
+    return path

@@ -1,0 +1,344 @@
+"""What a calibration climbs: a family, rows, a rule and a target make an objective, whose points are models."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
+from rcpkg.checks import check_number, check_weights
+from rcpkg.families import ClosedFormClassifier, Statistics, one_hot, require
+
+TARGETS = ("pooled", "generative", "grand", "nested")
+
+
+def sample_size(statistics: Statistics) -> float:
+    """Total weight m of statistics: the sum of their class counts."""
+    first = next(iter(statistics))
+    return sample_size(first) if isinstance(first, Statistics) else float(first.sum())
+
+
+@dataclass(frozen=True)
+class Target:
+    """The model that the penalty b [⟨s̄, η⟩ − m̄ ψ(η)] draws to: s̄ = m̄ E[s(x, y)], pseudo-rows m̄ and weight b."""
+
+    statistics: Statistics
+    size: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on the way: its statistics and parameters, and what one pass over the rows of an objective tells of it.
+
+    Attributes
+    ----------
+    objective : Objective
+        Where it was evaluated.
+    statistics : Statistics
+        s, with θ(s) = ``parameters``.
+    parameters : object
+        θ.
+    gradient : Statistics
+        s(X, W) + b s̄.
+    losses : Losses
+        Mean losses of the rows.
+    step : float
+        Length of the step that led to it; 0 at the start.
+    """
+
+    objective: Objective
+    statistics: Statistics
+    parameters: Any
+    gradient: Statistics
+    losses: Losses
+    step: float = 0.0
+
+    @cached_property
+    def natural(self) -> Statistics:
+        """η."""
+        return self.objective.family.natural_parameters(self.parameters)
+
+    @cached_property
+    def mean(self) -> Statistics:
+        """μ."""
+        return self.objective.family.mean_parameters(self.parameters)
+
+    @cached_property
+    def value(self) -> float:
+        """What is climbed: minus the summed loss, plus b ⟨s̄, η⟩, where ψ(η) = 0."""
+        F = self.objective
+        value = -F.total_weight * getattr(self.losses, F.loss)
+        return value + F.target.weight * F.target.statistics.dot(self.natural) if F.target else value
+
+    @property
+    def model(self) -> ClosedFormClassifier:
+        """A fitted classifier."""
+        return copy(self.objective.family).set_statistics(self.statistics, self.parameters)
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(y | x) of validated or encoded rows X, shape (n, r)."""
+        family = self.objective.family
+        return log_posterior(family.log_joint(X, self.parameters), family.log_class_probabilities(self.parameters))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """F(η) = Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)], and minus the soft errors in place of the first sum
+    with `soft_error_weights`; for another rule what its weights W move.
+
+    Parameters
+    ----------
+    family : ClosedFormClassifier
+        A model that is prepared for the rows; with a target one without a prior.
+    X : array, sparse array or tuple of these
+        Rows as the family encodes them.
+    Y : array of shape (n, r)
+        One-hot labels.
+    sample_weight : array of shape (n,), optional
+        Weights w ≥ 0 of the rows.
+    rule : function, default=`calibration_weights`
+        Signed weights W of posteriors P and labels Y.
+    target : Target, optional
+        s̄, m̄ and b.
+    labels : Statistics, optional
+        s(X, Y), rows counting by their weights, if it is known already.
+    start : Statistics, optional
+        Where to begin: s(X, Y), or with a target (s(X, Y) + b s̄) / (1 + b m̄/m), in which no state it allows is empty.
+    closed_form : object, optional
+        θ(s(X, Y)), if it is known already.
+    """
+
+    family: ClosedFormClassifier
+    X: Any
+    Y: Array
+    sample_weight: Array | None = None
+    rule: Rule = calibration_weights
+    target: Target | None = None
+    labels: Statistics | None = None
+    start: Statistics | None = None
+    closed_form: Any = None
+
+    def __post_init__(self) -> None:
+        if self.labels is None:
+            object.__setattr__(self, "labels", self.family.statistics(self.X, _weighted(self.Y, self.sample_weight)))
+        if self.start is None:
+            start = self.labels
+            if self.target:
+                start = self.moved(start, self.target.weight * self.target.statistics, 1.0)
+            object.__setattr__(self, "start", start)
+
+    @classmethod
+    def of(
+        cls,
+        estimator: ClosedFormClassifier,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        rule: Rule = calibration_weights,
+        target: str | ClosedFormClassifier = "pooled",
+        target_weight: float = 0.0,
+        keep_prior: bool = False,
+    ) -> Self:
+        """The objective of an ``estimator``, which is cloned, on rows X with labels y that ``sample_weight`` counts.
+
+        The ``rule``, ``target`` and ``target_weight`` are those of `RiskCalibration`. A prior of the estimator shapes
+        the start, or the target, and nothing else, unless it is to ``keep_prior`` (the sources' algorithm does): of
+        the parameters of MAP an update need not be a direction of ascent.
+        """
+        model = clone(estimator)
+        rows, codes = model.check_X_y(X, y)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        model.prepare(rows)
+        return cls.of_rows(model, rows, codes, weight, rule, target, target_weight, keep_prior)
+
+    @classmethod
+    def of_rows(
+        cls,
+        model: ClosedFormClassifier,
+        X: Any,
+        y: NDArray[np.intp],
+        sample_weight: Array | None,
+        rule: Rule = calibration_weights,
+        target: str | ClosedFormClassifier = "pooled",
+        target_weight: float = 0.0,
+        keep_prior: bool = False,
+    ) -> Self:
+        """As `of`, of a ``model`` that is prepared, validated rows X and class numbers y."""
+        if (target_weight or not keep_prior) and getattr(model, "priors", None) is not None:
+            raise ValueError(
+                "priors of the estimator must be None with safe steps, a target, gradient descent or L-BFGS: class "
+                "weights are part of what is optimised"
+            )
+        Y = one_hot(y, len(model.classes_))
+        counting = _weighted(Y, sample_weight)
+        model.learn_structure(X, counting)
+        X = model.encode(X)
+        labels = model.statistics(X, counting)
+        n_rows = len(y) if sample_weight is None else int(np.count_nonzero(sample_weight))
+        given = {"sample_weight": sample_weight, "rule": rule, "labels": labels}
+        closed_form = model.settle(labels, n_rows)
+        if target_weight:
+            model.check_complete(X)
+            drawn = target_of(model, labels, target, target_weight)
+            # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
+            return cls(model.without_prior(), X, Y, target=drawn, **given)
+        if keep_prior or not getattr(model, "has_prior", False):
+            return cls(model, X, Y, closed_form=closed_form, **given)
+        if hasattr(model, "mean_parameters"):
+            closed_form = model.parameters(labels) if closed_form is None else closed_form
+            start = sample_size(labels) * model.mean_parameters(closed_form)
+        else:
+            start = model.with_pseudo_rows(labels)
+        return cls(model.without_prior(), X, Y, start=start, closed_form=closed_form, **given)
+
+    def with_weight(self, weight: float) -> Self:
+        """The same with another ``weight`` b of the target."""
+        return replace(self, target=replace(self.target, weight=weight), start=None)
+
+    @cached_property
+    def y(self) -> NDArray[np.intp]:
+        """Class numbers of the rows."""
+        return self.Y.argmax(axis=1)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Total weight of the rows."""
+        return float(len(self.Y) if self.sample_weight is None else self.sample_weight.sum())
+
+    @property
+    def size(self) -> float:
+        """Rows and pseudo-rows by their weights: m + b m̄."""
+        return self.total_weight + (self.target.weight * self.target.size if self.target else 0.0)
+
+    @property
+    def loss(self) -> str:
+        """The one of the `Losses` whose gradient the rule gives: the log-loss but for `soft_error_weights`."""
+        return "soft_error" if self.rule is soft_error_weights else "log_loss"
+
+    def at(self, statistics: Statistics, parameters: Any = None, step: float = 0.0) -> Point:
+        """The point of ``statistics``, by one pass over the rows; of ``parameters``, where they are known already.
+
+        ``step`` is entered as the length of the step that led there. Raises `InvalidStatistics` if there is no model.
+        """
+        parameters = self.family.parameters(statistics) if parameters is None else parameters
+        log_prior = self.family.log_class_probabilities(parameters)
+        by_row = np.empty((3, len(self.y)))
+
+        def weigh(joint: Array, rows: slice) -> Array:
+            log_P = log_posterior(joint, log_prior)
+            by_row[:, rows] = row_losses(log_P, self.y[rows])
+            return self.weights(log_P, rows)
+
+        gradient = self.family.weighted_statistics(self.X, parameters, weigh)
+        if self.target:
+            gradient = gradient + self.target.weight * self.target.statistics
+        return Point(self, statistics, parameters, gradient, mean_losses(by_row, self.sample_weight), step)
+
+    def weights(self, log_P: Array, rows: Any) -> Array:
+        """diag(w) · rule(P, Y) on some ``rows``, overwriting their log posteriors ``log_P``."""
+        W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])
+        return W if self.sample_weight is None else W * self.sample_weight[rows, None]
+
+    def moved(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
+        """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
+
+        s are the ``statistics``; ``gradient`` is s(X, W) + b s̄, or what a ``share`` of the rows gives of it.
+        """
+        moved = statistics + lr * gradient
+        if not self.target:
+            return moved
+        return moved / (1 + lr * share * self.target.weight * self.target.size / sample_size(statistics))
+
+    def pull(self, statistics: Statistics) -> float:
+        """b m̄/m of ``statistics`` of size m."""
+        return self.target.weight * self.target.size / sample_size(statistics) if self.target else 0.0
+
+    def ascent(self, point: Point) -> Statistics:
+        """s(X, W) + b (s̄ − (m̄/m) s): the direction of a step from a ``point``, of the length lr / (1 + lr b m̄/m)."""
+        return point.gradient - self.pull(point.statistics) * point.statistics
+
+    def distance(self, a: Point, b: Point) -> float:
+        """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ of two joint models; zero if the family gives no μ."""
+        if not hasattr(self.family, "mean_parameters"):
+            return 0.0
+        divergence = a.mean.dot(a.natural) - a.mean.dot(b.natural) - b.mean.dot(a.natural) + b.mean.dot(b.natural)
+        return sample_size(a.statistics) * max(divergence, 0.0)
+
+    def promised_gain(self, point: Point) -> float:
+        """⟨g, Δη⟩ / (m + b m̄): what a plain safe step of length one gains from ``point`` to first order, per row and
+        pseudo-row.
+
+        It is the square of the gradient g in the metric of the model, hence of no unit, and zero at a stationary point
+        alone. With a target F is strongly concave relative to ψ: near its maximum F* the rest (F* − F) / (m + b m̄) is
+        at most (m + b m̄) / (2 b m̄) times it. It is infinite for a model without natural parameters.
+        """
+        if not hasattr(self.family, "natural_parameters"):
+            return np.inf
+        ascent, m = self.ascent(point), sample_size(point.statistics)
+        try:
+            statistics = self.family.safe_update(point.statistics, (m / self.size) * ascent)
+            natural = self.family.natural_parameters(self.family.parameters(statistics))
+        except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
+            return np.inf
+        return abs(ascent.dot(natural) - ascent.dot(point.natural)) / self.size
+
+
+def _weighted(Y: Array, sample_weight: Array | None) -> Array:
+    """diag(w) Y."""
+    return Y if sample_weight is None else Y * sample_weight[:, None]
+
+
+def check_target(target: Any, target_weight: Any) -> None:
+    """Refuse what is neither a name of a target nor a model, and weights that are none."""
+    check_number("target_weight", target_weight, 0)
+    if not (target in TARGETS if isinstance(target, str) else isinstance(target, ClosedFormClassifier)):
+        raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {target!r}")
+
+
+def target_of(
+    model: ClosedFormClassifier, statistics: Statistics, target: str | ClosedFormClassifier, weight: float
+) -> Target:
+    """The ``target`` of a ``model`` whose closed form has these ``statistics``, with a ``weight`` b.
+
+    One on the boundary of the model is refused: a state of probability zero makes the penalty infinite.
+    """
+    require(model, "target_weight > 0")
+    parameters, size = target_parameters(model, statistics, target)
+    natural = model.natural_parameters(parameters).ravel()
+    if isinstance(target, str) and target in ("pooled", "grand"):
+        natural = natural[~np.isneginf(natural)]  # a state of no row has no part in the model, nor in the penalty
+    if not np.isfinite(natural).all():
+        raise InvalidStatistics(
+            "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
+            "infinite; set prior_strength > 0, drop unused states, or choose another target"
+        )
+    return Target(size * model.mean_parameters(parameters), size, weight)
+
+
+def target_parameters(
+    model: ClosedFormClassifier, statistics: Statistics, target: str | ClosedFormClassifier
+) -> tuple[Any, float]:
+    """Parameters of the ``target`` of a ``model`` whose closed form has these ``statistics``, and the pseudo-rows m̄."""
+    if not isinstance(target, str):
+        check_is_fitted(target)
+        if not model.same_form(target):
+            raise ValueError(
+                "target must be a fitted model of the same type as estimator, with the same classes, features and "
+                "states"
+            )
+        return target.fitted_parameters(), sample_size(target.statistics_)
+    if target == "generative":
+        return model.parameters(statistics), sample_size(statistics)
+    if target == "nested":
+        require(model, "target='nested'")
+    return getattr(model, f"{target}_parameters")(statistics)

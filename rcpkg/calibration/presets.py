@@ -1,0 +1,241 @@
+"""Presets: learners that are one rule, one step and one stop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rcpkg.calibration._docs import documented
+from rcpkg.calibration.learner import Learner, Settings
+from rcpkg.calibration.projected import Projected
+from rcpkg.calibration.rules import frequency_weights, soft_error_weights
+from rcpkg.calibration.steps import Fixed, Step
+from rcpkg.calibration.stops import HeldOut, Stop
+from rcpkg.families import ClosedFormClassifier
+
+
+@documented()
+class TM(Learner):
+    """The TM algorithm of Edwards and Lauritzen for a full exponential family.
+
+    The T-step linearises the marginal log-likelihood, the M-step maximises what is left:
+    s ← s + s(X, Y) − s(X, h), that is `RiskCalibration` with a learning rate of one. Statistics that do not depend
+    on the class do not move, because each row of Y − P sums to zero.
+
+    Parameters
+    ----------
+    %(estimator)s
+    %(on_invalid)s
+    stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="none"
+        %(stops)s
+    max_iter : int, default=64
+        Number of updates.
+
+    Attributes
+    ----------
+    %(path)s
+    %(converged_)s
+
+    References
+    ----------
+    rc2025 §5.2; Edwards and Lauritzen (2001).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import TM, GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TM(GaussianNB(), max_iter=10).fit(X, y)
+    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
+    [0.111, 0.047]
+    >>> round(model.score(X, y), 2)
+    0.97
+    """
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        on_invalid: str = "halt",
+        stopping: str | Stop = "none",
+        max_iter: int = 64,
+    ) -> None:
+        self.estimator = estimator
+        self.on_invalid = on_invalid
+        self.stopping = stopping
+        self.max_iter = max_iter
+
+    def _settings(self) -> Settings:
+        return self._preset(Fixed(1.0, self.on_invalid))
+
+
+@documented()
+class DiscriminativeFrequencyEstimate(Learner):
+    """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
+
+    The formula is printed without a learning rate. The total weight of the statistics grows with each update by lr
+    times the sum of the soft errors.
+
+    Parameters
+    ----------
+    %(estimator)s
+    %(step and stop)s
+
+    Attributes
+    ----------
+    %(path)s
+    %(converged_)s
+
+    References
+    ----------
+    rc2025 §5.1; Su et al. (2008).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from rcpkg import DiscriminativeFrequencyEstimate, GaussianNB
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = DiscriminativeFrequencyEstimate(GaussianNB()).fit(X, y)
+    >>> model.history_.log_loss.iloc[[0, model.best_iter_]].round(3).tolist()
+    [0.051, 0.022]
+    >>> round(model.score(X, y), 2)
+    0.99
+    """
+
+    _rule = staticmethod(frequency_weights)
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        step: Step | None = None,
+        stopping: str | Stop | HeldOut = "soft_error",
+        max_iter: int = 64,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.step = step
+        self.stopping = stopping
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _settings(self) -> Settings:
+        return self._preset(self.step)
+
+
+@documented()
+class SoftErrorCalibration(Learner):
+    """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
+
+    Its objective is minus the sum of the soft errors 1 − P_i,y_i.
+
+    Parameters
+    ----------
+    %(estimator)s
+    %(step and stop)s
+
+    Attributes
+    ----------
+    %(path)s
+    %(converged_)s
+
+    References
+    ----------
+    The gradient of rc2025 eq. 2, which the sources approximate by Y − P.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import GaussianNB, SoftErrorCalibration
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SoftErrorCalibration(GaussianNB()).fit(X, y)
+    >>> model.history_.soft_error.iloc[[0, model.best_iter_]].round(3).tolist()
+    [0.052, 0.043]
+    >>> round(model.score(X, y), 2)
+    0.97
+    """
+
+    _rule = staticmethod(soft_error_weights)
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        step: Step | None = None,
+        stopping: str | Stop | HeldOut = "soft_error",
+        max_iter: int = 64,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.step = step
+        self.stopping = stopping
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _settings(self) -> Settings:
+        return self._preset(self.step)
+
+
+@documented()
+class ProjectedGradientDescent(Learner):
+    """Gradient descent on the mean log-loss in natural parameters, then projection.
+
+    η ← η + (lr/m) ∇CLL(η), m the weight of all rows, for `CategoricalNB`, `QDA` and `SharedVarianceGaussianNB` (the
+    logistic regression, which needs no projection); see `Projected`.
+
+    Parameters
+    ----------
+    estimator : CategoricalNB, QDA or SharedVarianceGaussianNB
+        The model; the descent starts at its closed form. Its ``priors`` must be None.
+    gradient : {"corrected", "printed"}, default="corrected"
+        "printed" keeps to the sources: for QDA a trace in place of a matrix, for naive Bayes A_y = 0 and a projection
+        on the simplex, for the logistic regression no posteriors at all.
+    learning_rate : float, default=0.1
+        lr > 0; the step is lr/m times the gradient of the sum.
+    stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="none"
+        %(stops)s
+    max_iter : int, default=64
+        Number of updates; the "64 iterations" of the sources are 63 updates.
+
+    Attributes
+    ----------
+    %(path)s
+    %(converged_)s
+
+    Raises
+    ------
+    InvalidStatistics
+        In ``fit``, where the closed form does not exist. A step that makes a matrix singular ends the descent.
+
+    References
+    ----------
+    rc2025 app. B, rc2024 app. C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, ProjectedGradientDescent
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ProjectedGradientDescent(QDA()).fit(X, y)
+    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
+    [0.036, 0.031]
+    >>> round(model.score(X, y), 2)
+    0.99
+    """
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        gradient: str = "corrected",
+        learning_rate: float = 0.1,
+        stopping: str | Stop = "none",
+        max_iter: int = 64,
+    ) -> None:
+        self.estimator = estimator
+        self.gradient = gradient
+        self.learning_rate = learning_rate
+        self.stopping = stopping
+        self.max_iter = max_iter
+
+    def _settings(self) -> Settings:
+        return self._preset(Projected(self.learning_rate, self.gradient))

@@ -1,0 +1,211 @@
+"""Steps: from one point of an objective to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.rules import calibration_weights
+from rcpkg.checks import check_choice, check_number
+from rcpkg.families import ClosedFormClassifier, Statistics, require
+
+Run = Callable[[Point, int], Point | None]
+
+ON_INVALID = ("halt", "freeze", "raise")
+SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
+LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
+SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the point counts as stationary
+SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
+PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of the linear rate
+RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
+
+
+class Step:
+    """How to get from one point of an objective to the next; settings alone, what a run remembers is the run's."""
+
+    keeps_prior = False  # whether all points are of MAP, if the estimator has a prior, and not the start alone
+    stop_reason = "no_step"  # of a path whose run finds no further point
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        """A run on an ``objective``, which draws from ``rng``: the function (point, t) → point t, or None."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fixed(Step):
+    """s + lr · s(X, W) with lr = ``learning_rate`` > 0, as in the sources.
+
+    ``on_invalid`` says what to do when it leaves the valid statistics: "halt", end with the points so far (rc2025);
+    "freeze", keep the values that would turn invalid (rc2024); "raise" `InvalidStatistics`.
+    """
+
+    learning_rate: float = 0.1
+    on_invalid: str = "halt"
+
+    keeps_prior = True
+    stop_reason = "invalid"
+
+    def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_choice("on_invalid", self.on_invalid, ON_INVALID)
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        def run(point: Point, t: int) -> Point | None:
+            try:
+                return self._next(objective, point, t, rng)
+            except InvalidStatistics:
+                if self.on_invalid == "raise":
+                    raise
+                return None
+
+        return run
+
+    def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
+        lr = self.learning_rate
+        return F.at(*self._valid(F.family, point.statistics, F.moved(point.statistics, point.gradient, lr)), lr)
+
+    def _valid(self, family: ClosedFormClassifier, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
+        """New statistics with their parameters, frozen in part if they are invalid and that is asked for."""
+        try:
+            return new, family.parameters(new)
+        except InvalidStatistics:
+            if self.on_invalid != "freeze":
+                raise
+        require(family, "on_invalid='freeze'")
+        new = family.frozen(old, new)
+        return new, family.parameters(new)
+
+
+@dataclass(frozen=True)
+class Batches(Fixed):
+    """A pass of steps lr t^(−2/3) s(X_B, W_B) over shuffled batches B of ``size`` rows; the last may be smaller.
+
+    At a given model a batch drawn at random gives |B|/n times a full step on average.
+    """
+
+    size: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("size", self.size, 1, integer=True)
+
+    def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
+        family, statistics, parameters = F.family, point.statistics, point.parameters
+        lr = self.learning_rate * t ** (-2 / 3)
+        order = rng.permutation(len(F.Y))
+        for start in range(0, len(order), self.size):
+            index = order[start : start + self.size]
+            share = len(index) / len(order)
+            X = _rows(F.X, index)
+            log_P = log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
+            gradient = family.statistics(X, F.weights(log_P, index))
+            if F.target:
+                gradient = gradient + share * F.target.weight * F.target.statistics
+            new = F.moved(statistics, gradient, lr, share)
+            statistics, parameters = self._valid(family, statistics, new)
+        return F.at(statistics, parameters, lr)
+
+
+def _rows(X: Any, index: NDArray[np.intp]) -> Any:
+    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
+    return tuple(_rows(part, index) for part in X) if isinstance(X, tuple) else X[index]
+
+
+@dataclass(frozen=True)
+class Safe(Step):
+    """Steps that stay valid and never lower the objective, the first one tried of length ``learning_rate`` > 0.
+
+    Plain ones, halved until they climb enough, and accelerated ones between, which take the curvature of the objective
+    F from the last updates: of these a run keeps the changes of statistics, of natural parameters and of the gradient
+    g, (Δs_i, Δη_i, Δg_i). It moves by Σ_i γ_i Δs_i + lr g̃, where what remains of the gradient, g̃ = g + Σ_i γ_i Δg_i,
+    is orthogonal to all Δη_j (Anderson acceleration of type I): in the span of the Δη_i it goes to the maximum of a
+    quadratic model of F. The matrix −⟨Δη_j, Δg_i⟩ of this system, symmetric if F is quadratic, is made so, scaled to a
+    unit diagonal, and solved by least squares without the singular values below `RESOLVED`. Every step is bent by
+    ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
+    """
+
+    learning_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        require(objective.family, "a safe step")
+        return SafeRun(objective, self.learning_rate)
+
+
+class SafeRun:
+    """What the safe steps on one objective remember: the lengths of the last and the next, and past updates."""
+
+    def __init__(self, objective: Objective, lr: float) -> None:
+        self.objective = objective
+        self.lr = self.trial = min(lr, LONGEST_STEP)
+        self.exponential = hasattr(objective.family, "natural_parameters")
+        self.secants: list[tuple[Array, Array, Array]] = []
+
+    def __call__(self, point: Point, t: int) -> Point | None:
+        following = None
+        if self.secants and t % PLAIN_EVERY:
+            following = self._accepted(point, self.accelerated(point), self.lr)
+        if following is None:
+            following = self._plain(point)
+        if following is not None and self.exponential:
+            self.remember(point, following)
+        return following
+
+    def _plain(self, point: Point) -> Point | None:
+        """The longest of the steps lr, lr/2, lr/4, … that climbs enough; doubled next time if it is the first."""
+        lr = self.trial
+        while lr > self.trial * SHORTEST_STEP:
+            change = self.objective.moved(point.statistics, point.gradient, lr) - point.statistics
+            following = self._accepted(point, self._conditioned(point, change), lr)
+            if following is not None:
+                self.lr, self.trial = lr, min(2 * lr, LONGEST_STEP) if lr == self.trial else lr
+                return following
+            lr /= 2
+        return None
+
+    def _accepted(self, point: Point, change: Statistics, lr: float) -> Point | None:
+        """The point that a change of the statistics leads to, if it is valid and F gains enough for the way."""
+        F = self.objective
+        try:
+            following = F.at(F.family.safe_update(point.statistics, change), step=lr)
+            enough = following.value - point.value >= SUFFICIENT_GAIN * F.distance(point, following)
+            return following if enough else None
+        except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
+            return None
+
+    def accelerated(self, point: Point) -> Statistics:
+        """Σ_i γ_i Δs_i + lr g̃."""
+        F, s, (ds, deta, dg) = self.objective, point.statistics, map(np.array, zip(*self.secants))
+        g = F.ascent(point).ravel()
+        curvature = -0.5 * (deta @ dg.T + dg @ deta.T)  # symmetric but for terms of second order
+        scale = 1 / np.sqrt(curvature.diagonal())
+        curvature *= scale[:, None] * scale
+        gamma = scale * np.linalg.lstsq(curvature, scale * (deta @ g), rcond=RESOLVED)[0]
+        remaining = self._conditioned(point, s.unravel(g + gamma @ dg))
+        return s.unravel(gamma @ ds) + self.lr / (1 + self.lr * F.pull(s)) * remaining
+
+    def _conditioned(self, point: Point, change: Statistics) -> Statistics:
+        """A change of the statistics as the family conditions it by s(X, P) = s(X, Y) − s(X, Y − P)."""
+        F = self.objective
+        if F.rule is not calibration_weights:
+            return change
+        of_rows = point.gradient - F.target.weight * F.target.statistics if F.target else point.gradient
+        return F.family.conditioned(point.statistics, F.labels - of_rows, change)
+
+    def remember(self, old: Point, new: Point) -> None:
+        """Keep what the update tells of the curvature, unless it is that of no maximum."""
+        ds = (new.statistics - old.statistics).ravel()
+        dg = (self.objective.ascent(new) - self.objective.ascent(old)).ravel()
+        before, after = old.natural.ravel(), new.natural.ravel()
+        finite = np.isfinite(before) & np.isfinite(after)  # an empty cell stays empty: it does not count
+        deta = np.subtract(after, before, out=np.zeros_like(before), where=finite)
+        if -(deta @ dg) > np.finfo(float).tiny:
+            self.secants = [*self.secants, (ds, deta, dg)][-SECANTS:]

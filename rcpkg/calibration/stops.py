@@ -1,0 +1,201 @@
+"""Paths, and stops, which say whether a path is over and which of its points is meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+
+from rcpkg.base import Array
+from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.rules import Losses, losses
+from rcpkg.checks import check_choice, check_number
+
+
+@dataclass
+class Path:
+    """The way of a `climb`: the losses of all its points, the last of these, and the one that is meant.
+
+    Attributes
+    ----------
+    objective : Objective
+        What was climbed.
+    point : Point
+        The last point.
+    chosen : Point
+        The one that the stop chose.
+    best_iter : int
+        Its number; the start has 0.
+    stop_reason : str
+        Why the path ended: "max_iter", or what the stop or the step says.
+    history : list of dict
+        A row a point: iteration, soft_error, error, log_loss, step, and what the stop measures.
+    points : list of Point
+        All points, where they were asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import GaussianNB
+    >>> from rcpkg.calibration import Fixed, Objective, SoftErrorRises, climb
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = climb(Objective.of(GaussianNB(), X, y), Fixed(0.1), SoftErrorRises(), 63)
+    >>> path.best_iter, path.stop_reason
+    (63, 'max_iter')
+    >>> round(path.chosen.model.score(X, y), 2)
+    0.97
+    """
+
+    objective: Objective
+    point: Point
+    chosen: Point
+    best_iter: int = 0
+    stop_reason: str = ""
+    history: list[dict[str, float]] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
+
+    @property
+    def n_iter(self) -> int:
+        """Number of the last point."""
+        return len(self.history) - 1
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The history as a table."""
+        return pd.DataFrame(self.history)
+
+    def enter(self, point: Point, stop: Stop) -> None:
+        """Add a ``point``; it is chosen if the ``stop`` means it."""
+        record = {"iteration": len(self.history), **point.losses._asdict(), "step": point.step}
+        self.history.append(record | stop.measure(point))
+        self.point = point
+        if stop.chosen(self) == self.n_iter:
+            self.chosen, self.best_iter = point, self.n_iter
+
+
+class Stop:
+    """Never over, and the last point is meant: what a stop changes of this is its own."""
+
+    def over(self, path: Path) -> str:
+        """Why a ``path`` ends where it is, or nothing if it goes on."""
+        return ""
+
+    def chosen(self, path: Path) -> int:
+        """Number of the point that is meant: the last of the ``path``, or what it was before."""
+        return len(path.history) - 1
+
+    def measure(self, point: Point) -> dict[str, float]:
+        """What a ``point`` enters into the history beside its losses."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Converged(Stop):
+    """Over where a step of length one promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
+
+    See `Objective.promised_gain`. A model without natural parameters does not converge by it.
+    """
+
+    tol: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_number("tol", self.tol, 0)
+
+    def over(self, path: Path) -> str:
+        return "converged" if self.tol > 0 and path.objective.promised_gain(path.point) <= self.tol else ""
+
+
+@dataclass(frozen=True)
+class SoftErrorRises(Stop):
+    """Over where the training soft error rises; the point before is meant (rc2025 Algorithm 1)."""
+
+    def over(self, path: Path) -> str:
+        return "soft_error" if self._rises(path) else ""
+
+    def chosen(self, path: Path) -> int:
+        return super().chosen(path) - self._rises(path)
+
+    @staticmethod
+    def _rises(path: Path) -> bool:
+        last = [row["soft_error"] for row in path.history[-2:]]
+        return last[-1] > last[0]
+
+
+@dataclass(frozen=True)
+class Best(Stop):
+    """The first point of least ``loss``, a name of the `Losses`, is meant (rc2024: "error"); never over.
+
+    ``held_out`` are validated rows, class numbers and weights (or None) on which the loss is taken, the training rows
+    if there are none.
+    """
+
+    loss: str = "soft_error"
+    held_out: tuple[Any, NDArray[np.intp], Array | None] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("loss", self.loss, Losses._fields)
+
+    def chosen(self, path: Path) -> int:
+        values = [row[self._column] for row in path.history]
+        return min(range(len(values)), key=values.__getitem__)
+
+    def measure(self, point: Point) -> dict[str, float]:
+        if self.held_out is None:
+            return {}
+        X, y, weight = self.held_out
+        return {self._column: getattr(losses(point.log_posterior(X), y, weight), self.loss)}
+
+    @property
+    def _column(self) -> str:
+        return self.loss if self.held_out is None else f"validation_{self.loss}"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A learner's way to `Best`: the point of least log-loss on a ``fraction`` of the rows, which are held out."""
+
+    fraction: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_number("fraction", self.fraction, 0, above=True)
+        if self.fraction >= 1:
+            raise ValueError(f"fraction must lie between 0 and 1; got {self.fraction!r}")
+
+    def divided(
+        self, y: NDArray[np.intp], sample_weight: Array | None, rng: np.random.RandomState
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Training and held-out rows of class numbers ``y``, each class on both sides, drawn by ``rng``; some of the
+        latter must have a positive ``sample_weight``.
+        """
+        try:
+            train, held = train_test_split(np.arange(len(y)), test_size=self.fraction, stratify=y, random_state=rng)
+        except ValueError as error:
+            raise ValueError(
+                f"stopping=HeldOut({self.fraction!r}) does not leave rows of each class on both sides"
+            ) from error
+        if sample_weight is not None and not sample_weight[held].any():
+            raise ValueError("sample_weight is zero for all held-out rows; raise the fraction of HeldOut")
+        return train, held
+
+
+@dataclass(frozen=True, init=False)
+class FirstOf(Stop):
+    """Over where the first of several ``stops`` is; the point that the first of them chooses is meant."""
+
+    stops: tuple[Stop, ...]
+
+    def __init__(self, *stops: Stop) -> None:
+        object.__setattr__(self, "stops", stops)
+
+    def over(self, path: Path) -> str:
+        return next(filter(None, (stop.over(path) for stop in self.stops)), "")
+
+    def chosen(self, path: Path) -> int:
+        return self.stops[0].chosen(path)
+
+    def measure(self, point: Point) -> dict[str, float]:
+        return {name: value for stop in self.stops for name, value in stop.measure(point).items()}
