@@ -235,6 +235,7 @@ def last_best(cell: Cell, seed: int) -> list[Record]:
 
 # QDA ------------------------------------------------------------------------------------------------
 
+
 def map_grid(cell: Cell, seed: int) -> list[Record]:
     """The closed form of QDA with a prior, under each form of a grid: the method is the number of the form."""
     bunch = datasets.load(cell.arguments["name"], cell.arguments["variant"])
