@@ -34,7 +34,7 @@ from rcpkg.families import (
 )
 from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
+from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 
 __all__ = [
@@ -68,7 +68,6 @@ __all__ = [
     "MultinomialNB",
     "NearestMeans",
     "PredictiveNotDefined",
-    "PriorIfSingular",
     "ProductModel",
     "ProjectedGradientDescent",
     "QuadraticBayes",

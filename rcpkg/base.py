@@ -81,18 +81,10 @@ class Estimator(BaseEstimator):
         super().__setstate__(state)
 
 
-class GenerativeClassifier(ClassifierMixin, Estimator):
-    """A classifier through its joint density.
-
-    A subclass sets ``classes_`` and ``class_log_prior_`` in ``fit`` and implements ``_joint_log_proba(X)``, the
-    (n, r) array of log p(x, y); the predictions are derived from it here, once. A ``cost`` attribute, where the
-    subclass has one, turns `predict` into the minimiser of the expected cost.
-    """
+class Classifier(ClassifierMixin, Estimator):
+    """A classifier of validated rows, whose classes are numbered."""
 
     _x_dtype: type = np.float64
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        raise NotImplementedError
 
     def check_X(self, X: ArrayLike) -> Array:
         return validated(self, X, reset=False, dtype=self._x_dtype)
@@ -113,6 +105,18 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
         check_cost(getattr(self, "cost", None), len(self.classes_))
         return X, y
+
+
+class GenerativeClassifier(Classifier):
+    """A classifier through its joint density.
+
+    A subclass sets ``classes_`` and ``class_log_prior_`` in ``fit`` and implements ``_joint_log_proba(X)``, the
+    (n, r) array of log p(x, y); the predictions are derived from it here, once. A ``cost`` attribute, where the
+    subclass has one, turns `predict` into the minimiser of the expected cost.
+    """
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        raise NotImplementedError
 
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r)."""
@@ -145,7 +149,7 @@ class GenerativeClassifier(ClassifierMixin, Estimator):
 
 
 class SquareableRows:
-    """Mixin in front of `GenerativeClassifier`: rows whose squares leave the range of numbers are refused."""
+    """Mixin in front of `Classifier`: rows whose squares leave the range of numbers are refused."""
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         X, y = super()._check_rows(X, y, reset=reset)
@@ -153,21 +157,3 @@ class SquareableRows:
 
     def check_X(self, X: ArrayLike) -> Array:
         return check_magnitude(super().check_X(X))
-
-
-#: Mean log-losses that differ by no more are equal
-LOG_LOSS_ROUNDING = 1e-9
-
-
-def least(values: Array, among: Array, rounding: float) -> Array:
-    """Which models of ``among``, boolean, have the least of ``values``, but for ``rounding``."""
-    return among & (values <= np.where(among, values, np.inf).min() + rounding)
-
-
-def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
-    """Mean of log-losses (..., n) over the rows whose class has a density under some model; the others, such as a
-    class's only row when it is left out, say nothing of the choice. Infinite where there is no such row."""
-    comparable = np.isfinite(losses).any(axis=tuple(range(losses.ndim - 1)))
-    if not comparable.any():
-        return np.full(losses.shape[:-1], np.inf)
-    return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])

@@ -96,10 +96,10 @@ def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
         raise ValueError(f"X holds {np.abs(X[:, j]).max():g} in feature {j}, whose square overflows: rescale X")
     if fitting:
         spread = np.ptp(X, axis=0)
-        lost = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
-        if len(lost):
+        small = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
+        if len(small):
             raise ValueError(
-                f"feature {lost[0]} of X varies by {spread[lost[0]]:g} only, whose square vanishes: rescale X"
+                f"feature {small[0]} of X varies by {spread[small[0]]:g} only, whose square vanishes: rescale X"
             )
     return X
 

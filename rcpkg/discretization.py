@@ -144,8 +144,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
         """
         X, y = validated(self, X, y, reset=True, dtype=np.float64)
         check_classification_targets(y)
-        kept = self._categorical(X.shape[1])
-        self.cuts_ = [None if j in kept else mdl_cuts(column, y) for j, column in enumerate(X.T)]
+        categorical = self._categorical(X.shape[1])
+        self.cuts_ = [None if j in categorical else mdl_cuts(column, y) for j, column in enumerate(X.T)]
         return self
 
     def _categorical(self, d: int) -> set[int]:

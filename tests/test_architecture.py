@@ -19,8 +19,9 @@ FLOORS = (
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
-    ("rcpkg.calibration", "rcpkg.gaussians"),
-    ("rcpkg.bregman", "rcpkg.choice", "rcpkg.discretization", "rcpkg.families", "rcpkg.local"),
+    ("rcpkg.calibration", "rcpkg.local"),
+    ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
+    ("rcpkg.choice",),
     ("rcpkg.base",),
     ("rcpkg.checks",),
     ("rcpkg._docs", "rcpkg._version", "rcpkg.linalg", "rcpkg.plotting"),

@@ -20,8 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import BDA7, EDDA, RDA, BayesianQDA, InvalidStatistics, NearestMeans, PredictiveNotDefined, QuadraticBayes
-from rcpkg.base import mean_log_loss
-from rcpkg.choice import decision_losses, log_class_prior, log_class_prior_loo, log_losses, mean_loss
+from rcpkg.choice import decision_losses, log_class_prior, log_class_prior_loo, log_losses, mean_log_loss, mean_loss
 from rcpkg.gaussians import BDA7_SEEDS, Seed, class_statistics, log_predictive, seed_matrix
 
 IRIS = load_iris(return_X_y=True)

@@ -208,7 +208,7 @@ def test_columns_that_depend_on_others_make_rows_no_fewer(name, n):
     X, y = gaussian_rows(n, d=9)
     more = np.column_stack([X, X @ np.arange(1.0, 10.0), X[:, 0]])
     plain, fit = clone(GAUSSIAN[name]).fit(X, y), clone(GAUSSIAN[name]).fit(more, y)
-    assert not plain.has_prior and fit._lack(fit.statistics_, n, 11) > 0
+    assert not plain.has_prior and fit._want_of_rows(fit.statistics_, n, 11) > 0
     assert_allclose(fit.predict_proba(more), plain.predict_proba(X), atol=1e-7)
 
 

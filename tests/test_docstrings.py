@@ -112,7 +112,7 @@ def _instance(kind):
         return kind([("all", SharedVarianceGaussianNB(), slice(None))])
     if "estimator" in parameters(kind):
         return kind(SharedVarianceGaussianNB())
-    return kind(n_neighbors="cv", grid=[1, 3]) if "grid" in parameters(kind) else kind()
+    return kind(n_neighbors=[1, 3]) if "n_neighbors" in parameters(kind) else kind()
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS.values(), ids=ESTIMATORS)

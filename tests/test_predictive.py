@@ -13,6 +13,7 @@ from rcpkg.choice import wrong_predictions
 from rcpkg.gaussians import (
     BDA7_SEEDS,
     PredictiveNotDefined,
+    Sample,
     Seed,
     class_statistics,
     grid_log_predictive,
@@ -310,7 +311,7 @@ def test_named_errors():
     with pytest.raises(ValueError, match="measure"):
         log_predictive(X, n, mean, S, seed=np.eye(3), dof=5, measure="haar")
     with pytest.raises(ValueError, match="seed base"):
-        grid_log_predictive_loo(X, np.array([0, 1, 0, 1]), 2, [3], [Seed("median")])
+        grid_log_predictive_loo(Sample(X, np.array([0, 1, 0, 1]), 2), [3], [Seed("median")])
 
 
 # ---------------------------------------------------------------- what the priors do
@@ -409,7 +410,7 @@ def test_loo_equals_refits_on_three_hundred_problems(block):
         X, y, r, d = problem(trial)
         measure = MEASURES[trial % 2]
         dofs = [d, 3.0 * d] if measure == "fisher" else [2.0 * d + 3, 6.0 * d]
-        fast = grid_log_predictive_loo(X, y, r, dofs, ALL_SEEDS, measure)
+        fast = grid_log_predictive_loo(Sample(X, y, r), dofs, ALL_SEEDS, measure)
         assert_equal_scores(fast, refits(X, y, r, dofs, ALL_SEEDS, measure))
 
 
@@ -421,7 +422,7 @@ def test_loo_of_many_tiny_classes_equals_refits(rows):
     X = rng.normal(size=(len(y), 3)) + 2 * rng.normal(size=(12, 3))[y]
     X[y == 0, 0] = 1.0
     X[y == 1] = 2.0
-    fast = grid_log_predictive_loo(X, y, 12, [3.0, 9.0], ALL_SEEDS)
+    fast = grid_log_predictive_loo(Sample(X, y, 12), [3.0, 9.0], ALL_SEEDS)
     assert_equal_scores(fast, refits(X, y, 12, [3.0, 9.0], ALL_SEEDS))
 
 
@@ -430,7 +431,7 @@ def test_loo_equals_refits_in_high_dimension(d, n):
     rng = np.random.default_rng(d)
     y = rng.integers(0, 3, n)
     X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
-    fast = grid_log_predictive_loo(X, y, 3, [d, 6.0 * d])
+    fast = grid_log_predictive_loo(Sample(X, y, 3), [d, 6.0 * d])
     assert_equal_scores(fast, refits(X, y, 3, [d, 6.0 * d], BDA7_SEEDS))
 
 
@@ -439,17 +440,17 @@ def test_features_of_any_scale():
     X, y, r, d = problem(10)
     scale = 10.0 ** np.random.default_rng(0).integers(-6, 7, size=d)
     seeds = [seed for seed in BDA7_SEEDS if seed.base.startswith("diag")]
-    plain, scaled = (grid_log_predictive_loo(Z, y, r, [d, 2.0 * d], seeds) for Z in (X, X * scale))
+    plain, scaled = (grid_log_predictive_loo(Sample(Z, y, r), [d, 2.0 * d], seeds) for Z in (X, X * scale))
     assert_allclose(scaled + np.log(scale).sum(), plain, rtol=1e-8, atol=1e-8)
 
 
 def test_an_emptied_class_scores_minus_infinity_and_counts_as_an_error():
     X = np.array([[0.0, 1.0], [0.2, 0.7], [-0.3, 1.2], [9.0, 9.0]])
     y = np.array([0, 0, 0, 1])
-    scores = grid_log_predictive_loo(X, y, 2, [2.0])
+    scores = grid_log_predictive_loo(Sample(X, y, 2), [2.0])
     assert np.isneginf(scores[..., 3, 1]).all()
     assert wrong_predictions(scores, y)[..., 3].all()
-    assert grid_loo_errors(X, y, np.log(np.full((4, 2), 0.5)), [2.0]).wrong[..., 3].all()
+    assert grid_loo_errors(Sample(X, y, 2), np.log(np.full((4, 2), 0.5)), [2.0]).wrong[..., 3].all()
 
 
 @given(seed=st.integers(0, 10_000))
@@ -460,8 +461,8 @@ def test_certified_errors_are_the_exact_ones(seed):
     y = np.r_[y, y]
     prior = np.log(np.random.default_rng(seed).dirichlet(np.ones(r), size=len(X)))
     dofs = [float(d), 4.0 * d]
-    exact = wrong_predictions(grid_log_predictive_loo(X, y, r, dofs, ALL_SEEDS) + prior, y)
-    certified = grid_loo_errors(X, y, prior, dofs, ALL_SEEDS)
+    exact = wrong_predictions(grid_log_predictive_loo(Sample(X, y, r), dofs, ALL_SEEDS) + prior, y)
+    certified = grid_loo_errors(Sample(X, y, r), prior, dofs, ALL_SEEDS)
     assert (certified.wrong == exact).all()
     assert 0 <= certified.exact_share <= 1
 
@@ -471,8 +472,8 @@ def test_the_certificate_spares_most_rows_and_can_fail():
     y = rng.integers(0, 3, 300)
     X = rng.normal(size=(300, 8)) + y[:, None] / 2
     prior = np.log(np.full((300, 3), 1 / 3))
-    assert grid_loo_errors(X, y, prior, [8.0, 48.0]).exact_share < 0.1
-    assert grid_loo_errors(X[:12], y[:12], prior[:12], [8.0, 48.0]).exact_share > 0
+    assert grid_loo_errors(Sample(X, y, prior.shape[1]), prior, [8.0, 48.0]).exact_share < 0.1
+    assert grid_loo_errors(Sample(X[:12], y[:12], prior.shape[1]), prior[:12], [8.0, 48.0]).exact_share > 0
 
 
 @given(n=st.integers(2, 20), d=st.integers(1, 5), seed=st.integers(0, 99))
@@ -502,7 +503,7 @@ def test_freezing_the_seed_leaks_the_held_out_row():
     n, d = X.shape
     statistics = class_statistics(X, y, 3)
     rule, q = Seed("diag_class", -1), float(d)
-    honest = grid_log_predictive_loo(X, y, 3, [q], [rule])[0, 0]
+    honest = grid_log_predictive_loo(Sample(X, y, 3), [q], [rule])[0, 0]
     frozen = np.column_stack(
         [
             log_predictive_loo(X[y == h], seed=seed_matrix(rule, q, statistics, h), dof=q).mean()

@@ -54,7 +54,6 @@ def others() -> list[rcpkg.GenerativeClassifier]:
         rcpkg.RDA(),
         rcpkg.EDDA(),
         rcpkg.NearestMeans(),
-        rcpkg.PriorIfSingular(rcpkg.QDA()),
         rcpkg.LocalBDA(n_neighbors="cv", cost=[[0.0, 1.0], [2.0, 0.0]]),
         rcpkg.LocalNearestMeans(),
         rcpkg.LocalLinear(),

@@ -118,8 +118,8 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
             labels = losses.argmin(axis=1)
             nearest = weights * losses[np.arange(len(X)), labels]
             previous, inertia = inertia, float(nearest.sum())
-            settled = np.isfinite(previous) and previous - inertia <= self.tol * previous
-            if settled or n_iter == self.max_iter:
+            converged = np.isfinite(previous) and previous - inertia <= self.tol * previous
+            if converged or n_iter == self.max_iter:
                 return inertia, centers, n_iter
             members = weights * (labels == np.arange(self.n_clusters)[:, None])
             totals = members.sum(axis=1)

@@ -217,12 +217,12 @@ class BregmanDivergence:
             A = (A + A.mT) / 2
         if len(A) != len(b):
             raise ValueError(f"A and b must hold one constraint a row; got {len(A)} and {len(b)}")
-        found = dual_newton(conjugate, start, A, b, tol, max_iter)
-        if found is None:
+        projection = dual_newton(conjugate, start, A, b, tol, max_iter)
+        if projection is None:
             raise ProjectionError(
                 f"{self.name}: no projection found; some interior point of the domain must satisfy A x = b"
             )
-        return found
+        return projection
 
 
 def _probabilities(weights: ArrayLike | None, n: int) -> Array:

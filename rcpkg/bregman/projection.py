@@ -39,10 +39,10 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: flo
         if not np.all(np.isfinite(curvature)):
             return None
         direction = -np.linalg.lstsq(curvature, residual)[0]
-        moved = _backtracked(objective, lagrange, value, direction, residual @ direction)
-        if moved is None:
+        end = _backtracked(objective, lagrange, value, direction, residual @ direction)
+        if end is None:
             return None
-        lagrange, value, u = moved
+        lagrange, value, u = end
     return None
 
 

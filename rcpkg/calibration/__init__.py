@@ -7,7 +7,8 @@ One idea a noun:
 - an `Objective` is a family, encoded rows, labels, weights of the rows, a rule and, if there is one, a `Target`; it
   evaluates statistics to a `Point` (statistics, parameters, gradient, losses, value) by one pass over the rows, and
   nothing ever changes it;
-- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`. It is settings alone;
+- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`, or at once to the optimum of
+  conditional likelihood: `Newton`, `LBFGS`. It is settings alone;
   ``step.begin(objective, rng)`` starts a run, the function (point, t) → point t, or None where there is none, which
   may remember what it likes. ``keeps_prior`` says whether the prior of the estimator acts on all points, and not on
   the start alone; ``stop_reason`` names what it means that there is no further point. A point's ``step`` is the length
@@ -32,6 +33,7 @@ from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.learner import RiskCalibration
 from rcpkg.calibration.objective import Objective, Point, Target
+from rcpkg.calibration.optimum import LBFGS, Newton
 from rcpkg.calibration.presets import (
     TM,
     DiscriminativeFrequencyEstimate,
@@ -64,6 +66,7 @@ from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, Sof
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 
 __all__ = [
+    "LBFGS",
     "RESOLVED",
     "TM",
     "WANBIAC",
@@ -77,6 +80,7 @@ __all__ = [
     "Fixed",
     "HeldOut",
     "Losses",
+    "Newton",
     "Objective",
     "Path",
     "Point",

@@ -95,7 +95,7 @@ class BernoulliNB(CategoricalNB):
         self._states = [np.arange(2)] * X.shape[1]
         self.n_states_ = np.full(X.shape[1], 2)
 
-    def extended(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         return statistics
 
     def encode(self, X: Array | csr_array) -> tuple[csr_array, csr_array]:

@@ -49,7 +49,7 @@ class CountModel(ConjugateClassifier):
     def _cell_name(self, y: int, column: int) -> str:
         raise NotImplementedError
 
-    def _nothing(self, y: int, column: int) -> str:
+    def _message_of_empty(self, y: int, column: int) -> str:
         """Complaint that the distribution of a column has nothing to count in class y."""
         return f"nothing is left to count in {self._class_name(y)}: give it rows with counts, or a prior_strength"
 
@@ -67,7 +67,7 @@ class CountModel(ConjugateClassifier):
     def _log_frequencies(self, cells: Array) -> Array:
         totals = self.totals(cells)
         if np.any(totals <= 0):
-            raise InvalidStatistics(self._nothing(*np.argwhere(totals <= 0)[0]))
+            raise InvalidStatistics(self._message_of_empty(*np.argwhere(totals <= 0)[0]))
         with np.errstate(divide="ignore"):
             return np.log(cells / totals)
 

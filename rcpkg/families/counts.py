@@ -108,7 +108,7 @@ class CategoricalNB(CodedCategories, CountModel):
             raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
         self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old = self._states
         self._set_states(old, X)
@@ -168,7 +168,7 @@ class CategoricalNB(CodedCategories, CountModel):
         state = repr(self._names[j][state]) if j in self._names else state
         return f"state {state} of {self._feature_name(j)} in {self._class_name(y)}"
 
-    def _nothing(self, y: int, column: int) -> str:
+    def _message_of_empty(self, y: int, column: int) -> str:
         return (
             f"nothing is left to count in {self._class_name(y)}: {self._feature_name(self._feature_of(column))} is "
             "missing in all its rows; set prior_strength > 0, or leave the feature out"

@@ -24,7 +24,7 @@ row     to have                                              give
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
-12      statistics whose form grows in ``partial_fit``       ``extended(X, s)``
+12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
 13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
                                                              ``check_complete(X)``, which refuses them in row 7
 14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
@@ -91,7 +91,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def learn_structure(self, X: Array, Y: Array) -> None:
         """Learn what else the three functions need from the training rows and their labels, by weight (n, r)."""
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
         return statistics
 
@@ -157,7 +157,7 @@ class ClosedFormClassifier(GenerativeClassifier):
             self.prepare(X)
             self.learn_structure(X, Y)
         else:
-            self.statistics_ = self.extended(X, self.statistics_)
+            self.statistics_ = self.extend_statistics(X, self.statistics_)
         statistics = self.raw_statistics(X, Y)
         self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
         if not first:

@@ -88,7 +88,7 @@ class GaussianClassifier(GaussianPrior):
     def _column_name(self, j: int) -> str:
         return super()._feature_name(j)
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero."""
         varying = self.varying_ | (self.origin_ != X).any(axis=0)
         if varying.sum() == self.varying_.sum():

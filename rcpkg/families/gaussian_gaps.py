@@ -31,11 +31,11 @@ class WithGaps(GaussianClassifier):
             raise ValueError(f"{name} holds missing values only: drop it")
         super().prepare(np.where(missing, np.nanmedian(X, axis=0), X) if self._incomplete else X)
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Features that were constant so far and rows without missing values do not bind those that follow."""
         missing = np.isnan(X)
         before = self.varying_
-        statistics = super().extended(np.where(missing, self.origin_, X), statistics)
+        statistics = super().extend_statistics(np.where(missing, self.origin_, X), statistics)
         if not self._incomplete and not missing.any():
             return statistics
         seen = np.repeat(statistics.count[:, None], self.varying_.sum(), axis=1)

@@ -122,7 +122,7 @@ class GaussianPrior(ConjugateClassifier):
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
         if not self.prior_strength and self.singular_ridge:
-            if not self._lack(statistics, n_rows, statistics.first.shape[1]):
+            if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
                 try:
                     return self.parameters(statistics)
                 except InvalidStatistics:
@@ -148,7 +148,7 @@ class GaussianPrior(ConjugateClassifier):
             within = within + (ridge if self._shared else ridge.sum(axis=0))
         return statistics.first.sum(axis=0) / n, within / n
 
-    def _lack(self, statistics: Statistics, n_rows: int, d: int) -> float:
+    def _want_of_rows(self, statistics: Statistics, n_rows: int, d: int) -> float:
         """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
 
         d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
@@ -165,7 +165,8 @@ class GaussianPrior(ConjugateClassifier):
         For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
         within the classes, or in all rows where it has none within any of them. Where rows are few, all classes have
-        the part `_lack` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are not few.
+        the part `_want_of_rows` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are
+        not few.
         """
         t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
@@ -177,7 +178,7 @@ class GaussianPrior(ConjugateClassifier):
             own = self._diagonal(covariance)
             variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
         directions, n_constant = self._constant_directions(total, power)
-        lack = 0.0 if n_rows is None else self._lack(statistics, n_rows, len(variances) - n_constant)
+        lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
         base, full = t * directions, t * self._from_diagonal(variances)
         of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
         if self._shared:

@@ -37,7 +37,7 @@ class NetworkModel(CodedCategories, CountModel):
     calibrates_gaps = False
     structure: Parents | None = None
 
-    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         """Parents of each feature, such that no table has more than ``most`` cells a class."""
         raise NotImplementedError
 
@@ -50,14 +50,14 @@ class NetworkModel(CodedCategories, CountModel):
     def _is_full(self) -> bool:
         if hasattr(self, "families_"):
             return self.families_.decomposable
-        return self._promises_decomposable if self.structure is None else is_decomposable(self._given())
+        return self._promises_decomposable if self.structure is None else is_decomposable(self._given_parents())
 
     @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
         return [list(of) for of in self.families_.parents]
 
-    def _given(self) -> list[tuple[int, ...]]:
+    def _given_parents(self) -> list[tuple[int, ...]]:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
             given = [tuple(int(p) for p in of) for of in self.structure]
@@ -82,9 +82,9 @@ class NetworkModel(CodedCategories, CountModel):
         d = X.shape[1]
         if self.structure is None:
             most = max(1, LARGEST_TABLES // (Y.shape[1] * d))
-            parents = self._learnt(self._known_places(X), Y, most)
+            parents = self._learn_parents(self._known_places(X), Y, most)
         else:
-            parents = self._given()
+            parents = self._given_parents()
             if len(parents) != d:
                 raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
         self._lay_out(parents, Y.shape[1])
@@ -100,7 +100,7 @@ class NetworkModel(CodedCategories, CountModel):
         families.lay_out()
         self.families_ = families
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old, families = self._states, self.families_
         self._set_states(old, X)
@@ -328,7 +328,7 @@ class TAN(NetworkModel):
         )
         self.n_states = n_states
 
-    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         of_class, pairs = mutual_information(places, Y, self.n_states_)
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
         return tree(of_class, pairs)
@@ -419,6 +419,6 @@ class KDependenceBayes(NetworkModel):
     def _promises_decomposable(self) -> bool:
         return bool(self.decomposable) or self.k in (0, 1)
 
-    def _learnt(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
+    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         of_class, pairs = mutual_information(places, Y, self.n_states_)
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))

@@ -224,13 +224,13 @@ class ProductModel(NamedCategories, _BaseComposition):
             )
         return self.blocks
 
-    def extended(self, X: Array, statistics: Statistics) -> Statistics:
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Block by block."""
         parts = {}
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
             self._give_names(name, model, columns)
-            parts[name] = model.extended(X[:, columns], getattr(statistics, name))
+            parts[name] = model.extend_statistics(X[:, columns], getattr(statistics, name))
         return Statistics(**parts)
 
     def learn_structure(self, X: Array, Y: Array) -> None:

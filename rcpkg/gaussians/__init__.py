@@ -18,8 +18,8 @@ positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
-from rcpkg.gaussians.edda import EDDA_ITERATIVE, EDDA_MODELS, VANISHING_VOLUME, edda_covariances
+from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
+from rcpkg.gaussians.edda import EDDA_MODELS, VANISHING_VOLUME, edda_covariances
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import LooErrors, grid_log_predictive_loo, grid_loo_errors
 from rcpkg.gaussians.predictive import (
@@ -31,14 +31,9 @@ from rcpkg.gaussians.predictive import (
 )
 from rcpkg.gaussians.scatter import (
     ClassStatistics,
-    LeftOut,
+    Sample,
     class_statistics,
-    dominates,
-    leave_one_out_statistics,
-    left_out,
     log_normal,
-    reduced_weights,
-    without_row,
 )
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,
@@ -54,7 +49,6 @@ __all__ = [
     "BDA7",
     "BDA7_SEEDS",
     "EDDA",
-    "EDDA_ITERATIVE",
     "EDDA_MODELS",
     "FRIEDMAN_GAMMA",
     "FRIEDMAN_LAMBDA",
@@ -64,30 +58,24 @@ __all__ = [
     "VANISHING_VOLUME",
     "BayesianQDA",
     "ClassStatistics",
-    "LeftOut",
     "LooErrors",
     "NearestMeans",
     "PredictiveNotDefined",
-    "PriorIfSingular",
     "QuadraticBayes",
+    "Sample",
     "Seed",
     "class_statistics",
-    "dominates",
     "edda_covariances",
     "grid_log_predictive",
     "grid_log_predictive_loo",
     "grid_loo_errors",
-    "leave_one_out_statistics",
-    "left_out",
     "log_marginal_likelihood",
     "log_normal",
     "log_predictive",
     "log_predictive_loo",
     "posterior_dof",
-    "reduced_weights",
     "seed_matrix",
     "shrunken_covariances",
     "shrunken_log_density",
     "shrunken_log_density_loo",
-    "without_row",
 ]

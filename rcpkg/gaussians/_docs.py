@@ -27,7 +27,8 @@ BLOCKS = {
         cost : array of shape (r, r), optional
             ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
             minimised in expectation; by default the 0-1 loss.
-        %(class_prior)s
+        """,
+    "random_state": """
         random_state : int or RandomState, optional
             Matters for ``ties="random"`` only; None: anew in each fit.
         """,

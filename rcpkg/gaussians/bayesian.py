@@ -2,20 +2,22 @@
 chapters 4, 5)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array
 from rcpkg.checks import check_number, check_numbers, check_sequence
-from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior, log_class_prior_loo
+from rcpkg.choice import log_class_prior
 from rcpkg.gaussians._docs import documented
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
 from rcpkg.gaussians.predictive import log_predictive
-from rcpkg.gaussians.scatter import ClassStatistics, class_statistics
+from rcpkg.gaussians.scatter import ClassStatistics, Sample
+from rcpkg.linalg import Array
 
 _NAMED_SEEDS = {
     "trace": Seed("trace_class"),
@@ -99,11 +101,11 @@ class BayesianQDA(MomentClassifier):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
         """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
         ``sample_weight`` times."""
-        X, y, weights, _ = self._training_rows(X, y, sample_weight)
-        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
+        sample, _ = self._sample(X, y, sample_weight)
+        self.statistics_ = sample.statistics
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
-        self._log_predictive(X[:1])
+        self._log_predictive(sample.X[:1])
         return self
 
     def _prior_parameters(self, statistics: ClassStatistics) -> tuple[float, Array]:
@@ -147,40 +149,41 @@ class BayesianQDA(MomentClassifier):
         return self._log_predictive(X) + self.class_log_prior_
 
 
-class _PredictiveGrid(GridClassifier):
-    """A grid of predictive densities: ``_dofs(d)`` times ``_seeds()``."""
+@dataclass(frozen=True)
+class PredictiveGrid(Grid):
+    """A grid of predictive densities, numbers of degrees of freedom times seeds."""
+
+    dofs: Array
+    seeds: Sequence[Seed]
+    measure: str
+
+    def log_density(self, sample: Sample, X: Array) -> Array:
+        return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
+
+    def left_out(self, sample: Sample) -> Array:
+        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure)
+
+    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
+        if sample.weights is not None:
+            return super().left_out_errors(sample, log_prior)
+        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure).wrong
+
+
+class PredictiveClassifier(GridClassifier):
+    """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`: q a multiple of d."""
 
     measure = "fisher"
 
     def _seeds(self) -> Sequence[Seed]:
         raise NotImplementedError
 
-    def _dofs(self, d: int) -> NDArray:
-        return d * check_sequence("dof_multiples", self.dof_multiples, 0, above=True)
+    def _grid(self, d: int) -> PredictiveGrid:
+        dofs = d * check_sequence("dof_multiples", self.dof_multiples, 0, above=True)
+        return PredictiveGrid(dofs, self._seeds(), self.measure)
 
-    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
-        statistics = class_statistics(X, y, len(self.classes_), weights)
-        return grid_log_predictive(X_new, statistics, self._dofs(X.shape[1]), self._seeds(), self.measure)
-
-    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
-        dofs = self._dofs(X.shape[1])
-        return grid_log_predictive_loo(X, y, len(self.classes_), dofs, self._seeds(), self.measure, weights)
-
-    def _loo_errors(self, X: Array, y: Array, weights: Array | None) -> Array:
-        if weights is not None:
-            return super()._loo_errors(X, y, weights)
-        prior = log_class_prior_loo(y, len(self.classes_), self.class_prior)
-        return grid_loo_errors(X, y, prior, self._dofs(X.shape[1]), self._seeds(), self.measure).wrong
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None):
-        """Choose q and the seed by cross-validation and keep the statistics of all rows. Rows count ``sample_weight``
-        times; leave-one-out leaves out one of them, or all of less than one."""
-        X, y, weights, kept = self._training_rows(X, y, sample_weight)
-        row, column = self._select(X, y, weights, kept)
-        self.dof_ = float(self._dofs(X.shape[1])[row])
-        self.seed_ = self._seeds()[column]
-        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
-        return self
+    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
+        grid = self._grid(sample.X.shape[1])
+        self.dof_, self.seed_ = float(grid.dofs[place[0]]), grid.seeds[place[1]]
 
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x) of the chosen model, normalised in x: shape (n, r)."""
@@ -195,7 +198,7 @@ class _PredictiveGrid(GridClassifier):
 
 
 @documented()
-class BDA7(_PredictiveGrid):
+class BDA7(PredictiveClassifier):
     """Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation.
 
     Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
@@ -206,6 +209,8 @@ class BDA7(_PredictiveGrid):
     %(dof_multiples)s
     %(cv)s
     %(choice)s
+    %(class_prior)s
+    %(random_state)s
 
     Attributes
     ----------
@@ -253,19 +258,15 @@ class BDA7(_PredictiveGrid):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.dof_multiples = dof_multiples
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
         self.class_prior = class_prior
-        self.random_state = random_state
+        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
     def _seeds(self) -> Sequence[Seed]:
         return BDA7_SEEDS
 
 
 @documented()
-class QuadraticBayes(_PredictiveGrid):
+class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
     Predictive density (4.22) or (4.24), q a multiple of d. The prior of the mean is flat, as in the source's formulas;
@@ -280,6 +281,7 @@ class QuadraticBayes(_PredictiveGrid):
         (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
     %(cv)s
     %(choice)s
+    %(random_state)s
 
     Attributes
     ----------
@@ -326,18 +328,12 @@ class QuadraticBayes(_PredictiveGrid):
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.dof_multiples = dof_multiples
         self.scales = scales
         self.measure = measure
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.class_prior = class_prior
-        self.random_state = random_state
+        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
     def _seeds(self) -> Sequence[Seed]:
         return [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]

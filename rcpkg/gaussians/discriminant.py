@@ -2,18 +2,17 @@
 with."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
-from rcpkg.checks import check_number, check_sequence, check_weights
-from rcpkg.choice import GridClassifier, MomentClassifier, log_class_prior
+from rcpkg.checks import check_number, check_sequence
 from rcpkg.gaussians._docs import documented
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
-from rcpkg.gaussians.scatter import ClassStatistics, class_statistics, leave_one_out_statistics, log_normal
+from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density, log_normal
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
@@ -21,6 +20,23 @@ from rcpkg.gaussians.shrinkage import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
+from rcpkg.linalg import Array
+
+BATCH_ENTRIES = 2**21  # of the scatter matrices without a row, of as many rows as are refitted at a time
+
+
+@dataclass(frozen=True)
+class ShrunkenGrid(Grid):
+    """Gaussians of Friedman's shrunken covariances."""
+
+    lambdas: Sequence[float]
+    gammas: Sequence[float]
+
+    def log_density(self, sample: Sample, X: Array) -> Array:
+        return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
+
+    def left_out(self, sample: Sample) -> Array:
+        return shrunken_log_density_loo(sample, self.lambdas, self.gammas)
 
 
 @documented()
@@ -38,6 +54,7 @@ class RDA(GridClassifier):
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
     %(cv)s
     %(choice)s
+    %(random_state)s
 
     Attributes
     ----------
@@ -84,40 +101,59 @@ class RDA(GridClassifier):
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.lambdas = lambdas
         self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.class_prior = class_prior
-        self.random_state = random_state
+        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
-    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
-        statistics = class_statistics(X, y, len(self.classes_), weights)
-        return shrunken_log_density(X_new, statistics, self.lambdas, self.gammas)
-
-    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
-        return shrunken_log_density_loo(X, y, len(self.classes_), self.lambdas, self.gammas, weights)
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "RDA":
-        """Choose lambda and gamma, and compute the covariances of all rows. Rows count ``sample_weight`` times;
-        leave-one-out leaves out one of them, or all of less than one."""
-        X, y, weights, kept = self._training_rows(X, y, sample_weight)
+    def _grid(self, d: int) -> ShrunkenGrid:
         for name in ("lambdas", "gammas"):
             check_sequence(name, getattr(self, name), 0, 1)
-        row, column = self._select(X, y, weights, kept)
-        self.lambda_, self.gamma_ = float(self.lambdas[row]), float(self.gammas[column])
-        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
-        self.covariances_ = shrunken_covariances(self.statistics_, self.lambda_, self.gamma_)
-        return self
+        return ShrunkenGrid(self.lambdas, self.gammas)
+
+    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
+        self.lambda_, self.gamma_ = float(self.lambdas[place[0]]), float(self.gammas[place[1]])
+        self.covariances_ = shrunken_covariances(sample.statistics, self.lambda_, self.gamma_)
 
     def _joint_log_proba(self, X: Array) -> Array:
         density = shrunken_log_density(X, self.statistics_, [self.lambda_], [self.gamma_])[0, 0]
         return density + self.class_log_prior_
+
+
+@dataclass(frozen=True)
+class EDDAGrid(Grid):
+    """Gaussians of eigen-constrained covariances."""
+
+    models: Sequence[str]
+    tol: float
+
+    def log_density(self, sample: Sample, X: Array) -> Array:
+        return self._log_density(sample.statistics, sample.class_sizes, X)
+
+    def left_out(self, sample: Sample) -> Array:
+        n, d = sample.X.shape
+        r = sample.n_classes
+        out = np.empty((len(self.models), n, r))
+        leaves = np.ones(n) if sample.weights is None else sample.weights <= 1  # or only part of its weight does
+        sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y]
+        for rows in np.split(np.arange(n), range(size := max(1, BATCH_ENTRIES // (r * d * d)), n, size)):
+            statistics = sample.without_each(rows)
+            out[:, rows] = self._log_density(statistics, sizes[rows], sample.X[rows, None, :])[:, :, 0]
+        return out
+
+    def _log_density(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
+        """Log densities (models, ..., n, r) of rows X (..., n, d) for a batch (...) of statistics, of classes of so
+        many different rows ``sizes`` (..., r)."""
+        counts, means, scatters = statistics
+        deviations = X[..., :, None, :] - means[..., None, :, :]
+        out = np.full((len(self.models), *deviations.shape[:-1]), -np.inf)
+        for values, model in zip(out, self.models):
+            covariances, feasible = edda_covariances(counts, scatters, model, self.tol, rows=sizes)
+            exists = (feasible[..., None] & (counts > 0))[..., None, :]
+            if exists.any():
+                np.copyto(values, log_normal(deviations, covariances), where=exists)
+        return out
 
 
 @documented()
@@ -140,6 +176,7 @@ class EDDA(GridClassifier):
         "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
         number of stratified folds.
     %(choice)s
+    %(random_state)s
 
     Attributes
     ----------
@@ -183,58 +220,22 @@ class EDDA(GridClassifier):
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        class_prior: str | ArrayLike = "laplace",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.models = models
         self.tol = tol
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.class_prior = class_prior
-        self.random_state = random_state
+        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
-    def _log_density(self, statistics: ClassStatistics, rows: Array, model: str, X: Array) -> Array:
-        """Log densities (..., n, r) of rows X (..., n, d) for batches (...) of statistics, of so many rows (..., r)."""
-        counts, _, scatters = statistics
-        covariances, feasible = edda_covariances(counts, scatters, model, self.tol, rows=rows)
-        exists = (feasible[..., None] & (statistics.counts > 0))[..., None, :]
-        deviations = X[..., :, None, :] - statistics.means[..., None, :, :]
-        if not exists.any():
-            return np.full(deviations.shape[:-1], -np.inf)
-        return np.where(exists, log_normal(deviations, covariances), -np.inf)
-
-    def _grid(self, X: Array, y: Array, X_new: Array, weights: Array | None = None) -> Array:
-        statistics = class_statistics(X, y, len(self.classes_), weights)
-        rows = np.bincount(y, minlength=len(self.classes_))
-        return np.stack([self._log_density(statistics, rows, model, X_new) for model in self.models])
-
-    def _grid_loo(self, X: Array, y: Array, weights: Array | None = None) -> Array:
-        n, d = X.shape
-        out = np.empty((len(self.models), n, len(self.classes_)))
-        step = max(1, 2**21 // (len(self.classes_) * d * d))
-        gone = np.ones(n) if weights is None else weights <= 1
-        left = np.bincount(y, minlength=len(self.classes_)) - gone[:, None] * np.eye(len(self.classes_))[y]
-        for start in range(0, n, step):
-            rows = np.arange(start, min(start + step, n))
-            statistics = leave_one_out_statistics(X, y, len(self.classes_), rows, weights)
-            for k, model in enumerate(self.models):
-                out[k, rows] = self._log_density(statistics, left[rows], model, X[rows, None, :])[:, 0]
-        return out
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "EDDA":
-        """Choose the model, and estimate it from all rows. Rows count ``sample_weight`` times; leave-one-out leaves
-        out one of them, or all of less than one."""
-        X, y, weights, kept = self._training_rows(X, y, sample_weight)
+    def _grid(self, d: int) -> EDDAGrid:
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
         check_number("tol", self.tol, 0, above=True)
-        self.model_ = self.models[self._select(X, y, weights, kept)[0]]
-        self.statistics_ = class_statistics(X, y, len(self.classes_), weights)
-        counts, _, scatters = self.statistics_
-        self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=np.bincount(y))[0]
-        return self
+        return EDDAGrid(self.models, self.tol)
+
+    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
+        self.model_ = self.models[place[0]]
+        counts, _, scatters = sample.statistics
+        self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=sample.class_sizes)[0]
 
     def _joint_log_proba(self, X: Array) -> Array:
         return log_normal(X[:, None, :] - self.statistics_.means, self.covariances_) + self.class_log_prior_
@@ -274,70 +275,13 @@ class NearestMeans(MomentClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
-        X, y, weights, _ = self._training_rows(X, y, sample_weight)
-        statistics = class_statistics(X, y, len(self.classes_), weights)
-        self.means_ = statistics.means
-        self.variance_ = float(np.trace(statistics.pooled)) / (X.shape[1] * statistics.counts.sum()) or 1.0
+        sample, _ = self._sample(X, y, sample_weight)
+        self.means_ = sample.statistics.means
+        spread = float(np.trace(sample.statistics.pooled))
+        self.variance_ = spread / (sample.X.shape[1] * sample.statistics.counts.sum()) or 1.0
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
-        squared = ((X[:, None, :] - self.means_) ** 2).sum(axis=-1)
-        return self.class_log_prior_ - (X.shape[1] * np.log(2 * np.pi * self.variance_) + squared / self.variance_) / 2
-
-
-@documented()
-class PriorIfSingular(GenerativeClassifier):
-    """What the wrapped classifier says or, where its covariance is singular, the largest class prior.
-
-    The rule by which the printed tables 5.1-5.22 of thesis2007 treat LDA and QDA: where the wrapped classifier raises
-    `InvalidStatistics` in ``fit``, every row gets the class of the largest prior, ties to the first one.
-
-    Parameters
-    ----------
-    estimator : GenerativeClassifier
-        For the tables ``LDA(class_prior_strength=r, singular_ridge=0)`` or `QDA` likewise: with the ridge that these
-        have by default no covariance is singular. It is cloned.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities of the singular case: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
-
-    Attributes
-    ----------
-    %(classes and prior)s
-    estimator_ : GenerativeClassifier or None
-        The fitted clone, None where singular.
-
-    References
-    ----------
-    thesis2007 Tables 5.1-5.22, in the reading that their numbers allow.
-
-    Examples
-    --------
-    >>> from rcpkg import QDA, PriorIfSingular
-    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], ["a", "b", "b"]
-    >>> model = PriorIfSingular(QDA(singular_ridge=0.0)).fit(X, y)
-    >>> model.estimator_ is None, model.predict_proba([[1.0, 1.0]])
-    (True, array([[0.4, 0.6]]))
-    """
-
-    def __init__(self, estimator: GenerativeClassifier, *, class_prior: str | ArrayLike = "laplace"):
-        self.estimator = estimator
-        self.class_prior = class_prior
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "PriorIfSingular":
-        """Fit a clone of the estimator, or fall back on the class prior; rows count ``sample_weight`` times."""
-        X, y = self.check_X_y(X, y)
-        weights = None if sample_weight is None else check_weights(sample_weight, len(y))
-        options = {} if weights is None else {"sample_weight": weights}
-        try:
-            self.estimator_ = clone(self.estimator).fit(X, self.classes_[y], **options)
-            self.class_log_prior_ = self.estimator_.class_log_prior_
-        except InvalidStatistics:
-            self.estimator_ = None
-            self.class_log_prior_ = log_class_prior(np.bincount(y, weights), self.class_prior)
-        return self
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        if self.estimator_ is None:
-            return np.full((len(X), len(self.classes_)), -np.inf)
-        return self.estimator_.predict_joint_log_proba(X)
+        d, squares = X.shape[1], ((X[:, None, :] - self.means_) ** 2).sum(axis=-1)
+        return self.class_log_prior_ + gaussian_log_density(d, d * np.log(self.variance_), squares / self.variance_)

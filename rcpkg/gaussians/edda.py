@@ -15,10 +15,9 @@ EDDA_MODELS = (
     "EEI", "VEI", "EVI", "VVI",
     "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 )  # fmt: skip
-EDDA_ITERATIVE = frozenset({"VEI", "VEE", "EVE", "VVE", "VEV"})
 #: Under VEI, VEE and VEV the likelihood counts as unbounded once a class's volume falls below this share of another's
 VANISHING_VOLUME = 1e-10
-_ABSENT = 1e-300  # weight of a class without rows
+ABSENT = 1e-300  # weight of a class without rows
 
 
 def _geometric_mean(w: Array) -> Array:
@@ -59,7 +58,7 @@ def _volumes(spread: Array, n: Array) -> Array:
     """Volumes spread / n (..., r) of the classes; NaN for a problem in which one vanishes beside another, where
     the likelihood grows without bound."""
     scale = spread / n
-    present = n > _ABSENT
+    present = n > ABSENT
     largest = np.where(present, scale, -np.inf).max(axis=-1, keepdims=True)
     smallest = np.where(present, scale, np.inf).min(axis=-1, keepdims=True)
     return np.where(smallest > VANISHING_VOLUME * largest, scale, np.nan)
@@ -72,12 +71,12 @@ def _iterate(sweep: Callable, data: tuple[Array, ...], state: tuple[Array, ...],
     active, previous = np.arange(len(state[0])), np.full(len(state[0]), np.inf)
     for _ in range(max_iter):
         state, criterion = sweep(*data, *state)
-        going = previous - criterion > tol
-        if not going.all():
+        falls = previous - criterion > tol
+        if not falls.all():
             for whole, part in zip(final, state):
-                whole[active[~going]] = part[~going]
-            active, criterion = active[going], criterion[going]
-            data, state = (tuple(part[going] for part in parts) for parts in (data, state))
+                whole[active[~falls]] = part[~falls]
+            active, criterion = active[falls], criterion[falls]
+            data, state = (tuple(part[falls] for part in parts) for parts in (data, state))
         if len(active) == 0:
             return final
         previous = criterion
@@ -110,8 +109,8 @@ def _disjoint_pairs(d: int) -> list[tuple[Array, Array]]:
     rounds = []
     for _ in range(len(players) - 1):
         p, q = players[: len(players) // 2], players[: len(players) // 2 - 1 : -1]
-        kept = (p < d) & (q < d)
-        rounds.append((p[kept], q[kept]))
+        both = (p < d) & (q < d)
+        rounds.append((p[both], q[both]))
         players = np.r_[players[0], players[-1], players[1:-1]]
     return rounds
 
@@ -196,8 +195,8 @@ def edda_covariances(
     covariances = np.broadcast_to(identity, scatters.shape).copy()
     if feasible.any():
         # an absent class is given a spherical scatter of negligible weight: it moves no estimate
-        n = np.where(present, counts, _ABSENT)[feasible]
-        W = np.where(present[..., None, None], scatters, _ABSENT * identity)[feasible]
+        n = np.where(present, counts, ABSENT)[feasible]
+        W = np.where(present[..., None, None], scatters, ABSENT * identity)[feasible]
         estimate = _estimate(model, n, W, tol, max_iter)
         bounded = ~np.isnan(estimate).any(axis=(-3, -2, -1))
         feasible[feasible] = bounded

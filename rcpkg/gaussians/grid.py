@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rcpkg.base import Array
-from rcpkg.gaussians.predictive import log_t, posterior_dof
+from rcpkg.gaussians.predictive import log_bracket, log_t, posterior_dof
 from rcpkg.gaussians.scatter import ClassStatistics
 from rcpkg.linalg import EPS, cholesky
 
@@ -77,7 +77,8 @@ def fill(out: Array, models: Models, rows, h: int, count, a: Array, d: int, log_
     multiples)."""
     for position, column in enumerate(models.columns):
         which = models.where[:, position]
-        out[:, column, rows, h] = log_t(count, a[:, None], d, log_det[:, which].T, quadratic[:, which].T)
+        bracket = log_bracket(count, quadratic[:, which].T)
+        out[:, column, rows, h] = log_t(count, a[:, None], d, log_det[:, which].T, bracket)
 
 
 def grid_log_predictive(

@@ -21,8 +21,11 @@ from rcpkg.gaussians.grid import (
     shifted_forms,
 )
 from rcpkg.gaussians.predictive import posterior_dof
-from rcpkg.gaussians.scatter import dominates, left_out, without_row
+from rcpkg.gaussians.scatter import Sample
 from rcpkg.gaussians.shrinkage import SAFE_DOWNDATE
+
+BATCH_ENTRIES = 2**19  # of the bordered matrices that are reduced at a time
+CERTAIN = 1e-9  # share of a score by which a bound must decide, for rounding
 
 
 def tridiagonal_forms(
@@ -46,7 +49,7 @@ def tridiagonal_forms(
     """
     n, d = V.shape
     log_det, quadratic = np.empty((n, len(multiples))), np.empty((n, len(multiples)))
-    step = max(1, int(2**19 / (d + 1) ** 2))
+    step = max(1, int(BATCH_ENTRIES / (d + 1) ** 2))
     for start in range(0, n, step):
         rows = slice(start, start + step)
         inverse_root = 1 / np.sqrt(diagonal[rows])
@@ -87,35 +90,26 @@ class _DiagonalCase(NamedTuple):
     divisor: int
 
 
-class _LeaveOneOut:
+class LeaveOneOut:
     """A grid of predictive densities under which each row is left out in turn.
 
     What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (n, r): the own
     class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
     """
 
-    def __init__(
-        self,
-        X: Array,
-        y: Array,
-        n_classes: int,
-        dofs: Sequence[float],
-        seeds: Sequence[Seed],
-        measure: str,
-        weights: Array | None = None,
-    ):
-        self.left, self.weights = left_out(X, y, n_classes, weights), weights
+    def __init__(self, sample: Sample, dofs: Sequence[float], seeds: Sequence[Seed], measure: str):
+        self.sample = sample
         self.dofs, self.seeds, self.measure = np.asarray(dofs, dtype=float), seeds, measure
         self.models = models_by_base(self.dofs, seeds)
-        statistics = self.left.statistics
-        self.dominates = dominates(X, y, statistics)
-        several = self.dominates & (statistics.counts[y] > 2)  # of two rows the other one has no scatter
-        self.refit = several[:, None] & (y[:, None] == np.arange(n_classes))
-        self.refit |= dominates(X, y, statistics, pooled=True)[:, None] | (weights is not None)
+        self.dominates = sample.dominating()
+        # of two rows the other one has no scatter
+        several = self.dominates & (sample.statistics.counts[sample.y] > 2)
+        self.refit = several[:, None] & (sample.y[:, None] == np.arange(sample.n_classes))
+        self.refit |= sample.dominating(pooled=True)[:, None] | (sample.weights is not None)
 
     def blank(self, n_models: int) -> Array:
         """Room for the log densities of models, shape (len(dofs), n_models, n, r): no density yet."""
-        return np.full((len(self.dofs), n_models, len(self.left.X), len(self.left.statistics.counts)), -np.inf)
+        return np.full((len(self.dofs), n_models, len(self.sample.X), len(self.sample.statistics.counts)), -np.inf)
 
     def exact(self, rows: Array) -> Array:
         """Exact log densities of ``rows``, shape (len(dofs), len(seeds), n, r); those of other rows are of no use."""
@@ -126,46 +120,46 @@ class _LeaveOneOut:
             else:
                 self.diagonal(out, base, models, rows)
         for i in rows[refit[rows].any(axis=1)]:
-            statistics = without_row(self.left.X, self.left.y, self.left.statistics, i, self.weights)
-            X, classes = self.left.X[i : i + 1], np.flatnonzero(refit[i])
+            statistics = self.sample.without(i)
+            X, classes = self.sample.X[i : i + 1], np.flatnonzero(refit[i])
             fresh = grid_log_predictive(X, statistics, self.dofs, self.seeds, self.measure, classes)
             out[:, :, i, classes] = fresh[:, :, 0, classes]
         return out
 
     def _multiplier(self, base: str, h: int) -> Array:
         """The sigma of B = c * sigma * I for class h without each row, shape (n,)."""
-        counts, _, scatters = self.left.statistics
-        n, d = self.left.X.shape
+        counts, _, scatters = self.sample.statistics
+        n, d = self.sample.X.shape
         traces = np.trace(scatters, axis1=1, axis2=2)
-        dropped = self.left.kappa * (self.left.z**2).sum(axis=1)
+        reduction = self.sample.kappa * (self.sample.deviations**2).sum(axis=1)
         if base == "trace_pooled":
-            return (traces.sum() - dropped) / (d * (n - 1))
+            return (traces.sum() - reduction) / (d * (n - 1))
         if base == "trace_class":
-            own = (traces[h] - dropped) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
-            return np.where(self.left.y == h, own, traces[h] / (d * counts[h]))
+            own = (traces[h] - reduction) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
+            return np.where(self.sample.y == h, own, traces[h] / (d * counts[h]))
         return np.ones(n)
 
     def _cases(self, folds: Array) -> Iterator[tuple[int, bool, Array, int]]:
         """Class h, whether the rows are its own, those of the left-out rows ``folds`` that need no refit, and how many
         the class keeps."""
-        for h in np.flatnonzero(self.left.statistics.counts):
+        for h in np.flatnonzero(self.sample.statistics.counts):
             usable = folds[~self.refit[folds, h]]
             for own in (False, True):
-                rows, count = usable[(self.left.y[usable] == h) == own], self.left.statistics.counts[h] - own
+                rows, count = usable[(self.sample.y[usable] == h) == own], self.sample.statistics.counts[h] - own
                 if len(rows) and count:
                     yield h, own, rows, count
 
     def spherical(self, out: Array, base: str, models: Models, folds: Array) -> Array:
         """Write exact log densities of the rows ``folds`` for B = c * sigma * I, from two eigendecompositions a class;
         returns the (row, class) to be refitted."""
-        counts, means, scatters = self.left.statistics
-        d, refit = self.left.X.shape[1], np.zeros_like(self.refit)
+        counts, means, scatters = self.sample.statistics
+        d, refit = self.sample.X.shape[1], np.zeros_like(self.refit)
         for h, own, rows, count in self._cases(folds):
             sigma = self._multiplier(base, h)
             rows = rows[sigma[rows] > 0]
             shift = sigma[rows, None] * models.multiples
             a = posterior_dof(count, d, self.dofs, self.measure)
-            U, ratio = self.left.X[rows] - means[h], 1.0
+            U, ratio = self.sample.X[rows] - means[h], 1.0
             if own and count == 1:
                 log_det, quadratic = d * np.log(shift), 4 * (U**2).sum(axis=1)[:, None] / shift
             elif base == "identity":
@@ -185,8 +179,8 @@ class _LeaveOneOut:
 
     def _diagonal_cases(self, base: str, folds: Array) -> Iterator[_DiagonalCase]:
         """The cases of a diagonal base for the left-out rows ``folds``, those without a density passed over."""
-        counts, means, scatters = self.left.statistics
-        n, d = self.left.X.shape
+        counts, means, scatters = self.sample.statistics
+        n, d = self.sample.X.shape
         spread = np.einsum("hjj->hj", scatters)
         pooled = spread.sum(axis=0)
         for h, own, rows, count in self._cases(folds):
@@ -196,15 +190,15 @@ class _LeaveOneOut:
             a = posterior_dof(count, d, self.dofs, self.measure)
             kappa = counts[h] / count if own else 1.0
             divisor = n - 1 if base == "diag_pooled" else count
-            yield _DiagonalCase(h, own, rows, self.left.X[rows] - means[h], count, a, kappa, reference, divisor)
+            yield _DiagonalCase(h, own, rows, self.sample.X[rows] - means[h], count, a, kappa, reference, divisor)
 
     def diagonal(self, out: Array, base: str, models: Models, folds: Array) -> None:
         """Write exact log densities of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row
         and class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
-        dropped = self.left.kappa[:, None] * self.left.z**2
+        reduction = self.sample.kappa[:, None] * self.sample.deviations**2
         for case in self._diagonal_cases(base, folds):
-            scatter, d = self.left.statistics.scatters[case.h], case.V.shape[1]
-            diagonal = (case.reference - dropped[case.rows]) / case.divisor
+            scatter, d = self.sample.statistics.scatters[case.h], case.V.shape[1]
+            diagonal = (case.reference - reduction[case.rows]) / case.divisor
             if base == "diag_class" and not case.own:
                 log_det, quadratic = eigen_forms(scatter, case.V, case.reference / case.divisor, models.multiples)
             elif case.own and case.count == 1:
@@ -219,13 +213,13 @@ class _LeaveOneOut:
         """Lower and upper bounds on the log densities of the rows ``folds`` under the models of a diagonal base, shape
         (len(dofs), models, n, r), but for the classes to be refitted."""
         low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
-        dropped = self.left.kappa[:, None] * self.left.z**2
+        reduction = self.sample.kappa[:, None] * self.sample.deviations**2
         for case in self._diagonal_cases(base, folds):
-            scatter, diagonal = self.left.statistics.scatters[case.h], case.reference / case.divisor
+            scatter, diagonal = self.sample.statistics.scatters[case.h], case.reference / case.divisor
             if base == "diag_class" and not case.own:
                 ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
             else:
-                share = dropped[case.rows] / case.reference
+                share = reduction[case.rows] / case.reference
                 ends = _expand(scatter, case.V, diagonal, share, models.multiples)
             for bound, (log_det, quadratic) in zip((high, low), ends):
                 if case.own:
@@ -234,7 +228,7 @@ class _LeaveOneOut:
                     downdate = np.where(possible, downdate, 1.0)
                     log_det = np.where(possible, log_det + np.log(downdate), np.inf)
                     quadratic = case.kappa**2 * quadratic / downdate
-                fill(bound, models, case.rows, case.h, case.count, case.a, self.left.X.shape[1], log_det, quadratic)
+                fill(bound, models, case.rows, case.h, case.count, case.a, self.sample.X.shape[1], log_det, quadratic)
         return low, high
 
 
@@ -263,13 +257,7 @@ def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: 
 
 
 def grid_log_predictive_loo(
-    X: Array,
-    y: Array,
-    n_classes: int,
-    dofs: Sequence[float],
-    seeds: Sequence[Seed] = BDA7_SEEDS,
-    measure: str = "fisher",
-    weights: Array | None = None,
+    sample: Sample, dofs: Sequence[float], seeds: Sequence[Seed] = BDA7_SEEDS, measure: str = "fisher"
 ) -> Array:
     r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
     exact.
@@ -277,26 +265,23 @@ def grid_log_predictive_loo(
     Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a
     base: trace and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds
     one tridiagonal reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is
-    refitted without it; with ``weights`` all are, see `rcpkg.gaussians.reduced_weights`.
+    refitted without it; in a sample with weights all are.
 
     Parameters
     ----------
-    X : array of shape (n, d)
-    y : integer array of shape (n,), values 0, ..., n_classes - 1
-    n_classes : int
+    sample : Sample
+        n rows of r classes.
     dofs, seeds : sequences of float and of Seed
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based or parameter-based.
-    weights : array of shape (n,), optional
-        How often each row counts, > 0; one of them is left out.
 
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
         -inf where the density does not exist, such as for the class that the left-out row was the last of.
     """
-    return _LeaveOneOut(X, y, n_classes, dofs, seeds, measure, weights).exact(np.arange(len(X)))
+    return LeaveOneOut(sample, dofs, seeds, measure).exact(np.arange(len(sample.X)))
 
 
 class LooErrors(NamedTuple):
@@ -309,8 +294,7 @@ class LooErrors(NamedTuple):
 
 
 def grid_loo_errors(
-    X: Array,
-    y: Array,
+    sample: Sample,
     log_prior: Array,
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
@@ -332,29 +316,29 @@ def grid_loo_errors(
 
     Parameters
     ----------
-    X, y, dofs, seeds, measure
-        As in `grid_log_predictive_loo`.
+    sample, dofs, seeds, measure
+        As in `grid_log_predictive_loo`; without weights.
     log_prior : array of shape (n, r)
         Log class probabilities without the row.
     """
-    grid = _LeaveOneOut(X, y, log_prior.shape[1], dofs, seeds, measure)
+    grid, y = LeaveOneOut(sample, dofs, seeds, measure), sample.y
     wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
-    doubtful = grid.dominates | grid.refit.any(axis=1)
-    folds = np.flatnonzero(~doubtful)
+    undecided = grid.dominates | grid.refit.any(axis=1)
+    folds = np.flatnonzero(~undecided)
     for base, models in grid.models.items() if len(folds) else ():
         alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
         if base in SPHERICAL_BASES:
             scores = grid.blank(len(models.columns))
-            doubtful |= grid.spherical(scores, base, alone, folds).any(axis=1)
+            undecided |= grid.spherical(scores, base, alone, folds).any(axis=1)
             wrong[:, models.columns] = wrong_predictions(scores + log_prior, y)
         else:
             low, high = grid.bounds(base, alone, folds)
-            wrong[:, models.columns], sure = _decide(low + log_prior, high + log_prior, y)
-            doubtful |= ~sure.all(axis=(0, 1))
-    rows = np.flatnonzero(doubtful)
+            wrong[:, models.columns], certain = _decide(low + log_prior, high + log_prior, y)
+            undecided |= ~certain.all(axis=(0, 1))
+    rows = np.flatnonzero(undecided)
     if len(rows):
         wrong[:, :, rows] = wrong_predictions(grid.exact(rows)[:, :, rows] + log_prior[rows], y[rows])
-    return LooErrors(wrong, float(np.mean(doubtful)))
+    return LooErrors(wrong, float(np.mean(undecided)))
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
@@ -364,6 +348,6 @@ def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
     index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
     np.put_along_axis(low, index, -np.inf, axis=-1)
     np.put_along_axis(high, index, -np.inf, axis=-1)
-    rounding = 1e-9 * (1 + np.abs(np.where(np.isfinite(own_low), own_low, 0.0)))
+    rounding = CERTAIN * (1 + np.abs(np.where(np.isfinite(own_low), own_low, 0.0)))
     wrong = (own_high + rounding < low.max(axis=-1)) | np.isneginf(own_high)
     return wrong, wrong | (own_low - rounding > high.max(axis=-1))

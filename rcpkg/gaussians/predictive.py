@@ -19,15 +19,19 @@ def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str
     return count + dof - (d + 2 if measure == "lebesgue" else 0)
 
 
-def log_t(count, a, d: int, log_det, quadratic):
+def log_t(count: Array | float, a: Array | float, d: int, log_det: Array | float, log_bracket: Array) -> Array:
     r""":math:`\log\frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}-\frac
-    d2\log\frac{\pi(n+1)}n-\frac12\log|D|-\frac{a+1}2 \log(1+\frac n{n+1}Q)`, thesis2007 (5.4); -inf where the
-    density does not exist for lack of degrees of freedom."""
+    d2\log\frac{\pi(n+1)}n-\frac12\log|D|-\frac{a+1}2\log\bigl(1+\frac n{n+1}Q\bigr)`, thesis2007 (5.4), with the
+    logarithm of the bracket given; -inf where the density does not exist for lack of degrees of freedom."""
     exists = a > d - 1
     a = np.where(exists, a, d)
     value = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * (count + 1) / count)
-    value = value - log_det / 2 - (a + 1) / 2 * np.log1p(count / (count + 1) * quadratic)
-    return np.where(exists, value, -np.inf)
+    return np.where(exists, value - log_det / 2 - (a + 1) / 2 * log_bracket, -np.inf)
+
+
+def log_bracket(count: Array | float, quadratic: Array) -> Array:
+    """log(1 + n/(n+1) Q) from the quadratic form Q = (x - mean)' D⁻¹ (x - mean) and the ``count`` n."""
+    return np.log1p(count / (count + 1) * quadratic)
 
 
 def _cholesky(D: Array) -> Factor:
@@ -81,7 +85,8 @@ def log_predictive(
         Without a row, without degrees of freedom, or with S + B singular.
     """
     factor, a = _posterior(count, scatter, seed, dof, measure)
-    return log_t(count, a, len(scatter), factor.log_det, (factor.whiten((X - mean).T) ** 2).sum(axis=0))
+    quadratic = (factor.whiten((X - mean).T) ** 2).sum(axis=0)
+    return log_t(count, a, len(scatter), factor.log_det, log_bracket(count, quadratic))
 
 
 def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fisher") -> Array:
@@ -120,8 +125,8 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     downdate = 1 - n / (n - 1) * t
     if a <= d - 1 or (downdate <= 1e-12).any():
         raise PredictiveNotDefined(f"with {n - 1} rows left the density does not exist: raise dof or the seed")
-    constant = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * n / (n - 1))
-    return constant - factor.log_det / 2 + a / 2 * np.log(downdate)
+    log_downdate = np.log(downdate)
+    return log_t(n - 1, a, d, factor.log_det + log_downdate, -log_downdate)
 
 
 def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher") -> float:

@@ -6,13 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rcpkg.base import Array
-from rcpkg.gaussians.scatter import (
-    ClassStatistics,
-    LeftOut,
-    gaussian_log_density,
-    left_out,
-    without_row,
-)
+from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density
 from rcpkg.linalg import Factor, cholesky
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
@@ -24,6 +18,10 @@ SINGULAR_RATIO = 1e-10
 #: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are
 #: refitted where the product is smaller than this
 SAFE_DOWNDATE = 1e-6
+#: likewise where less than this share of the mean eigenvalue is left
+LEAST_REST = 1e-3
+#: A squared pivot of a correlation matrix that is rounding: the matrix has a null direction
+NULL_PIVOT = 1e-13
 
 
 def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
@@ -95,51 +93,46 @@ def shrunken_log_density(
 
 
 def shrunken_log_density_loo(
-    X: Array,
-    y: Array,
-    n_classes: int,
-    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
-    gammas: Sequence[float] = FRIEDMAN_GAMMA,
-    weights: Array | None = None,
+    sample: Sample, lambdas: Sequence[float] = FRIEDMAN_LAMBDA, gammas: Sequence[float] = FRIEDMAN_GAMMA
 ) -> Array:
     r"""`shrunken_log_density` of each row with the row left out of the fit: exact.
 
     With :math:`M=(1-\lambda)S_h+\lambda S`, leaving out :math:`x_i` subtracts :math:`\rho z_iz_i^T`,
     :math:`z_i` its deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class,
     :math:`\lambda n/(n-1)` for the others. So one eigendecomposition of M a class and lambda, and rank-one
-    formulae, serve all rows and all gamma. Where the downdate is nearly singular, the class is refitted; with
-    ``weights``, all are, see `reduced_weights`.
+    formulae, serve all rows and all gamma. Where the downdate is nearly singular, the class is refitted; in
+    a sample with weights all are.
 
     Parameters
     ----------
-    X, y, n_classes, weights
-        As in `class_statistics`.
+    sample : Sample
+        n rows of r classes.
     lambdas, gammas : sequences of float in [0, 1]
 
     Returns
     -------
     array of shape (len(lambdas), len(gammas), n, r)
     """
-    left = left_out(X, y, n_classes, weights)
-    counts, _, scatters = left.statistics
-    out = np.full((len(lambdas), len(gammas), len(X), n_classes), -np.inf)
-    refit = np.full((len(lambdas), len(X), n_classes), weights is not None)
-    for i, lam in enumerate(lambdas if weights is None else ()):
+    counts, _, scatters = sample.statistics
+    shape = len(sample.X), sample.n_classes
+    out = np.full((len(lambdas), len(gammas), *shape), -np.inf)
+    refit = np.full((len(lambdas), *shape), sample.weights is not None)
+    for i, lam in enumerate(lambdas if sample.weights is None else ()):
         for h in np.flatnonzero(counts):
-            M = (1 - lam) * scatters[h] + lam * left.statistics.pooled
+            M = (1 - lam) * scatters[h] + lam * sample.statistics.pooled
             values, axes = np.linalg.eigh(M)
             decomposed = _Decomposed(np.maximum(values, 0.0), axes, cholesky(M))
             for own in (False, True):
-                rows = np.flatnonzero((y == h) == own)
+                rows = np.flatnonzero((sample.y == h) == own)
                 # a single row that is left of its class has no scatter of its own
                 if len(rows) and counts[h] - own > (own and lam == 0):
-                    out[i][:, rows, h], unsafe = _left_out_log_density(left, decomposed, h, own, rows, lam, gammas)
+                    out[i][:, rows, h], unsafe = _left_out_log_density(sample, decomposed, h, own, rows, lam, gammas)
                     refit[i, rows[unsafe], h] = True
     for row in np.flatnonzero(refit.any(axis=(0, 2))):
-        statistics = without_row(X, y, left.statistics, row, weights)
+        statistics = sample.without(row)
         for i in np.flatnonzero(refit[:, row].any(axis=1)):
             classes = np.flatnonzero(refit[i, row])
-            fresh = shrunken_log_density(X[row : row + 1], statistics, [lambdas[i]], gammas, classes)
+            fresh = shrunken_log_density(sample.X[row : row + 1], statistics, [lambdas[i]], gammas, classes)
             out[i][:, row, classes] = fresh[0, :, 0, classes].T
     return out
 
@@ -153,18 +146,18 @@ class _Decomposed(NamedTuple):
 
 
 def _left_out_log_density(
-    left: LeftOut, M: _Decomposed, h: int, own: bool, rows: Array, lam: float, gammas: Sequence[float]
+    sample: Sample, M: _Decomposed, h: int, own: bool, rows: Array, lam: float, gammas: Sequence[float]
 ) -> tuple[Array, Array]:
     """`shrunken_log_density_loo` of rows of class h (``own``) or of the others, under class h at one lambda, (gammas,
     rows); and the rows to be refitted."""
-    n, d = left.X.shape
-    count, kappa, z = left.statistics.counts[h] - own, left.kappa[rows], left.z[rows]
+    n, d = sample.X.shape
+    count, kappa, z = sample.statistics.counts[h] - own, sample.kappa[rows], sample.deviations[rows]
     weight = (1 - lam) * count + lam * (n - 1)
     rho = kappa if own else lam * kappa
-    deviation = kappa[:, None] * z if own else left.X[rows] - left.statistics.means[h]
-    rotated, lost = deviation @ M.axes, z @ M.axes
-    mean_value = (M.values.sum() - rho * (lost**2).sum(axis=1)) / d
-    refit = mean_value <= 1e-3 * M.values.mean()
+    deviation = kappa[:, None] * z if own else sample.X[rows] - sample.statistics.means[h]
+    V, Z = deviation @ M.axes, z @ M.axes
+    mean_value = (M.values.sum() - rho * (Z**2).sum(axis=1)) / d
+    refit = mean_value <= LEAST_REST * M.values.mean()
     mean_value[refit] = 1.0
     out = np.full((len(gammas), len(rows)), -np.inf)
     for j, gamma in enumerate(gammas):
@@ -174,28 +167,28 @@ def _left_out_log_density(
             continue
         if gamma == 0:
             # what has a null direction, or too few rows for full rank, keeps it without the row
-            if M.factor.pivot < 1e-13 or (lam == 0 and count <= d):
+            if M.factor.pivot < NULL_PIVOT or (lam == 0 and count <= d):
                 continue
             whitened = (M.factor.whiten(part.T).T for part in (deviation, z))
             log_det, quadratic, unsafe = _downdated(np.ones((1, d)), *whitened, rho, M.factor.pivot)
             log_det = log_det + M.factor.log_det
         else:
             shifted = M.values + gamma / (1 - gamma) * mean_value[:, None]
-            log_det, quadratic, unsafe = _downdated(shifted, rotated, lost, rho, shifted[:, 0] / shifted[:, -1])
+            log_det, quadratic, unsafe = _downdated(shifted, V, Z, rho, shifted[:, 0] / shifted[:, -1])
         refit |= unsafe
         log_det = log_det + d * np.log((1 - gamma) / weight)
         out[j] = gaussian_log_density(d, log_det, quadratic * weight / (1 - gamma))
     return out, refit
 
 
-def _downdated(values: Array, V: Array, lost: Array, rho: Array, ratio) -> tuple[Array, Array, Array]:
-    """log|K - rho z z'|, v'(K - rho z z')^-1 v for K = diag(values) > 0, a row of V and of lost (z) each; and
+def _downdated(values: Array, V: Array, Z: Array, rho: Array, ratio: Array | float) -> tuple[Array, Array, Array]:
+    """log|K - rho z z'|, v'(K - rho z z')^-1 v for K = diag(values) > 0, a row of V and of Z each; and
     the rows for which that matrix is too close to singular to be had by a downdate, given the smallest
     eigenvalue ratio of K."""
     inverse = 1 / values
-    downdate = 1 - rho * np.einsum("nd,nd->n", lost**2, np.broadcast_to(inverse, lost.shape))
+    downdate = 1 - rho * np.einsum("nd,nd->n", Z**2, np.broadcast_to(inverse, Z.shape))
     unsafe = ratio * downdate < SAFE_DOWNDATE
     downdate[unsafe] = 1.0
-    cross = np.einsum("nd,nd->n", V, lost * inverse)
+    cross = np.einsum("nd,nd->n", V, Z * inverse)
     quadratic = np.einsum("nd,nd->n", V**2, np.broadcast_to(inverse, V.shape)) + rho * cross**2 / downdate
     return np.log(values).sum(axis=1) + np.log(downdate), quadratic, unsafe

@@ -4,23 +4,18 @@ from functools import partial
 
 from rcpkg._docs import documented
 
-_GRID = """
-        grid : sequence of int, optional
-            Sizes that "cv" tries; by default 1, ..., 20, 30, ..., 100 up to {most}.
-        """
 _N_NEIGHBORS = """
-        n_neighbors : int or "cv", default=5
-            Neighbours k of {whose}; "cv": the best of ``grid`` by leave-one-out.
+        n_neighbors : int, "cv" or sequence of int, default=5
+            Neighbours k of {whose}. Of several sizes, leave-one-out takes the best.
+            "cv": 1, ..., 20, 30, ..., 100 up to {most}.
         """
 BLOCKS = {
-    "n_neighbors of each class": _N_NEIGHBORS.format(whose="each class"),
-    "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together"),
-    "grid per class": _GRID.format(most="the size of the smallest class"),
-    "grid of all": _GRID.format(most="n - 1"),
+    "n_neighbors of each class": _N_NEIGHBORS.format(whose="each class", most="the size of the smallest class"),
+    "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together", most="n - 1"),
     "scoring and ties": """
         scoring : {"error", "log_loss"}, default="error"
-            What "cv" compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the one
-            to take where probabilities matter.
+            What leave-one-out compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x),
+            the one to take where probabilities matter.
         ties : {"log_loss", "smallest"}, default="log_loss"
             Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the
             smallest.
@@ -28,10 +23,6 @@ BLOCKS = {
     "choice": """
         %(scoring and ties)s
         %(cost)s
-        """,
-    "algorithm": """
-        algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-            Neighbour search, as in `sklearn.neighbors.NearestNeighbors`; neighbours are the same by all.
         """,
     "k_": """
         classes_ : array of shape (r,)
@@ -43,14 +34,14 @@ BLOCKS = {
         """,
     "grid_": """
         grid_ : array of int
-            Sizes tried, in order; only after "cv".
+            Sizes tried, in order; only after a choice of k.
         cv_errors_ : array
-            Their leave-one-out error rates or, with a ``cost``, mean costs; only after "cv".
+            Their leave-one-out error rates or, with a ``cost``, mean costs; only after a choice of k.
         """,
     "cv_log_loss_": """
         cv_log_loss_ : array
-            Their leave-one-out log-losses, over the rows whose class is possible at some size; only after "cv", where
-            ``scoring`` or ``ties`` needs them.
+            Their leave-one-out log-losses, over the rows whose class is possible at some size; only after a choice of
+            k, where ``scoring`` or ``ties`` needs them.
         """,
 }
 documented = partial(documented, **BLOCKS)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import LOG_LOSS_ROUNDING, Array, InvalidStatistics, SquareableRows, least, log_posterior, mean_log_loss
-from rcpkg.checks import check_choice, check_cost
+from rcpkg.base import SquareableRows, log_posterior
+from rcpkg.checks import check_choice, check_cost, refusal
+from rcpkg.choice import choose
+from rcpkg.linalg import Array
 from rcpkg.local.neighbours import Index, Neighbors, batches
 
 GRID = (*range(1, 21), *range(30, 101, 10))
@@ -45,8 +47,21 @@ class LocalClassifier(SquareableRows):
     shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
     """
 
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | str | Sequence[int] = 5,
+        scoring: str = "error",
+        ties: str = "log_loss",
+        cost: ArrayLike | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.scoring = scoring
+        self.ties = ties
+        self.cost = cost
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Store the sample, index it for the neighbour search and, with ``n_neighbors="cv"``, choose k.
+        """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
         that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead.
@@ -54,39 +69,37 @@ class LocalClassifier(SquareableRows):
         Raises
         ------
         ValueError
-            On bad data, fewer than two classes, a bad ``n_neighbors``, ``grid`` or ``cost``.
+            On bad data, fewer than two classes, a bad ``n_neighbors`` or ``cost``.
         """
         X, self._codes = self.check_X_y(X, y)
         self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
-        if isinstance(self.n_neighbors, str) and self.n_neighbors == "cv":
-            self._choose(X)
+        if np.ndim(self.n_neighbors) == 1 or (isinstance(self.n_neighbors, str) and self.n_neighbors == "cv"):
+            sizes = [k for k in GRID if k <= self._cap] if np.ndim(self.n_neighbors) == 0 else self.n_neighbors
+            self.n_neighbors_ = self._by_leave_one_out(X, sorted(set(self._check_sizes(sizes, "n_neighbors"))))
         else:
             self.n_neighbors_ = self._check_size(self.n_neighbors, "n_neighbors")
         return self
 
     def _check_size(self, k: int, name: str) -> int:
         if not isinstance(k, Integral) or isinstance(k, bool):
-            raise ValueError(f"{name} must be a positive integer (or n_neighbors 'cv'); got {k!r}")
+            raise refusal(name, "be a positive integer (n_neighbors also several, or 'cv')", k)
         if not 1 <= k <= self._largest:
             raise ValueError(f"{name} must lie between 1 and {self._largest}, the most neighbours there are; got {k}")
         return int(k)
 
     def _check_sizes(self, sizes: Sequence[int], name: str) -> list[int]:
         if np.ndim(sizes) != 1 or len(sizes) == 0:
-            raise ValueError(f"{name} must be a sequence of one or more neighbourhood sizes; got {sizes!r}")
+            raise refusal(name, "be a sequence of one or more neighbourhood sizes", sizes)
         return [self._check_size(k, name) for k in sizes]
 
-    def _choose(self, X: Array) -> None:
-        """The best size of the grid by leave-one-out cost or log-loss; the smallest k where ties are left."""
+    def _by_leave_one_out(self, X: Array, sizes: list[int]) -> int:
+        """The best of the sizes by leave-one-out cost or log-loss; the smallest where ties are left."""
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "smallest"))
-        grid = GRID if self.grid is None else self.grid
-        sizes = self._check_sizes([k for k in grid if k <= self._cap] if self.grid is None else grid, "grid")
-        sizes = sorted(set(sizes))
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
-        total, losses = np.zeros(len(sizes)), []
+        errors, losses = [], []
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
             rows = np.arange(part.start, part.stop)
             if "log_loss" in (self.scoring, self.ties):
@@ -95,21 +108,14 @@ class LocalClassifier(SquareableRows):
                 losses.append(self._log_losses(evidence, self._codes[part]))
             else:
                 decided = self._decide(X[part], sizes, rows)
-            total += cost[decided, self._codes[part, None]].sum(axis=0)
-        self.grid_ = np.array(sizes)
-        self.cv_errors_ = total / len(X)
-        best = np.ones(len(sizes), dtype=bool)
-        if self.scoring == "error":
-            best = least(self.cv_errors_, best, 1e-12 * cost.max())
+            errors.append(cost[decided, self._codes[part, None]].T)
+        log_losses = np.concatenate(losses, axis=1) if losses else None
+        ties = "first" if self.ties == "smallest" else self.ties
+        choice = choose(np.concatenate(errors, axis=1), log_losses, scoring=self.scoring, ties=ties)
+        self.grid_, self.cv_errors_ = np.array(sizes), choice.errors
         if losses:
-            self.cv_log_loss_ = mean_log_loss(np.concatenate(losses, axis=1))
-            best = least(self.cv_log_loss_, best, LOG_LOSS_ROUNDING)
-        if self.scoring == "log_loss" and np.isinf(self.cv_log_loss_).all():
-            raise InvalidStatistics(
-                "at every size some row's class has probability zero, so its log-loss is infinite: smooth the "
-                'probabilities, try larger sizes, or take scoring="error"'
-            )
-        self.n_neighbors_ = int(self.grid_[np.argmax(best)])
+            self.cv_log_loss_ = choice.log_loss
+        return sizes[choice.place[0]]
 
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
@@ -149,7 +155,7 @@ class PerClass(LocalClassifier):
 
     def _index(self, X: Array) -> None:
         self._members = [np.flatnonzero(self._codes == h) for h in range(len(self.classes_))]
-        self._searches = [Neighbors(X[rows], self.algorithm) for rows in self._members]
+        self._searches = [Neighbors(X[rows]) for rows in self._members]
         self._positions = np.empty(len(X), dtype=np.intp)
         for rows in self._members:
             self._positions[rows] = np.arange(len(rows))
@@ -193,7 +199,7 @@ class PerClass(LocalClassifier):
 class Pooled(LocalClassifier):
     """One neighbourhood of k rows, whatever their classes."""
 
-    metric = "euclidean"
+    algorithm, metric = "auto", "euclidean"
 
     def _index(self, X: Array) -> None:
         self._search = Neighbors(X.copy(), self.algorithm, self.metric)

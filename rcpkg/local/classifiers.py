@@ -9,12 +9,13 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, Estimator, GenerativeClassifier
-from rcpkg.checks import check_number, check_numbers
+from rcpkg.base import Classifier, GenerativeClassifier
+from rcpkg.checks import check_choice, check_number, check_numbers
+from rcpkg.gaussians.scatter import gaussian_log_density
+from rcpkg.linalg import Array
 from rcpkg.local._docs import documented
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
@@ -116,9 +117,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     Parameters
     ----------
     %(n_neighbors of each class)s
-    %(grid per class)s
     %(choice)s
-    %(algorithm)s
 
     Attributes
     ----------
@@ -143,25 +142,8 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     0.96
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str = 5,
-        grid: Sequence[int] | None = None,
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        algorithm: str = "auto",
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.grid = grid
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.algorithm = algorithm
-
     def _scores(self, Z: Array) -> Array:
-        return -0.5 * (local_mean_squared_distance(Z) + Z.shape[-1] * np.log(2 * np.pi))
+        return gaussian_log_density(Z.shape[-1], 0.0, local_mean_squared_distance(Z))
 
 
 @documented()
@@ -178,9 +160,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
     %(n_neighbors of all)s
     fit_intercept : bool, default=True
         Whether the one is appended.
-    %(grid of all)s
     %(choice)s
-    %(algorithm)s
 
     Attributes
     ----------
@@ -208,21 +188,14 @@ class LocalLinear(Pooled, GenerativeClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | str = 5,
+        n_neighbors: int | str | Sequence[int] = 5,
         fit_intercept: bool = True,
-        grid: Sequence[int] | None = None,
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        algorithm: str = "auto",
     ) -> None:
-        self.n_neighbors = n_neighbors
+        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
         self.fit_intercept = fit_intercept
-        self.grid = grid
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.algorithm = algorithm
 
     def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
         _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
@@ -252,11 +225,11 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
-    %(grid of all)s
     %(choice)s
-    %(algorithm)s
     metric : str or callable, default="euclidean"
         Distance, as in `sklearn.neighbors.NearestNeighbors`.
+    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
+        Neighbour search, as there; neighbours are the same by all, but that a divergence needs "brute".
 
     Attributes
     ----------
@@ -284,25 +257,20 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | str = 5,
+        n_neighbors: int | str | Sequence[int] = 5,
         weights: str = "uniform",
         smoothing: ArrayLike = 1.0,
-        grid: Sequence[int] | None = None,
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        algorithm: str = "auto",
         metric: str = "euclidean",
+        algorithm: str = "auto",
     ) -> None:
-        self.n_neighbors = n_neighbors
+        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
         self.weights = weights
         self.smoothing = smoothing
-        self.grid = grid
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.algorithm = algorithm
         self.metric = metric
+        self.algorithm = algorithm
 
     def _index(self, X: Array) -> None:
         smoothing = check_numbers("smoothing", self.smoothing)
@@ -312,8 +280,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
             )
         if np.any(smoothing < 0):
             raise ValueError("smoothing must hold non-negative numbers")
-        if self.weights not in WEIGHTS:
-            raise ValueError(f"weights must be one of {', '.join(WEIGHTS)}; got {self.weights!r}")
+        check_choice("weights", self.weights, WEIGHTS)
         super()._index(X)
 
     def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
@@ -331,17 +298,8 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         return evidence
 
 
-class _HardClassifier(ClassifierMixin, Estimator):
-    """Hard decisions only: the validation of `GenerativeClassifier` without its probabilities."""
-
-    _x_dtype = np.float64
-    check_X = GenerativeClassifier.check_X
-    _check_rows = GenerativeClassifier._check_rows
-    check_X_y = GenerativeClassifier.check_X_y
-
-
 @documented()
-class SVMKNN(Pooled, _HardClassifier):
+class SVMKNN(Pooled, Classifier):
     """A linear support vector machine on the k nearest rows.
 
     Neighbours of one class decide at once. Otherwise classes meet in pairs on a decision DAG: the first
@@ -350,13 +308,12 @@ class SVMKNN(Pooled, _HardClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default=5
-        Neighbours k of all classes together; "cv": the least leave-one-out cost over ``grid``, ties to the smallest k.
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Neighbours k of all classes together. Of several sizes, the least leave-one-out cost decides, ties to the
+        smallest k; "cv": 1, ..., 20, 30, ..., 100 up to n - 1.
     C : float, default=1.0
         Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
-    %(grid of all)s
     %(cost)s
-    %(algorithm)s
 
     Attributes
     ----------
@@ -384,17 +341,13 @@ class SVMKNN(Pooled, _HardClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | str = 5,
+        n_neighbors: int | str | Sequence[int] = 5,
         C: float = 1.0,
-        grid: Sequence[int] | None = None,
         cost: ArrayLike | None = None,
-        algorithm: str = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.C = C
-        self.grid = grid
         self.cost = cost
-        self.algorithm = algorithm
 
     def _index(self, X: Array) -> None:
         check_number("C", self.C, 0, above=True)

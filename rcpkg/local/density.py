@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
-from scipy.special import gammaln
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import InvalidStatistics
+from rcpkg.gaussians.predictive import log_bracket, log_t
+from rcpkg.linalg import EPS, Array
 from rcpkg.local.neighbours import Index
 
-EPS = float(np.finfo(float).eps)
 # of a multiplication in numpy, a column at a time, in those of LAPACK; measured for batches of some hundred queries
 PRICE_OF_UPDATES = 6
-GRAM_ROUNDING = (
-    1e-12  # largest error of looked-up inner products, beside the eigenvalues of I + G, which are at least 1
-)
+# largest error of inner products that are looked up, beside the eigenvalues of I + G, which are at least 1
+GRAM_ROUNDING = 1e-12
 FACTOR_ROUNDING = 1e-5  # of a log density by the K x K factor: a bound, mostly some thousand times what is found
 LOST_SEED = 1e-3  # of a log density by updates: an estimate, beyond which it is refused
 
@@ -105,14 +104,7 @@ def log_density_of_gram(bordered: Array, d: int) -> Array:
     _factor_in_place(bordered.reshape(-1, K + 1, K + 1))
     log_det = 2.0 * np.cumsum(np.log(bordered[..., diagonal, diagonal]), axis=-1)
     s = np.cumsum(bordered[..., :K, K] ** 2, axis=-1)
-    return _log_t(sizes, d, log_det + np.log(s / sizes), np.log(sizes / (sizes + 1) * (1 + 1 / s)))
-
-
-def _log_t(k: Array, d: int, log_det: Array, log_bracket: Array) -> Array:
-    """(6.1) from log|D_k| and the logarithm of 1 + k/(k+1) (x - mean)' D_k^-1 (x - mean)."""
-    power = (k + d + 4) / 2
-    constant = gammaln(power) - gammaln((k + 4) / 2) - d / 2 * np.log(np.pi * (k + 1) / k)
-    return constant - power * log_bracket - 0.5 * log_det
+    return log_t(sizes, sizes + d + 3, d, log_det + np.log(s / sizes), np.log(sizes / (sizes + 1) * (1 + 1 / s)))
 
 
 def _factor_in_place(A: Array) -> None:
@@ -144,7 +136,7 @@ def _by_updates(Z: Array, squares: Array) -> Array:
         form[k] = _grow(L, pivots, np.full(n, k / (k + 1)), change, mean.copy())
         log_det[k] = np.log(pivots).sum(axis=0)
     sizes = np.arange(1, K + 1)
-    return _log_t(sizes, d, log_det.T, np.log1p(sizes / (sizes + 1) * form.T))
+    return log_t(sizes, sizes + d + 3, d, log_det.T, log_bracket(sizes, form.T))
 
 
 def _grow(L: Array, pivots: Array, weight: Array, u: Array, v: Array) -> Array:
@@ -155,11 +147,11 @@ def _grow(L: Array, pivots: Array, weight: Array, u: Array, v: Array) -> Array:
     for j, (column, pivot) in enumerate(zip(L, pivots, strict=True)):
         below = column[j + 1 :]
         gain = weight * u[j]
-        grown = pivot + gain * u[j]
+        new_pivot = pivot + gain * u[j]
         u[j + 1 :] -= u[j] * below
-        below += gain / grown * u[j + 1 :]
-        weight *= pivot / grown
-        pivots[j] = grown
+        below += gain / new_pivot * u[j + 1 :]
+        weight *= pivot / new_pivot
+        pivots[j] = new_pivot
         v[j + 1 :] -= v[j] * below
     return (v * v / pivots).sum(axis=0)
 
@@ -186,12 +178,12 @@ def neighborhood_log_density(Z: Array, sizes: Sequence[int] | Index, floor: Arra
     """
     d = Z.shape[-1]
     squares = np.cumsum(np.einsum("nkd,nkd->nk", Z, Z), axis=1)
-    found = {}
+    densities = {}
     for k in np.unique(sizes):
         scale = np.maximum(squares[:, k - 1] / (k * d), floor)
         scaled = Z[:, :k] / np.sqrt(scale)[:, None, None]
-        found[k] = local_bda_log_density(scaled)[:, -1] - d / 2 * np.log(scale)
-    return np.stack([found[k] for k in sizes], axis=1)
+        densities[k] = local_bda_log_density(scaled)[:, -1] - d / 2 * np.log(scale)
+    return np.stack([densities[k] for k in sizes], axis=1)
 
 
 class SharedGram:

@@ -49,10 +49,8 @@ class LocalBDA(PerClass, GenerativeClassifier):
         within-class variance, as its mean over the features times I or feature by feature; for each query, class and
         size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
         Leave-one-out takes the seed of the rows that are left.
-    %(grid per class)s
     %(choice)s
         It weighs the probabilities above, which tend to 1/r under a fixed seed.
-    %(algorithm)s
 
     Attributes
     ----------
@@ -71,7 +69,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import LocalBDA
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = LocalBDA(n_neighbors="cv", grid=[5, 10, 40]).fit(X, y)
+    >>> model = LocalBDA(n_neighbors=[5, 10, 40]).fit(X, y)
     >>> model.n_neighbors_, model.cv_errors_.round(3)
     (40, array([0.04 , 0.04 , 0.013]))
     >>> model.predict_proba(X[[70, 106]]).round(2)
@@ -82,21 +80,14 @@ class LocalBDA(PerClass, GenerativeClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | str = 5,
+        n_neighbors: int | str | Sequence[int] = 5,
         seed: ArrayLike | str = 1.0,
-        grid: Sequence[int] | None = None,
         scoring: str = "error",
         ties: str = "log_loss",
         cost: ArrayLike | None = None,
-        algorithm: str = "auto",
     ) -> None:
-        self.n_neighbors = n_neighbors
+        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
         self.seed = seed
-        self.grid = grid
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.algorithm = algorithm
 
     def _index(self, X: Array) -> None:
         super()._index(X)
@@ -189,8 +180,8 @@ def _squares(X: Array) -> Array:
 
 def _check_variances(variances: Array, rule: str) -> None:
     """All positive, or their mean where the rule asks for no more."""
-    asked = variances if rule == "diag" else variances.mean(axis=1)
-    if not (asked > 0).all():
+    relevant = variances if rule == "diag" else variances.mean(axis=1)
+    if not (relevant > 0).all():
         raise ValueError(
             f"seed={rule!r} is not positive definite, or is not without one of the rows that choose n_neighbors: "
             "drop features constant within every class, or give a positive number"

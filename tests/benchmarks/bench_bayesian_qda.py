@@ -20,6 +20,7 @@ from rcpkg.choice import log_class_prior_loo
 from rcpkg.gaussians import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
+    Sample,
     grid_log_predictive_loo,
     grid_loo_errors,
     shrunken_log_density_loo,
@@ -145,7 +146,7 @@ def test_exact_loo_against_its_bare_factorisations(benchmark):
 @pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
 def test_certified_second_order_against_naive(benchmark, d, n_folds):
     X, y = data(2000, d, 3)
-    errors = benchmark(grid_loo_errors, X, y, log_class_prior_loo(y, 3), dofs(d))
+    errors = benchmark(lambda: grid_loo_errors(Sample(X, y, 3), log_class_prior_loo(y, 3), dofs(d)))
     naive, _ = naive_seconds(naive_bda7, X, y, 3, n_folds)
     ratio = naive / benchmark.stats.stats.median
     report(
@@ -157,7 +158,7 @@ def test_certified_second_order_against_naive(benchmark, d, n_folds):
 @pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
 def test_rda_against_naive(benchmark, d, n_folds):
     X, y = data(2000, d, 3)
-    scores = benchmark(shrunken_log_density_loo, X, y, 3)
+    scores = benchmark(lambda: shrunken_log_density_loo(Sample(X, y, 3)))
     naive, folds = naive_seconds(naive_rda, X, y, 3, n_folds)
     np.testing.assert_allclose(scores[:, :, folds], naive_rda(X, y, 3, folds), rtol=1e-6, atol=1e-5)
     ratio = naive / benchmark.stats.stats.median
@@ -192,9 +193,9 @@ def test_growth(benchmark):
             X, y = data(n, d, r)
             prior, q = log_class_prior_loo(y, r), dofs(d)
             runs = (
-                lambda X=X, y=y, r=r, q=q: grid_log_predictive_loo(X, y, r, q),
-                lambda X=X, y=y, p=prior, q=q: grid_loo_errors(X, y, p, q),
-                lambda X=X, y=y, r=r: shrunken_log_density_loo(X, y, r),
+                lambda X=X, y=y, r=r, q=q: grid_log_predictive_loo(Sample(X, y, r), q),
+                lambda X=X, y=y, r=r, p=prior, q=q: grid_loo_errors(Sample(X, y, r), p, q),
+                lambda X=X, y=y, r=r: shrunken_log_density_loo(Sample(X, y, r)),
             )
             rows.append((n, d, r, *(seconds(run, 1) for run in runs)))
         return rows

@@ -118,7 +118,7 @@ def test_all_k_up_to_100_take_an_eighth_of_naive_k_20(benchmark, usps):
 
 def test_exact_leave_one_out_over_all_digits_and_k_in_30_seconds(benchmark, usps):
     X, y, _ = usps
-    model = benchmark.pedantic(LocalBDA(n_neighbors="cv", grid=range(1, 101)).fit, args=(X, y), rounds=1)
+    model = benchmark.pedantic(LocalBDA(n_neighbors=range(1, 101)).fit, args=(X, y), rounds=1)
     assert model.cv_errors_.min() < 0.02
     assert median(benchmark) < 30
 

@@ -16,7 +16,7 @@ from bench_bayesian_qda import data, dofs, naive_bda7, seconds
 from rcbook.experiments.runner import commit, environment
 
 from rcpkg.choice import log_class_prior_loo
-from rcpkg.gaussians import grid_log_predictive_loo, grid_loo_errors
+from rcpkg.gaussians import Sample, grid_log_predictive_loo, grid_loo_errors
 
 SIZES = ((200, 4, 2), (200, 10, 3), (1000, 10, 3), (200, 30, 3), (200, 60, 3))
 FOLDS = 12
@@ -32,9 +32,9 @@ def measure(n: int, d: int, r: int) -> dict[str, float]:
         "d": d,
         "r": r,
         "refits": n / FOLDS * seconds(lambda: naive_bda7(X, y, r, folds)),
-        "exact": seconds(lambda: grid_log_predictive_loo(X, y, r, dofs(d))),
-        "bounds": seconds(lambda: grid_loo_errors(X, y, prior, dofs(d))),
-        "undecided": grid_loo_errors(X, y, prior, dofs(d)).exact_share,
+        "exact": seconds(lambda: grid_log_predictive_loo(Sample(X, y, r), dofs(d))),
+        "bounds": seconds(lambda: grid_loo_errors(Sample(X, y, r), prior, dofs(d))),
+        "undecided": grid_loo_errors(Sample(X, y, r), prior, dofs(d)).exact_share,
     }
 
 

@@ -3,6 +3,7 @@
 The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
 100 test rows, with all classifiers on the same draws and their differences paired.
 """
+
 from functools import partial
 
 import numpy as np
@@ -10,13 +11,14 @@ import pandas as pd
 
 from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
+from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.experiments.studies.tables_of_bda7 import TEST_ROWS, TRAINING_ROWS
 from rcbook.simulation import CHAPTER4_CASES, chapter4_problem
 from rcpkg.base import GenerativeClassifier
 from rcpkg.families import QDA
 from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BayesianQDA
-from rcpkg.gaussians.discriminant import NearestMeans, PriorIfSingular
+from rcpkg.gaussians.discriminant import NearestMeans
 
 STUDY_NAME = "figures-4.1-4.2"
 DIMENSIONS = (4, 8, 12, 16, 20, 30, 40, 60)

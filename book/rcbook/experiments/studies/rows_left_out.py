@@ -1,4 +1,5 @@
 """How near approximate leave-one-out of `RiskCalibrationCV` is to refits, by weight and number of rows (chapter 12)."""
+
 from functools import partial
 
 import numpy as np

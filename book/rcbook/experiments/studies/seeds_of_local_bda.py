@@ -3,6 +3,7 @@
 Two problems whose posterior is known. The number of neighbours stays at 30 or grows with the rows; pooled nearest
 neighbours stand beside, with as many rows in their neighbourhoods.
 """
+
 from functools import partial
 from typing import NamedTuple
 

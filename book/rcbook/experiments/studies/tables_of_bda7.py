@@ -18,12 +18,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rcbook import datasets, published
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
+from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.simulation import chapter5_problem
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.families import LDA, QDA
 from rcpkg.gaussians import EDDA_MODELS
 from rcpkg.gaussians.bayesian import BDA7, QuadraticBayes
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans, PriorIfSingular
+from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 
 CROSS_VALIDATED = ("BDA7", "QB", "RDA", "EDDA")
 NUMBER = ("row", "method", "metric", "setting_value")  # which number of a table it is

@@ -1,0 +1,144 @@
+"""What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows
+from rcpkg.checks import check_choice, check_cost, check_weights
+from rcpkg.choice import (
+    choose,
+    decision_losses,
+    folds,
+    log_class_prior,
+    log_class_prior_loo,
+    log_losses,
+    wrong_predictions,
+)
+from rcpkg.gaussians.scatter import Sample
+from rcpkg.linalg import Array
+
+
+class MomentClassifier(SquareableRows, GenerativeClassifier):
+    """A generative classifier of the classes' counts, means and scatter matrices, which take weights."""
+
+    def _sample(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Sample, NDArray[np.bool_]]:
+        """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""
+        X, y = self.check_X_y(X, y)
+        present = np.ones(len(X), dtype=bool)
+        if sample_weight is None:
+            return Sample(X, y, len(self.classes_)), present
+        weights = check_weights(sample_weight, len(X))
+        present = weights > 0
+        if not present.all():
+            self.classes_, y = np.unique(self.classes_[y[present]], return_inverse=True)
+            X, weights = X[present], weights[present]
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    "sample_weight is positive for one class at most; a classifier needs at least 2 classes"
+                )
+        return Sample(X, y, len(self.classes_), None if (weights == 1).all() else weights), present
+
+
+class Grid:
+    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
+
+    def log_density(self, sample: Sample, X: Array) -> Array:
+        """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
+        raise NotImplementedError
+
+    def left_out(self, sample: Sample) -> Array:
+        """Log densities (..., n, r) of each row of a sample, fitted without it."""
+        raise NotImplementedError
+
+    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
+        """Whether each row is classified wrongly by each model fitted without it, shape (..., n)."""
+        return wrong_predictions(self.left_out(sample) + log_prior, sample.y)
+
+
+class GridClassifier(MomentClassifier):
+    """A classifier that picks one of a grid of closed-form models by cross-validation.
+
+    A subclass has the parameters ``cv``, ``scoring``, ``ties``, ``cost`` and ``random_state``, makes its `Grid` in
+    ``_grid(d)``, which checks its own parameters, and takes the chosen place in ``_adopt(sample, place)``.
+    """
+
+    class_prior: str | ArrayLike = "laplace"
+
+    def __init__(
+        self,
+        *,
+        cv: Any = "loo",
+        scoring: str = "error",
+        ties: str = "log_loss",
+        cost: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.cv = cv
+        self.scoring = scoring
+        self.ties = ties
+        self.cost = cost
+        self.random_state = random_state
+
+    def _grid(self, d: int) -> Grid:
+        raise NotImplementedError
+
+    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the model by cross-validation, and fit it to all rows.
+
+        Rows count ``sample_weight`` times; leave-one-out leaves out one of them, or all of less than one.
+        """
+        sample, present = self._sample(X, y, sample_weight)
+        grid = self._grid(sample.X.shape[1])
+        check_choice("scoring", self.scoring, ("error", "log_loss"))
+        check_choice("ties", self.ties, ("log_loss", "random"))
+        self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
+        errors, losses, weights = self._cross_validated(grid, sample, present)
+        exists = np.isfinite(grid.log_density(sample, sample.X[:1])).all(axis=(-2, -1))
+        if not exists.any():
+            raise InvalidStatistics(
+                "no model of the grid gives every class a density: too few rows, or features constant within classes"
+            )
+        options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
+        place, self.cv_errors_, self.cv_log_loss_ = choose(errors, losses, weights=weights, among=exists, **options)
+        self.statistics_ = sample.statistics
+        self._adopt(sample, place)
+        return self
+
+    def _cross_validated(
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_]
+    ) -> tuple[Array, Array | None, Array | None]:
+        """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
+        weights of these rows."""
+        cost = check_cost(self.cost, sample.n_classes)
+        if self.scoring == "error" and self.ties == "random" and cost is None and self.cv == "loo":
+            return grid.left_out_errors(sample, self._prior_left_out(sample)), None, sample.weights
+        rows, errors, losses = [], [], []
+        for test, scores in self._held_out(grid, sample, present):
+            rows.append(test)
+            errors.append(decision_losses(scores, sample.y[test], cost))
+            losses.append(log_losses(scores, sample.y[test]))
+        weights = None if sample.weights is None else sample.weights[np.concatenate(rows)]
+        return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
+
+    def _held_out(
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_]
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """Held-out rows, and their scores log p(x, y) by every model fitted without them, shape (..., rows, r)."""
+        if isinstance(self.cv, str) and self.cv == "loo":
+            yield np.arange(len(sample.y)), grid.left_out(sample) + self._prior_left_out(sample)
+            return
+        for train, test in folds(self.cv, sample.X, sample.y, present):
+            part = sample.take(train)
+            prior = log_class_prior(part.statistics.counts, self.class_prior)
+            yield test, grid.log_density(part, sample.X[test]) + prior
+
+    def _prior_left_out(self, sample: Sample) -> Array:
+        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights)
