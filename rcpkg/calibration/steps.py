@@ -13,7 +13,7 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, Statistics, require
+from rcpkg.families import ClosedFormClassifier, Statistics, can, require
 
 Run = Callable[[Point, int], Point | None]
 
@@ -146,7 +146,7 @@ class SafeRun:
     def __init__(self, objective: Objective, lr: float) -> None:
         self.objective = objective
         self.lr = self.trial = min(lr, LONGEST_STEP)
-        self.exponential = hasattr(objective.family, "natural_parameters")
+        self.exponential = can(objective.family, "convergence")
         self.secants: list[tuple[Array, Array, Array]] = []
 
     def __call__(self, point: Point, t: int) -> Point | None:
