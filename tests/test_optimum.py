@@ -262,7 +262,7 @@ def test_one_step_of_a_climb_leads_to_the_optimum(name, b):
         path = climb(objective, step, Converged(1e-9), max_iter=3)
         # without a target the joint model may be odd, and its metric, by which a path converges, with it
         assert path.n_iter == 1 and path.stop_reason in ("converged", *["no_step"][: b == 0])
-        assert np.abs(path.chosen.log_posterior(objective.X) - fitted.predict_log_proba(X)).max() < POSTERIOR
+        assert np.abs(np.exp(path.chosen.log_posterior(objective.X)) - fitted.predict_proba(X)).max() < POSTERIOR
 
 
 # --- what went wrong --------------------------------------------------------------------------------------------------

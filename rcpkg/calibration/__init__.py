@@ -43,6 +43,7 @@ from rcpkg.calibration.presets import (
 from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import (
     Losses,
+    Rule,
     calibration_weights,
     frequency_weights,
     losses,
@@ -51,7 +52,7 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Safe, Step
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 from rcpkg.families.projections import (
@@ -87,6 +88,8 @@ __all__ = [
     "ProjectedGradientDescent",
     "RiskCalibration",
     "RiskCalibrationCV",
+    "Rule",
+    "Run",
     "Safe",
     "SoftErrorCalibration",
     "SoftErrorRises",

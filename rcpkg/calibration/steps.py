@@ -86,7 +86,7 @@ class Fixed(Step):
 class Batches(Fixed):
     """A pass of steps lr t^(−2/3) s(X_B, W_B) over shuffled batches B of ``size`` rows; the last may be smaller.
 
-    At a given model a batch drawn at random gives |B|/n times a full step on average.
+    At a given model a batch drawn at random gives its share of the rows times a full step on average.
     """
 
     size: int = 100
