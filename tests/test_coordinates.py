@@ -238,7 +238,7 @@ def test_no_cache_no_change(name, monkeypatch):
     X, y = rows_for(name)
     fits = []
     for megabytes in (1000.0, 0.0):
-        monkeypatch.setattr("rcpkg.calibration.conditional_likelihood.CACHE", megabytes)
+        monkeypatch.setattr("rcpkg.calibration.optimum.CACHE", megabytes)
         fits.append(ConditionalLikelihood(ML[name]).fit(X, y))
     assert np.allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=0, atol=1e-9)
 

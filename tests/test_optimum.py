@@ -30,7 +30,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
-from rcpkg.calibration import Objective, Target
+from rcpkg.calibration import LBFGS, Converged, Newton, Objective, Target, climb
 from rcpkg.families import one_hot
 
 VALUE, POSTERIOR = 1e-6, 1e-3
@@ -249,6 +249,20 @@ def test_without_a_target_calibration_has_the_same_posteriors(name):
     safe = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0, tol=1e-10).fit(X, y)
     assert newton.converged_ and safe.converged_
     assert np.abs(newton.predict_proba(X) - safe.predict_proba(X)).max() < POSTERIOR
+
+
+@pytest.mark.parametrize("b", [0.0, 0.3])
+@pytest.mark.parametrize("name", ML)
+def test_one_step_of_a_climb_leads_to_the_optimum(name, b):
+    """Newton and L-BFGS as steps; another one from there finds nothing that is left, and none lowers the objective."""
+    X, y = rows_for(name)
+    objective = Objective.of(clone(ML[name]), X, y, target_weight=b)
+    fitted = ConditionalLikelihood(clone(ML[name]), target_weight=b).fit(X, y)
+    for step in Newton(), LBFGS(tol=1e-6):
+        path = climb(objective, step, Converged(1e-9), max_iter=3)
+        # without a target the joint model may be odd, and its metric, by which a path converges, with it
+        assert path.n_iter == 1 and path.stop_reason in ("converged", *["no_step"][: b == 0])
+        assert np.abs(np.exp(path.chosen.log_posterior(objective.X)) - fitted.predict_proba(X)).max() < POSTERIOR
 
 
 # --- what went wrong --------------------------------------------------------------------------------------------------

@@ -210,34 +210,6 @@ def test_restricted_estimate_through_the_functional_module():
     np.testing.assert_allclose(random.mean(x), uniform.bayes_unrestricted(X).pdf(x.nodes), rtol=1e-12)
 
 
-# ---- the two differential elements of A.7 ------------------------------------------------------------------
-
-
-def test_curve_of_uniforms_is_not_differentiable_in_l2():
-    """|f_b - f_a|^2 = |b - a|/(ab) is of first order; (A.32) leaves out the moving end of df/da."""
-    a = 1.5
-    for h in (1e-2, 1e-4):
-        assert uniform.uniform_squared_error(a + h, a) == pytest.approx(h / (a * (a + h)))
-    interior = np.sqrt(quad(lambda x: a**-4, 0, a))
-    assert interior == pytest.approx(a**-1.5)
-    squared_quotients = [uniform.uniform_squared_error(a + h, a) / h**2 for h in (1e-2, 1e-4)]
-    assert squared_quotients[1] > 90 * squared_quotients[0] > 90 * interior**2
-    # in L1 the quotient converges, to the element 2 da/a
-    for h in (1e-4, 1e-6):
-        l1 = a * (1 / a - 1 / (a + h)) + h / (a + h)
-        assert l1 / h == pytest.approx(2 / a, rel=2 * h)
-
-
-def test_fisher_information_of_the_uniform_is_not_regular():
-    """E score^2 = 1/a^2 gives da/a (A.33), but the score has mean -1/a: variance 0, and -E l'' = -1/a^2."""
-    a = 1.5
-    score, curvature = -1 / a, 1 / a**2
-    assert quad(lambda x: score**2 / a, 0, a) == pytest.approx(1 / a**2)
-    assert quad(lambda x: score / a, 0, a) != 0
-    assert quad(lambda x: (score - score) ** 2 / a, 0, a) == 0
-    assert -quad(lambda x: curvature / a, 0, a) < 0
-
-
 # ---- squared errors ----------------------------------------------------------------------------------------
 
 
@@ -311,57 +283,7 @@ def test_infinite_where_infinite():
     assert np.diff(partial) == pytest.approx(np.log(100), rel=0.01)
 
 
-def test_asymptotic_order():
-    """n times the error tends to 1, 2/e, log 2 and 1/2."""
-    limits = {
-        "maximum_likelihood": 1,
-        "bayes_parameter": 2 / np.e,
-        "bayes_restricted": np.log(2),
-        "bayes_unrestricted": 0.5,
-    }
-    for name, limit in limits.items():
-        assert 10**6 * uniform.expected_squared_error(name, 10**6) == pytest.approx(limit, rel=1e-5)
-
-
-# ---- the best equivariant estimates ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("draws", [2, 3, 8])
-def test_order_n_minus_1_is_the_best_equivariant_estimate(draws):
-    """The error of h(x/M)/M is 1/(2n - 1) + n/(n - 1) int (h - h*)^2, by quadrature over M and x."""
-    h_star = uniform.uniform_pareto(draws - 1).pdf
-    for h, end in ((stats.uniform(0, 1.4).pdf, 1.4), (lambda v: (v < 1) / 2 + (v < 2) / 4, 2.0)):
-
-        def error(u, h=h, end=end):
-            edges = sorted({u, end * u, 1.0})
-            parts = [quad(lambda x: (h(x / u) / u - (x < 1)) ** 2, *p) for p in zip([0.0, *edges], edges)]
-            return draws * u ** (draws - 1) * sum(parts)
-
-        risk = quad(error, 0, 1 / end) + quad(error, 1 / end, 1)
-        tail = quad(lambda t: h_star(t) ** 2, end, np.inf)
-        distance = quad(lambda t, h=h: (h(t) - h_star(t)) ** 2, 0, 1) + tail
-        distance += quad(lambda t, h=h: (h(t) - h_star(t)) ** 2, 1, end)
-        assert risk == pytest.approx(1 / (2 * draws - 1) + draws / (draws - 1) * distance, rel=1e-6)
-    best = uniform.expected_squared_error("bayes_unrestricted", draws, measure=0.0)
-    assert best == pytest.approx(1 / (2 * draws - 1))
-
-
-@pytest.mark.parametrize("draws", [2, 5])
-def test_bayes_risks_of_long_priors_tend_to_the_minimax_risk(draws):
-    """log theta uniform on [0, T], by drawing theta and M; what is missing to 1/(2n - 1) falls like 1/T."""
-    rng, missing = np.random.default_rng(draws), []
-    for T in (20.0, 80.0):
-        log_theta = rng.uniform(0, T, 200_000)
-        b = np.exp(T - np.maximum(log_theta + np.log(rng.uniform(size=200_000)) / draws, 0))
-        mass, m = 1 - b**-draws, draws
-        mean = m / (m - 1) * (1 - b ** (1.0 - m)) / mass
-        square = (1 - b ** (1.0 - 2 * m)) / (2 * m - 1) + b ** (-2.0 * m) * (b - 1)
-        square = square - 2 * b ** (-float(m)) * (1 - b ** (1.0 - m)) / (m - 1)
-        risk = 1 - (1 + square / mass**2) / mean
-        missing.append((1 / (2 * draws - 1) - risk.mean(), risk.std() / np.sqrt(len(risk))))
-    (near, noise), (nearer, noise_nearer) = missing
-    assert near > 5 * noise
-    assert abs(near - 4 * nearer) < 5 * np.hypot(noise, 4 * noise_nearer)
+# ---- two unknown ends -----------------------------------------------------------------------------------------
 
 
 def error_with_two_ends(draws, N):
@@ -389,19 +311,6 @@ def test_two_unknown_ends_by_quadrature():
         assert min(error_with_two_ends(draws, draws + step) for step in (-1, 1)) > best * 1.0001
         likelihood = quad(lambda r, n=draws: (1 / r - 1) * n * (n - 1) * r ** (n - 2) * (1 - r), 0, 1)
         assert likelihood == pytest.approx(2 / (draws - 2))
-
-
-def test_best_estimate_on_a_box_is_the_product():
-    """1 - (1 - 1/(2n - 1))^2 on a rectangle with two ends known: int g^2 - 2 int_box g + 1 with M drawn."""
-    draws, runs = 6, 100_000
-    M = np.random.default_rng(51).uniform(size=(runs, 2)) ** (1 / draws)
-    for N, is_best in ((draws - 1, True), (draws, False), (draws - 2, False)):
-        square = np.prod(2 * N**2 / ((N + 1) * (2 * N + 1) * M), axis=1)
-        inside = np.prod(1 - M**N / (N + 1), axis=1)
-        errors = square - 2 * inside + 1
-        gap = errors.mean() - (1 - (1 - 1 / (2 * draws - 1)) ** 2)
-        noise = errors.std() / np.sqrt(runs)
-        assert abs(gap) < 4 * noise if is_best else gap > 4 * noise
 
 
 @pytest.mark.parametrize(

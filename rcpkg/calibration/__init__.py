@@ -7,7 +7,8 @@ One idea a noun:
 - an `Objective` is a family, encoded rows, labels, weights of the rows, a rule and, if there is one, a `Target`; it
   evaluates statistics to a `Point` (statistics, parameters, gradient, losses, value) by one pass over the rows, and
   nothing ever changes it;
-- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`. It is settings alone;
+- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`, or at once to the optimum of
+  conditional likelihood: `Newton`, `LBFGS`. It is settings alone;
   ``step.begin(objective, rng)`` starts a run, the function (point, t) → point t, or None where there is none, which
   may remember what it likes. ``keeps_prior`` says whether the prior of the estimator acts on all points, and not on
   the start alone; ``stop_reason`` names what it means that there is no further point. A point's ``step`` is the length
@@ -32,24 +33,17 @@ from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.learner import RiskCalibration
 from rcpkg.calibration.objective import Objective, Point, Target
+from rcpkg.calibration.optimum import LBFGS, Newton
 from rcpkg.calibration.presets import (
     TM,
     DiscriminativeFrequencyEstimate,
     ProjectedGradientDescent,
     SoftErrorCalibration,
 )
-from rcpkg.calibration.projected import (
-    Projected,
-    categorical_step,
-    centred_at_zero,
-    floor_eigenvalues,
-    linear_step,
-    project_simplex,
-    quadratic_gradient,
-    quadratic_step,
-)
+from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import (
     Losses,
+    Rule,
     calibration_weights,
     frequency_weights,
     losses,
@@ -58,11 +52,21 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Safe, Step
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
+from rcpkg.families.projections import (
+    categorical_step,
+    centred_at_zero,
+    floor_eigenvalues,
+    linear_step,
+    project_simplex,
+    quadratic_gradient,
+    quadratic_step,
+)
 
 __all__ = [
+    "LBFGS",
     "RESOLVED",
     "TM",
     "WANBIAC",
@@ -76,6 +80,7 @@ __all__ = [
     "Fixed",
     "HeldOut",
     "Losses",
+    "Newton",
     "Objective",
     "Path",
     "Point",
@@ -83,6 +88,8 @@ __all__ = [
     "ProjectedGradientDescent",
     "RiskCalibration",
     "RiskCalibrationCV",
+    "Rule",
+    "Run",
     "Safe",
     "SoftErrorCalibration",
     "SoftErrorRises",

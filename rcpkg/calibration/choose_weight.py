@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import check_target
+from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.target_path import Optimum, TargetPath
@@ -262,7 +262,8 @@ def path_of(
     classes; it is copied, and prepared for these rows."""
     model = copy(model)
     model.prepare(X)
-    return TargetPath(model, X, y, sample_weight, target, MOST_STEPS, n_weights)
+    objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+    return TargetPath(objective, model, target, MOST_STEPS, n_weights)
 
 
 def _leave_one_out(

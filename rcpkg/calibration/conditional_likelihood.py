@@ -6,31 +6,20 @@ share, so that its maximum is a multinomial logistic regression.
 """
 
 import warnings
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
-from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import free_rows
 from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
-from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.calibration.optimum import Settings, optimum_of
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics, can, require
+from rcpkg.families import ClosedFormClassifier, require
 
-EPS = np.finfo(float).eps
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
-CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
-SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
 @documented()
@@ -162,76 +151,14 @@ class ConditionalLikelihood(Learner):
         self._check_parameters()
         model, X, y, weight = self._validated(X, y, sample_weight)
         model.prepare(X)
-        newton = self.solver != "lbfgs" and self.coordinates == "whitened"
-        follow = self._follow_target if self.target_weight and newton else self._search_from_closed_form
-        objective, optimum = follow(model, X, y, weight)
+        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
+        settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
+        optimum = optimum_of(objective, settings)
         reason, history = optimum.stop_reason, optimum.history
         self.separable_, self.objective_ = reason == "separable", optimum.value
         self._warn(reason, history)
         fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
         return self._adopt(fitted, history, len(history) - 1, reason)
-
-    def _search_from_closed_form(
-        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
-    ) -> tuple[Objective, Optimum]:
-        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
-        family = objective.family
-        family.check_complete(objective.X)
-        family.check_full(objective.X)
-        closed, pooled = objective.closed_form, (model, objective.labels)
-        if objective.target:
-            closed, pooled = None, (family, objective.start)
-        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
-        if self.coordinates == "closed_form":
-            refuse_zero_probabilities(natural)
-        search = self._search(objective, lambda: _pooled(*pooled), _finite(natural))
-        reason = search.minimise(self.max_iter)
-        parameters = family.from_natural(search.natural())
-        statistics = objective.total_weight * family.mean_parameters(parameters)
-        return objective, Optimum(statistics, parameters, search.value, search.history, reason)
-
-    def _follow_target(
-        self, model: ConjugateClassifier, X: Any, y: NDArray[np.intp], weight: Array | None
-    ) -> tuple[Objective, Optimum]:
-        """Newton's method for the objective with a target."""
-        path = TargetPath(model, X, y, weight, self.target, self.max_iter)
-        path.objective.family.check_full(path.objective.X)
-        if path.lack and self.solver == "newton":
-            raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
-        return path.objective, path.follow(self.target_weight, self.tol, SAFE_TOL)
-
-    def _search(self, objective: Objective, pooled: Callable[[], Any], natural: Statistics) -> Search:
-        """The search that the parameters, the model and its size ask for."""
-        linear = has_features(objective.family)
-        if not linear and (self.l2 or self.solver == "newton" or self.coordinates not in ("whitened", "standardised")):
-            raise ValueError(
-                f"the scores of {type(objective.family).__name__} are not known to be linear in features of the rows: "
-                "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
-            )
-        if self.target_weight or self.coordinates == "standardised" or not linear:
-            coordinates = objective.family.free_coordinates(pooled(), objective.target is not None)
-            return StandardisedSearch(objective, coordinates, coordinates.of(natural), self.tol)
-
-        def conditioned() -> LogisticObjective | None:
-            """The objective in features of good condition; None where they are too many for a curvature."""
-            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
-            free = free_rows(r, features.width)
-            ridge = features.ridge() if free and self.l2 else None
-            return LogisticObjective(features, *rows, self.l2, free, ridge) if free else None
-
-        r = len(objective.family.classes_)
-        rows, name = (objective.y, r, objective.sample_weight), self.coordinates
-        if self.solver == "newton" or (self.solver == "auto" and name == "whitened"):
-            logistic = conditioned()
-            if logistic is not None:
-                return NewtonSearch(logistic, natural, self.tol)
-            name = "curvature"
-        features = Features(objective.family, objective.X, "plain" if self.l2 else "natural", None, CACHE)
-        ridge = None
-        if self.l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
-            features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
-            ridge = features.ridge()
-        return LinearSearch(LogisticObjective(features, *rows, self.l2, r, ridge), natural, self.tol, name, conditioned)
 
     def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
         if reason == "converged":
@@ -247,22 +174,3 @@ class ConditionalLikelihood(Learner):
         }[reason]
         advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
         warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
-
-
-def _pooled(model: ConjugateClassifier, statistics: Statistics) -> Any:
-    """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
-    if not can(model, "target='pooled'"):
-        return None
-    try:
-        return model.without_prior().pooled_parameters(statistics)[0]
-    except InvalidStatistics:
-        return model.pooled_parameters(statistics)[0]
-
-
-def _finite(natural: Statistics) -> Statistics:
-    """η with the logarithms of zero probabilities replaced by that of rounding."""
-
-    def replaced(part: Any) -> Any:
-        return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
-
-    return natural.map(replaced)

@@ -4,7 +4,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rcpkg.base import Array, log_posterior
 from rcpkg.calibration.climb import climb
@@ -31,24 +30,22 @@ class Optimum(NamedTuple):
 
 
 class TargetPath:
-    """Optima by Newton's method, each from the last, of a ``model`` that is prepared, validated rows and class numbers.
+    """Optima of an ``objective`` with a target by Newton's method, each from the last.
 
     Where the Hessian is too large, or the family has no minimal coordinates, safe steps take its place: ``lack`` then
-    says why.
+    says why. Rows can be left out of a target that has a name where the model is given, ``prepared``, that made it.
     """
 
     def __init__(
         self,
-        model: ConjugateClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        sample_weight: Array | None = None,
-        target: str | ClosedFormClassifier = "pooled",
+        objective: Objective,
+        prepared: ConjugateClassifier | None = None,
+        target: str | ClosedFormClassifier | None = None,
         max_iter: int = 1000,
         n_weights: int = 1,
     ) -> None:
-        self.prepared, self.target, self.max_iter = model, target, max_iter
-        F = self.objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+        F = self.objective = objective
+        self.prepared, self.target, self.max_iter = prepared, target, max_iter
         self.lack, self.maximum, self.last = "", None, None
         try:
             # a cell that no row shows may have pseudo-rows of the target
@@ -56,24 +53,26 @@ class TargetPath:
         except NotImplementedError as error:
             self.lack = str(error)
             return
-        n, size = len(y), self.form.size
+        n, size = len(F.y), self.form.size
         if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
             self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
             return
-        weight = np.ones(n) if sample_weight is None else sample_weight
-        self.likelihood = PenalisedLikelihood(self.form, y, weight, self.form.sums(F.target.statistics), F.target.size)
+        weight = np.ones(n) if F.sample_weight is None else F.sample_weight
+        drawn = self.form.sums(F.target.statistics)
+        self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)
 
-    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Optimum:
-        """The optimum of the weight b; safe steps end where one promises a gain of ``safe_tol`` nats a row."""
+    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Optimum:
+        """The optimum of the weight b, from an η, ``natural``, or else from the last, or from the start of b; safe
+        steps end where one promises a gain of ``safe_tol`` nats a row."""
+        family = self.objective.family
         if self.lack:
+            if natural is not None:
+                parameters = family.from_natural(natural)
+                self.last = self.objective.total_weight * family.mean_parameters(parameters)
             return self._by_safe_steps(b, safe_tol)
-        form = self.form
-        if self.maximum is None:
-            family = self.objective.family
-            first = family.parameters(self.objective.with_weight(b).start)
-            beta = form.coefficients(family.natural_parameters(first))
-        else:
-            beta = self.maximum.beta
+        if natural is None and self.maximum is None:
+            natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
+        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
         self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
         return self.optimum(self.maximum)
 
@@ -116,8 +115,8 @@ class TargetPath:
     @cached_property
     def mode(self) -> Array:
         """β of the target."""
-        parameters, _ = target_parameters(self.prepared, self.objective.labels, self.target)
-        return self.form.coefficients(self.objective.family.natural_parameters(parameters))
+        family = self.objective.family
+        return self.form.coefficients(family.natural_parameters(family.parameters(self.objective.target.statistics)))
 
     def _by_safe_steps(self, b: float, tol: float) -> Optimum:
         F = self.objective.with_weight(b)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Grid, Record, Study, cells_of, mean_record
@@ -32,14 +31,9 @@ FROM_TWO = "gmm-from-two"  # of numbers of components only: one is not among the
 
 
 def _predicted(X: Array, y: NDArray, T: Array, components: int, seed: int, **settings: Any) -> NDArray:
-    classes, counts = np.unique(y, return_counts=True)
-    joint = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for label, n in zip(classes, counts, strict=True):
-            mixture = GaussianMixture(min(components, n), reg_covar=1e-6, random_state=seed, **settings)
-            joint.append(mixture.fit(X[y == label]).score_samples(T) + np.log(n / len(y)))
-    return classes[np.argmax(joint, axis=0)]
+        return tables.mixtures(X, y, T, components, seed, **settings)
 
 
 def _errors(cell: Cell, seed: int, first: int, **settings: Any) -> tuple[range, Array]:

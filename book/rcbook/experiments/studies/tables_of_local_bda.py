@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,30 +81,20 @@ def data(row: str, reference: str = "training rows") -> tuple[Array, NDArray, Ar
     return (X, bunch.target[~test], T, bunch.target[test]) if test.any() else (X, bunch.target, None, None)
 
 
-class _Mixtures:
-    """One Gaussian mixture for each class, class priors by counting; 1e-6 I added to the covariances."""
-
-    def __init__(self, components: int, seed: int):
-        self.components, self.seed = components, seed
-
-    def fit(self, X: Array, y: NDArray) -> "_Mixtures":
-        self.classes_, counts = np.unique(y, return_counts=True)
-        self.log_prior = np.log(counts / len(y))
-        self.parts = [
-            GaussianMixture(min(self.components, n), reg_covar=1e-6, random_state=self.seed).fit(X[y == h])
-            for h, n in zip(self.classes_, counts, strict=True)
-        ]
-        return self
-
-    def predict(self, X: Array) -> NDArray:
-        joint = [part.score_samples(X) for part in self.parts]
-        return self.classes_[np.argmax(np.array(joint) + self.log_prior[:, None], axis=0)]
+def mixtures(X: Array, y: NDArray, T: Array, components: int, seed: int, **settings: Any) -> NDArray:
+    """Labels of T by a Gaussian mixture for each class, class priors by counting; 1e-6 I added to the covariances."""
+    classes, counts = np.unique(y, return_counts=True)
+    joint = []
+    for label, n in zip(classes, counts, strict=True):
+        mixture = GaussianMixture(min(components, n), reg_covar=1e-6, random_state=seed, **settings)
+        joint.append(mixture.fit(X[y == label]).score_samples(T) + np.log(n / len(y)))
+    return classes[np.argmax(joint, axis=0)]
 
 
 def path(method: str, X: Array, y: NDArray, T: Array, sizes: list[int], seed: int) -> NDArray:
     """Predicted labels (n, len(sizes)) for all sizes, capped by what the training rows offer."""
     if method == "GMM":
-        return np.column_stack([_Mixtures(c, seed).fit(X, y).predict(T) for c in sizes])
+        return np.column_stack([mixtures(X, y, T, components, seed) for components in sizes])
     model = RULES[method]().fit(X, y)
     most = np.unique(y, return_counts=True)[1].max() if method.startswith("Local") else len(y)
     return model.predict_path(T, [min(k, most) for k in sizes])

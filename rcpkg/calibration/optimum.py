@@ -1,0 +1,159 @@
+"""The optimum of conditional likelihood of an objective, with or without a target or a ridge; as steps of `climb`, too.
+
+One function decides on the search. With a target it is Newton's method in minimal coordinates (`TargetPath`), without
+one that of multinomial logistic regression on the features of the family (`NewtonSearch`); L-BFGS in named coordinates
+where these are asked for, or a Hessian is too large.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
+from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.logistic import LogisticObjective
+from rcpkg.calibration.newton import free_rows
+from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
+from rcpkg.calibration.steps import Run, Step
+from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.families import Statistics, can, require
+
+EPS = np.finfo(float).eps
+CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
+SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
+
+
+class Settings(NamedTuple):
+    """How to search: those of `ConditionalLikelihood`."""
+
+    solver: str = "auto"
+    coordinates: str = "whitened"
+    l2: float = 0.0
+    tol: float = 1e-7
+    max_iter: int = 1000
+
+
+AUTO = Settings()
+
+
+def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Optimum:
+    """The optimum of an ``objective`` of `calibration_weights`, from its start or from another η, ``natural``."""
+    family, X = objective.family, objective.X
+    family.check_complete(X)
+    family.check_full(X)
+    if objective.target and settings.solver != "lbfgs" and settings.coordinates == "whitened":
+        path = TargetPath(objective, max_iter=settings.max_iter)
+        if path.lack and settings.solver == "newton":
+            raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
+        return path.follow(objective.target.weight, settings.tol, SAFE_TOL, natural)
+    if natural is None:
+        closed = None if objective.target else objective.closed_form
+        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
+    if settings.coordinates == "closed_form":
+        refuse_zero_probabilities(natural)
+    search = search_of(objective, settings, _finite(natural))
+    reason = search.minimise(settings.max_iter)
+    parameters = family.from_natural(search.natural())
+    statistics = objective.total_weight * family.mean_parameters(parameters)
+    return Optimum(statistics, parameters, search.value, search.history, reason)
+
+
+def search_of(objective: Objective, settings: Settings, natural: Statistics) -> Search:
+    """The search from ``natural`` that the settings, the family and its size ask for."""
+    name, l2, tol, linear = settings.coordinates, settings.l2, settings.tol, has_features(objective.family)
+    if not linear and (l2 or settings.solver == "newton" or name not in ("whitened", "standardised")):
+        raise ValueError(
+            f"the scores of {type(objective.family).__name__} are not known to be linear in features of the rows: "
+            "l2, solver='newton' and linear coordinates are not available; leave them at their defaults"
+        )
+
+    def pooled() -> Any:
+        return pooled_parameters(objective)
+
+    if objective.target or name == "standardised" or not linear:
+        coordinates = objective.family.free_coordinates(pooled(), objective.target is not None)
+        return StandardisedSearch(objective, coordinates, coordinates.of(natural), tol)
+    if settings.solver == "newton" or (settings.solver == "auto" and name == "whitened"):
+        logistic = conditioned(objective, l2, pooled())
+        if logistic is not None:
+            return NewtonSearch(logistic, natural, tol)
+        name = "curvature"
+    features, ridge = Features(objective.family, objective.X, "plain" if l2 else "natural", None, CACHE), None
+    if l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
+        features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
+        ridge = features.ridge()
+    r = len(objective.family.classes_)
+    logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, l2, r, ridge)
+    return LinearSearch(logistic, natural, tol, name, lambda: conditioned(objective, l2, pooled()))
+
+
+def conditioned(objective: Objective, l2: float, pooled: Any) -> LogisticObjective | None:
+    """The objective in features of good condition; None where they are too many for a curvature."""
+    features, r = Features(objective.family, objective.X, "conditioned", pooled, CACHE), len(objective.family.classes_)
+    free = free_rows(r, features.width)
+    if not free:
+        return None
+    ridge = features.ridge() if l2 else None
+    return LogisticObjective(features, objective.y, r, objective.sample_weight, l2, free, ridge)
+
+
+def pooled_parameters(objective: Objective) -> Any:
+    """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    if not can(objective.family, "target='pooled'"):
+        return None
+    try:
+        return objective.family.pooled_parameters(objective.labels)[0]
+    except InvalidStatistics:
+        return objective.family.pooled_parameters(objective.start)[0]
+
+
+def _finite(natural: Statistics) -> Statistics:
+    """η with the logarithms of zero probabilities replaced by that of rounding."""
+
+    def replaced(part: Statistics | Array) -> Statistics | Array:
+        return _finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
+
+    return natural.map(replaced)
+
+
+@dataclass(frozen=True)
+class Newton(Step):
+    """One step to the optimum of conditional likelihood, where a Newton step has at most the length ``tol``."""
+
+    tol: float = 1e-7
+    max_iter: int = 1000
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the search."""
+        return Settings("newton", tol=self.tol, max_iter=self.max_iter)
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        require(objective.family, "ConditionalLikelihood")
+
+        over = False
+
+        def run(point: Point, t: int) -> Point | None:
+            nonlocal over
+            if over:
+                return None
+            optimum = optimum_of(objective, self.settings, point.natural)
+            over = optimum.stop_reason == "converged"
+            following = objective.at(optimum.statistics, optimum.parameters, float(len(optimum.history) - 1))
+            return following if following.value > point.value else None
+
+        return run
+
+
+@dataclass(frozen=True)
+class LBFGS(Newton):
+    """One step to the optimum of conditional likelihood by L-BFGS in named ``coordinates``."""
+
+    coordinates: str = "whitened"
+
+    @property
+    def settings(self) -> Settings:
+        return Settings("lbfgs", self.coordinates, tol=self.tol, max_iter=self.max_iter)
