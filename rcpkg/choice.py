@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from rcpkg.base import InvalidStatistics, log_posterior
-from rcpkg.checks import check_number, check_priors
+from rcpkg.checks import check_number, check_priors, refusal
 from rcpkg.linalg import Array
 
 #: Means that differ by no more are equal: of errors or costs, as a share of the largest; of log-losses
@@ -95,7 +95,7 @@ def folds(cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_]) -> Iterator
     """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, or a list of folds, which
     numbers the caller's rows, of which those ``present`` are X and y."""
     if isinstance(cv, str):
-        raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {cv!r}')
+        raise refusal("cv", 'be "loo", a number of folds or a splitter', cv)
     if isinstance(cv, Integral):
         check_number("cv", cv, 2, integer=True)
         if cv > (most := np.bincount(y).max()):
@@ -126,7 +126,7 @@ def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
     elif rule == "uniform":
         probabilities = np.full(counts.shape, 1 / n_classes)
     else:
-        raise ValueError(f'class_prior must be "laplace", "empirical", "uniform" or probabilities; got {rule!r}')
+        raise refusal("class_prior", 'be "laplace", "empirical", "uniform" or probabilities', rule)
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
 

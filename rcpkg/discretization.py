@@ -10,8 +10,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, Estimator
+from rcpkg.base import Estimator
 from rcpkg.checks import validated
+from rcpkg.linalg import Array
 
 
 def _entropy(counts: Array) -> Array:

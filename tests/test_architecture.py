@@ -89,6 +89,40 @@ def test_no_module_uses_what_another_keeps_to_itself():
         assert not used, f"{module} uses {used}"
 
 
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in ("_replace", "_asdict", "_fields")
+
+
+def defined(tree: ast.Module) -> set[str]:
+    """Private names that a module gives to its own: functions, classes, assignments, attributes of ``self``."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr if isinstance(node.value, ast.Name) and node.value.id == "self" else "")
+    return set(filter(private, names))
+
+
+def test_no_room_uses_what_objects_of_another_keep_to_themselves():
+    """Where an attribute begins with one underscore, its object is ``self``, ``cls`` or ``super()``, or the name is one
+    that a module of the same room defines. (What named tuples have, such as ``_replace``, is public.) A room is told by
+    the table; the modules of a package without one are each other's."""
+    of_room = {}
+    for module, tree in TREES.items():
+        of_room.setdefault(room(module), set()).update(defined(tree))
+    for module, tree in TREES.items():
+        used = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and private(node.attr) and node.attr not in of_room[room(module)]:
+                owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+                own = isinstance(owner, ast.Name) and owner.id in ("self", "cls", "super")
+                used += [] if own else [f"{ast.unparse(node)} in line {node.lineno}"]
+        assert not used, f"{module} uses {used}"
+
+
 def test_nothing_is_imported_by_star():
     for module, tree in TREES.items():
         nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

@@ -437,7 +437,7 @@ def test_empty_cells_reach_the_supremum():
 @pytest.mark.parametrize(
     "learner, message",
     [
-        (ProjectedGradientDescent(LDA()), "estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB"),
+        (ProjectedGradientDescent(LDA()), "ProjectedGradientDescent needs projected_step, which LDA does not give"),
         (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be 'corrected' or 'printed'"),
         (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),

@@ -13,7 +13,7 @@ from rcbook.experiments.studies import readings_of_rc2024, training_histories_of
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
-from rcbook.experiments.studies.data_and_models_of_rc import calibrated, descended, first_reach, five_bins, rc_data
+from rcbook.experiments.studies.data_and_models_of_rc import descent_from, first_reach, five_bins, path_from, rc_data
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
@@ -24,7 +24,6 @@ from rcpkg import (
     RiskCalibration,
     SharedVarianceGaussianNB,
 )
-from rcpkg.calibration import calibration_weights
 from rcpkg.families import one_hot
 
 # the function of the same name hides the module
@@ -36,10 +35,6 @@ Y = one_hot(LABELS, 3)
 
 def rows_for(model):
     return np.digitize(ROWS, [-1, 0, 1]).astype(float) if isinstance(model, CategoricalNB) else ROWS
-
-
-def errors(iterates):
-    return [np.mean(log_P.argmax(axis=1) != LABELS) for log_P in iterates]
 
 
 def test_toy_example_of_rc2025():
@@ -98,11 +93,11 @@ def test_loops_from_given_starts_are_the_learners(model):
     """From the closed form, on the training rows, they give the histories of the estimators."""
     X = rows_for(model)
     model.fit(X, LABELS)
-    ours = errors(calibrated(model, model.encode(X), Y, model.statistics_, calibration_weights))
+    ours = path_from(model, model.encode(X), Y, model.statistics_).frame.error.to_numpy()
     theirs = RiskCalibration.as_published(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
-    ours = errors(descended(model, model.encode(X), Y, model.parameters_))
+    ours = descent_from(model, model.encode(X), Y, model.parameters_).frame.error.to_numpy()
     theirs = ProjectedGradientDescent(model, gradient=gradient, max_iter=63).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
 

@@ -9,6 +9,7 @@ from rcbook import datasets, published
 
 import rcpkg
 from rcpkg import bregman, functional, uniform
+from rcpkg.calibration import Fixed
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,13 +32,13 @@ def closed_forms() -> list[rcpkg.ClosedFormClassifier]:
     ]
 
 
-def calibrated() -> list[rcpkg.RiskCalibration]:
+def calibrated() -> list[rcpkg.GenerativeClassifier]:
     """The learners that calibrate them."""
     return [
         rcpkg.RiskCalibration(rcpkg.QDA()),
         rcpkg.RiskCalibrationCV(rcpkg.LDA(), target_weights=[3.0]),
         rcpkg.TM(rcpkg.LDA(), max_iter=3),
-        rcpkg.DiscriminativeFrequencyEstimate(rcpkg.QDA(), learning_rate=0.05, max_iter=3),
+        rcpkg.DiscriminativeFrequencyEstimate(rcpkg.QDA(), step=Fixed(0.05), max_iter=3),
         rcpkg.SoftErrorCalibration(rcpkg.QDA(), max_iter=3),
         rcpkg.ConditionalLikelihood(rcpkg.LDA(), target_weight=1.0),
         rcpkg.ProjectedGradientDescent(rcpkg.QDA(), max_iter=3),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import hyp1f1, kl_div, softmax, xlogy
 
-from rcpkg.base import Array
+from rcpkg.linalg import Array
 
 
 def _log_gap_series(u: Array) -> Array:

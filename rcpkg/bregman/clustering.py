@@ -6,9 +6,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rcpkg.base import Array, Estimator
+from rcpkg.base import Estimator
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 from rcpkg.checks import check_weights
+from rcpkg.linalg import Array
 
 
 class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit, logsumexp, softmax, xlogy
 
-from rcpkg.base import Array
 from rcpkg.bregman.closed_forms import (
     entropy_of_eigenvalues,
     exponential_term,
@@ -25,6 +24,8 @@ from rcpkg.bregman.closed_forms import (
 )
 from rcpkg.bregman.generators import Domain, Generator, Interval, Simplex, SymmetricMatrices
 from rcpkg.bregman.projection import ProjectionError, dual_newton
+from rcpkg.checks import refusal
+from rcpkg.linalg import Array
 
 
 class BregmanDivergence:
@@ -166,7 +167,7 @@ class BregmanDivergence:
             gradients = self.grad(X)
             mean = np.tensordot(_probabilities(weights, len(gradients)), gradients, axes=1)
             return self._conjugate("centroid(side='right')").grad(mean)
-        raise ValueError(f"side must be 'left' or 'right', the side of the data in d; got {side!r}")
+        raise refusal("side", "be 'left' or 'right', the side of the data in d", side)
 
     def information(self, X: ArrayLike, weights: ArrayLike | None = None) -> float:
         r"""Bregman information :math:`E\,d(X, EX) = E\phi(X) - \phi(EX)` of weighted points."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 from rcpkg.bregman.generators import DomainError, Interval
+from rcpkg.linalg import Array
 
-Array = NDArray[np.float64]
 Function = ArrayLike | Callable[[Array], Array]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.base import Array
+from rcpkg.linalg import Array
 
 
 class DomainError(ValueError):

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rcpkg.base import Array
 from rcpkg.bregman.generators import DomainError, Generator
+from rcpkg.linalg import Array
 
 
 class ProjectionError(ValueError):

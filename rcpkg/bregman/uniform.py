@@ -8,11 +8,11 @@ the *order* N = n + c - 1.
 import itertools
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, stats
 from scipy.special import gammainc, gammaln, xlogy
 
-Array = NDArray[np.float64]
+from rcpkg.linalg import Array
 
 # exponent c of the measure a^-c da: Fisher's (A.33), and the thesis's "Lebesgue" element (A.32)
 MEASURES = {"fisher": 1.0, "lebesgue": 1.5}

@@ -40,18 +40,10 @@ from rcpkg.calibration.presets import (
     ProjectedGradientDescent,
     SoftErrorCalibration,
 )
-from rcpkg.calibration.projected import (
-    Projected,
-    categorical_step,
-    centred_at_zero,
-    floor_eigenvalues,
-    linear_step,
-    project_simplex,
-    quadratic_gradient,
-    quadratic_step,
-)
+from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import (
     Losses,
+    Rule,
     calibration_weights,
     frequency_weights,
     losses,
@@ -60,9 +52,18 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Safe, Step
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
+from rcpkg.families.projections import (
+    categorical_step,
+    centred_at_zero,
+    floor_eigenvalues,
+    linear_step,
+    project_simplex,
+    quadratic_gradient,
+    quadratic_step,
+)
 
 __all__ = [
     "LBFGS",
@@ -87,6 +88,8 @@ __all__ = [
     "ProjectedGradientDescent",
     "RiskCalibration",
     "RiskCalibrationCV",
+    "Rule",
+    "Run",
     "Safe",
     "SoftErrorCalibration",
     "SoftErrorRises",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rcpkg.calibration.objective import Objective
+from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.steps import Step
 from rcpkg.calibration.stops import Converged, Path, Stop
 from rcpkg.families import Statistics
@@ -17,7 +17,7 @@ def climb(
     stop: Stop | None = None,
     max_iter: int = 1000,
     *,
-    start: Statistics | None = None,
+    start: Statistics | Point | None = None,
     random_state: int | np.random.RandomState | None = None,
     keep_points: bool = False,
 ) -> Path:
@@ -33,7 +33,7 @@ def climb(
         Until when, and which point is meant; ``Converged()`` by default.
     max_iter : int, default=1000
         Greatest number of steps.
-    start : Statistics, optional
+    start : Statistics or Point, optional
         Where to begin, if not at ``objective.start``.
     random_state : int or RandomState, optional
         For steps that draw.
@@ -46,7 +46,8 @@ def climb(
     """
     stop = Converged() if stop is None else stop
     run = step.begin(objective, check_random_state(random_state))
-    first = objective.at(objective.start if start is None else start)
+    start = objective.start if start is None else start
+    first = start if isinstance(start, Point) else objective.at(start)
     path = Path(objective, first, first, points=[first] if keep_points else [])
     path.enter(first, stop)
     for t in range(1, max_iter + 1):

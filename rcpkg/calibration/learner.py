@@ -21,7 +21,7 @@ from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier
+from rcpkg.families import ClosedFormClassifier, can
 
 STOPS = {
     "soft_error": SoftErrorRises(),
@@ -143,7 +143,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         else:
             promise = f"{promise}, which rounding does not let it reach"
             remedy = "standardise the features, give the estimator a prior_strength"
-        can_be_drawn = hasattr(self, "target_weight") and hasattr(path.objective.family, "mean_parameters")
+        can_be_drawn = hasattr(self, "target_weight") and can(path.objective.family, "target_weight > 0")
         draw = ", set a target_weight > 0" if can_be_drawn and not path.objective.target else ""
         return f"{promise}; {remedy}{draw} or raise tol"
 
@@ -303,7 +303,7 @@ class RiskCalibration(Learner):
         """
         step = self.step
         if step is None:
-            family = isinstance(self.estimator, ConjugateClassifier) and self.estimator.priors is None
+            family = can(self.estimator, "convergence") and getattr(self.estimator, "priors", None) is None
             step = Safe() if family else Fixed()
         elif isinstance(step, str) and step == "safe":
             step = Safe()
@@ -316,7 +316,7 @@ class RiskCalibration(Learner):
         if isinstance(max_iter, str) and max_iter == "auto":
             max_iter = SAFE_STEPS if ascends else FIXED_STEPS
         if isinstance(weight, str) and weight == "auto":
-            weight = TARGET_WEIGHT if ascends and hasattr(self.estimator, "log_partition") else 0.0
+            weight = TARGET_WEIGHT if ascends and can(self.estimator, "target_weight > 0") else 0.0
         check_number("max_iter", max_iter, 0, integer=True)
         check_number("tol", self.tol, 0)
         check_target(self.target, weight)

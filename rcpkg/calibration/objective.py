@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ClosedFormClassifier, Statistics, one_hot, require
+from rcpkg.families import ClosedFormClassifier, Statistics, can, one_hot, require
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -194,7 +194,7 @@ class Objective:
             return cls(model.without_prior(), X, Y, target=drawn, **given)
         if keep_prior or not getattr(model, "has_prior", False):
             return cls(model, X, Y, closed_form=closed_form, **given)
-        if hasattr(model, "mean_parameters"):
+        if can(model, "distances of joint models"):
             closed_form = model.parameters(labels) if closed_form is None else closed_form
             start = sample_size(labels) * model.mean_parameters(closed_form)
         else:
@@ -269,7 +269,7 @@ class Objective:
 
     def distance(self, a: Point, b: Point) -> float:
         """m [KL(a ‖ b) + KL(b ‖ a)] = m ⟨μ_a − μ_b, η_a − η_b⟩ of two joint models; zero if the family gives no μ."""
-        if not hasattr(self.family, "mean_parameters"):
+        if not can(self.family, "distances of joint models"):
             return 0.0
         divergence = a.mean.dot(a.natural) - a.mean.dot(b.natural) - b.mean.dot(a.natural) + b.mean.dot(b.natural)
         return sample_size(a.statistics) * max(divergence, 0.0)
@@ -282,7 +282,7 @@ class Objective:
         alone. With a target F is strongly concave relative to ψ: near its maximum F* the rest (F* − F) / (m + b m̄) is
         at most (m + b m̄) / (2 b m̄) times it. It is infinite for a model without natural parameters.
         """
-        if not hasattr(self.family, "natural_parameters"):
+        if not can(self.family, "convergence"):
             return np.inf
         ascent, m = self.ascent(point), sample_size(point.statistics)
         try:
@@ -339,6 +339,5 @@ def target_parameters(
         return target.fitted_parameters(), sample_size(target.statistics_)
     if target == "generative":
         return model.parameters(statistics), sample_size(statistics)
-    if target == "nested":
-        require(model, "target='nested'")
+    require(model, f"target={target!r}")
     return getattr(model, f"{target}_parameters")(statistics)

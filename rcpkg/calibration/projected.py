@@ -3,194 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import InvalidStatistics
 from rcpkg.calibration.objective import Objective, Point, sample_size
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import (
-    QDA,
-    CategoricalNB,
-    CategoricalParameters,
-    GaussianParameters,
-    SharedVarianceGaussianNB,
-    Statistics,
-)
+from rcpkg.families import require
 
-EPS = np.finfo(float).eps
 GRADIENTS = ("corrected", "printed")
-LEAST_VARIANCE = 1e-2  # the sources' ε
-
-
-def project_simplex(v: Array) -> Array:
-    """Euclidean projection of v, shape (…, k), on the simplex: max(v − τ, 0), with τ such that it sums to one."""
-    ordered = -np.sort(-v, axis=-1)
-    tau = (np.cumsum(ordered, axis=-1) - 1) / np.arange(1, v.shape[-1] + 1)
-    last = (ordered > tau).sum(axis=-1, keepdims=True) - 1
-    return np.maximum(v - np.take_along_axis(tau, last, axis=-1), 0.0)
-
-
-def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
-    """Symmetric ``matrices``, shape (…, d, d), with eigenvalues below ``least`` raised to it."""
-    values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.maximum(values, least)[..., None, :]) @ vectors.swapaxes(-1, -2)
-
-
-def quadratic_gradient(
-    weights: Statistics, first: Array, second: Array, printed: bool = False
-) -> tuple[Array, Array, Array]:
-    """Gradient of CLL in (η_0, η_1, η_2) of QDA, where p(y | x) ∝ exp(η_0y + η_1yᵀx + xᵀη_2y x + A_y(η)).
-
-    ∂η_1y: Σ_i W_iy (x_i + ½ η_2y⁻¹η_1y);  ∂η_2y: Σ_i W_iy (x_i x_iᵀ − ¼ η_2y⁻¹η_1yη_1yᵀη_2y⁻¹ + ½ η_2y⁻¹).
-
-    Parameters
-    ----------
-    weights : Statistics
-        s(X, Y − P) about the origin of x.
-    first, second : arrays of shape (r, d) and (r, d, d)
-        η_1 and η_2.
-    printed : bool, default=False
-        Whether tr(η_2y⁻¹), added to every entry, stands for the matrix η_2y⁻¹ (rc2025 app. B, rc2024 app. C).
-
-    Returns
-    -------
-    arrays of shape (r,), (r, d) and (r, d, d)
-    """
-    count = weights.count[:, None]
-    inverse = np.linalg.inv(second)
-    solved = np.linalg.solve(second, first[:, :, None])[:, :, 0]
-    last = np.trace(inverse, axis1=1, axis2=2)[:, None, None] if printed else inverse
-    mean_power = -0.25 * solved[:, :, None] * solved[:, None, :] + 0.5 * last
-    return weights.count, weights.first + 0.5 * count * solved, weights.second + count[:, :, None] * mean_power
-
-
-def centred_at_zero(s: Statistics, origin: Array | float) -> Statistics:
-    """Moments s about the ``origin`` o as moments about zero.
-
-    Σ W x = f + s_y o, Σ W xxᵀ = S + f oᵀ + o fᵀ + s_y ooᵀ, with o of shape (d,), or a number for all features.
-    """
-    o = np.broadcast_to(origin, s.first.shape)
-    cross = s.first[:, :, None] * o[:, None, :]
-    outer = s.count[:, None, None] * o[:, :, None] * o[:, None, :]
-    return Statistics(
-        count=s.count,
-        first=s.first + s.count[:, None] * o,
-        second=s.second + cross + cross.swapaxes(1, 2) + outer,
-    )
-
-
-def categorical_step(model: CategoricalNB, old: CategoricalParameters, gradient: Statistics, printed: bool) -> Any:
-    """η + ``gradient``, made probabilities: ``printed``, exp(η) projected on the simplex; else normalised.
-
-    Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
-    corrected gradient has and the printed one, with its A_y = 0, has not.
-
-    Parameters
-    ----------
-    model : CategoricalNB
-        The fitted model, which knows its states.
-    old : CategoricalParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    printed : bool
-        Whether the sources' gradient and projection are taken.
-
-    Returns
-    -------
-    CategoricalParameters
-    """
-    if printed:
-        log_prior, cells = old.log_prior + gradient.count, np.exp(old.log_prob + gradient.cells)
-        starts = np.append(model.starts_, cells.shape[1])
-        projected = [project_simplex(cells[:, a:b]) for a, b in pairwise(starts)]
-        with np.errstate(divide="ignore"):
-            return CategoricalParameters(np.log(project_simplex(np.exp(log_prior))), np.log(np.hstack(projected)))
-    change = gradient.cells - gradient.count[:, None] * np.exp(old.log_prob)
-    cells = old.log_prob + change
-    log_prior = old.log_prior + gradient.count
-    return CategoricalParameters(log_prior - np.logaddexp.reduce(log_prior), cells - model._log_totals(cells))
-
-
-def quadratic_step(model: QDA, old: GaussianParameters, gradient: Statistics, printed: bool) -> GaussianParameters:
-    """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
-
-    Parameters
-    ----------
-    model : QDA
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    printed : bool
-        Whether the sources' gradient is taken, and p(y) projected.
-
-    Returns
-    -------
-    GaussianParameters
-
-    Raises
-    ------
-    InvalidStatistics
-        If the step makes a matrix η_2 singular.
-    """
-    precision = old.whitener.swapaxes(1, 2) @ old.whitener
-    first, second = (precision @ old.mean[:, :, None])[:, :, 0], -0.5 * precision
-    change = quadratic_gradient(centred_at_zero(gradient, model._origin), first, second, printed)
-    log_prior, first, second = old.log_prior + change[0], first + change[1], second + change[2]
-    if not np.isfinite(second).all() or np.linalg.cond(second).max() > 1 / EPS:
-        raise InvalidStatistics("a step of gradient descent made a matrix η_2 singular; lower learning_rate")
-    covariance = floor_eigenvalues(-0.5 * np.linalg.inv(second))
-    mean = (covariance @ first[:, :, None])[:, :, 0]
-    with np.errstate(divide="ignore"):
-        log_prior = (
-            np.log(project_simplex(np.exp(log_prior))) if printed else log_prior - np.logaddexp.reduce(log_prior)
-        )
-    return GaussianParameters(log_prior, mean, covariance, model._whitener(covariance, covariance, np.zeros(len(mean))))
-
-
-def linear_step(model: SharedVarianceGaussianNB, old: GaussianParameters, change: Statistics) -> GaussianParameters:
-    """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
-
-    Parameters
-    ----------
-    model : SharedVarianceGaussianNB
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    change : Statistics
-        The step: lr/m times s(X, Y − P), or s(X, Y) as printed.
-
-    Returns
-    -------
-    GaussianParameters
-
-    Raises
-    ------
-    InvalidStatistics
-        If the step leaves the range of numbers.
-    """
-    origin = model._origin
-    shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
-        origin, change.first.shape[1]
-    )
-    natural = model.natural_parameters(old)
-    with np.errstate(over="ignore", invalid="ignore"):
-        new = model.from_natural(
-            Statistics(
-                count=natural.count + shift,
-                first=natural.first + change.first + change.count[:, None] * origin,
-                second=natural.second,
-            )
-        )
-    if np.isnan(new.log_prior).any() or not np.isfinite(new.mean).all():
-        raise InvalidStatistics("a step of gradient descent left the range of numbers; lower learning_rate or scale X")
-    return new
 
 
 @dataclass(frozen=True)
@@ -211,10 +33,7 @@ class Projected(Step):
         check_choice("gradient", self.gradient, GRADIENTS)
 
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
-        if not isinstance(objective.family, CategoricalNB | QDA | SharedVarianceGaussianNB):
-            raise ValueError(
-                f"estimator must be a CategoricalNB, QDA or SharedVarianceGaussianNB; got {objective.family!r}"
-            )
+        require(objective.family, "ProjectedGradientDescent")
 
         def run(point: Point, t: int) -> Point | None:
             try:
@@ -228,11 +47,5 @@ class Projected(Step):
         family, old, printed = F.family, point.parameters, self.gradient == "printed"
         size = sample_size(point.statistics)
         scale = self.learning_rate / size
-        change = F.ascent(point) * scale
-        if isinstance(family, CategoricalNB):
-            new = categorical_step(family, old, change, printed)
-        elif isinstance(family, QDA):
-            new = quadratic_step(family, old, change, printed)
-        else:
-            new = linear_step(family, old, F.labels * scale if printed else change)
+        new = family.projected_step(old, F.ascent(point) * scale, F.labels * scale, printed)
         return F.at(size * family.mean_parameters(new), new, self.learning_rate)

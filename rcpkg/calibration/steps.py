@@ -13,7 +13,7 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, Statistics, require
+from rcpkg.families import ClosedFormClassifier, Statistics, can, require
 
 Run = Callable[[Point, int], Point | None]
 
@@ -86,7 +86,7 @@ class Fixed(Step):
 class Batches(Fixed):
     """A pass of steps lr t^(−2/3) s(X_B, W_B) over shuffled batches B of ``size`` rows; the last may be smaller.
 
-    At a given model a batch drawn at random gives |B|/n times a full step on average.
+    At a given model a batch drawn at random gives its share of the rows times a full step on average.
     """
 
     size: int = 100
@@ -146,7 +146,7 @@ class SafeRun:
     def __init__(self, objective: Objective, lr: float) -> None:
         self.objective = objective
         self.lr = self.trial = min(lr, LONGEST_STEP)
-        self.exponential = hasattr(objective.family, "natural_parameters")
+        self.exponential = can(objective.family, "convergence")
         self.secants: list[tuple[Array, Array, Array]] = []
 
     def __call__(self, point: Point, t: int) -> Point | None:

@@ -73,6 +73,10 @@ BLOCKS = {
         in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
         sources.
     """,
+    "means_": """
+    means_ : array of shape (r, d)
+        Means of the classes.
+    """,
     "origin_ and varying_": """
     origin_ : array of shape (d,)
         Mean of the rows that the model was first fitted to, or their median where the mean lies far off.

@@ -9,6 +9,7 @@ NEEDS = {
     "on_invalid='freeze'": ("frozen",),
     "a safe step": ("safe_update",),
     "convergence": ("natural_parameters", "safe_update"),
+    "distances of joint models": ("natural_parameters", "mean_parameters"),
     "target_weight > 0": ("natural_parameters", "mean_parameters", "log_partition", "safe_update", "without_prior"),
     "target='pooled'": ("pooled_parameters",),
     "target='grand'": ("grand_parameters",),

@@ -14,6 +14,7 @@ from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
+from rcpkg.families.projections import categorical_step
 from rcpkg.families.states import CodedCategories, row_blocks
 from rcpkg.families.statistics import Statistics
 
@@ -88,6 +89,8 @@ class CategoricalNB(CodedCategories, CountModel):
     >>> CategoricalNB().fit(colours, ["a", "b", "a"]).categories_
     [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
     """
+
+    projected_step = categorical_step
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from rcpkg.families.family import dampened
 from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
 from rcpkg.families.gaussian_gaps import WithGaps
 from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
+from rcpkg.families.projections import linear_step
 from rcpkg.families.statistics import Statistics
 
 BLOCK = 2**16  # rows of which centred copies are made at a time
@@ -134,8 +135,7 @@ class GaussianNB(WithGaps, DiagonalGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    %(means_)s
     covariances_ : array of shape (r, d)
         Variances within the classes.
     %(origin_ and varying_)s
@@ -196,8 +196,7 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (d,) and whitener; None where the rows of ``partial_fit``
         do not suffice yet.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    %(means_)s
     covariances_ : array of shape (d,)
         Variances within the classes.
     %(origin_ and varying_)s
@@ -225,4 +224,5 @@ class SharedVarianceGaussianNB(DiagonalGaussian):
     """
 
     _shared = True
+    projected_step = linear_step
     _remedies = "drop constant features"

@@ -16,6 +16,7 @@ from rcpkg.families.family import dampened
 from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
 from rcpkg.families.gaussian_features import products
 from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
+from rcpkg.families.projections import quadratic_step
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import EPS, cholesky, correlations
 
@@ -213,8 +214,7 @@ class QDA(FullGaussian):
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d, d).
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (r, d, d), whitener; None while rows of ``partial_fit`` do not suffice.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    %(means_)s
     covariances_ : array of shape (r, d, d)
         Covariances within the classes.
     %(origin_ and varying_)s
@@ -246,6 +246,7 @@ class QDA(FullGaussian):
     """
 
     _shared = False
+    projected_step = quadratic_step
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
 
     def weighted_statistics(
@@ -316,8 +317,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d, d).
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance (d, d), whitener; None while rows of ``partial_fit`` do not suffice.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    %(means_)s
     covariances_ : array of shape (d, d)
         Covariances within the classes.
     coef_ : array of shape (r, d)

@@ -7,7 +7,8 @@ from rcpkg._docs import documented
 BLOCKS = {
     "class_prior": """
         class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-            Class probabilities: (n_h + 1)/(n + r), n_h/n, 1/r, or given ones.
+            Class probabilities: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form models; n_h/n,
+            1/r; or given ones, there ``priors``.
         """,
     "dof_multiples": """
         dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.checks import check_number, check_numbers, check_sequence
+from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
@@ -19,7 +19,7 @@ from rcpkg.gaussians.predictive import log_predictive
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import Array
 
-_NAMED_SEEDS = {
+NAMED_SEEDS = {
     "trace": Seed("trace_class"),
     "trace_pooled": Seed("trace_pooled"),
     "diag_class": Seed("diag_class"),
@@ -27,8 +27,20 @@ _NAMED_SEEDS = {
 }
 
 
+class PredictiveDensities:
+    """Mixin of the classifiers by predictive densities, which ``_log_predictive(X)`` gives."""
+
+    def log_predictive(self, X: ArrayLike) -> Array:
+        """Log predictive densities log E[N_h](x), normalised in x: shape (n, r)."""
+        check_is_fitted(self)
+        return self._log_predictive(self.check_X(X))
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self._log_predictive(X) + self.class_log_prior_
+
+
 @documented()
-class BayesianQDA(MomentClassifier):
+class BayesianQDA(PredictiveDensities, MomentClassifier):
     r"""Quadratic discriminant analysis with the Gaussians integrated out.
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
@@ -45,8 +57,7 @@ class BayesianQDA(MomentClassifier):
         "noninformative" is (4.25): seed and dof take no part, each class needs more than d rows.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based (4.22, 4.26) or parameter-based (4.24, 4.28).
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h; by default the 0-1 loss.
+    %(cost)s
     %(class_prior)s
 
     Attributes
@@ -110,18 +121,17 @@ class BayesianQDA(MomentClassifier):
 
     def _prior_parameters(self, statistics: ClassStatistics) -> tuple[float, Array]:
         n_classes, d = statistics.means.shape
+        check_choice("prior", self.prior, ("inverse_wishart", "noninformative"))
         if self.prior == "noninformative":
             return float(d + 1), np.zeros((n_classes, d, d))
-        if self.prior != "inverse_wishart":
-            raise ValueError(f'prior must be "inverse_wishart" or "noninformative"; got {self.prior!r}')
         dof = float(d + 3)
         if self.dof is not None:
             check_number("dof", self.dof, -np.inf)
             dof = float(self.dof)
         if isinstance(self.seed, str):
-            if self.seed not in _NAMED_SEEDS:
-                raise ValueError(f"seed must be one of {', '.join(_NAMED_SEEDS)} or an array; got {self.seed!r}")
-            rule = _NAMED_SEEDS[self.seed]
+            if self.seed not in NAMED_SEEDS:
+                raise refusal("seed", f"be one of {', '.join(NAMED_SEEDS)} or an array", self.seed)
+            rule = NAMED_SEEDS[self.seed]
             return dof, np.stack([seed_matrix(rule, dof, statistics, h) for h in range(n_classes)])
         seed = check_numbers("seed", self.seed)
         if seed.shape not in ((d, d), (n_classes, d, d)):
@@ -139,14 +149,6 @@ class BayesianQDA(MomentClassifier):
             for n, mean, scatter, seed in zip(*self.statistics_, self.seed_)
         ]
         return np.stack(columns, axis=1)
-
-    def log_predictive(self, X: ArrayLike) -> Array:
-        """Log predictive densities log E[N_h](x), normalised in x: shape (n, r)."""
-        check_is_fitted(self)
-        return self._log_predictive(self.check_X(X))
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        return self._log_predictive(X) + self.class_log_prior_
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class PredictiveGrid(Grid):
         return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure).wrong
 
 
-class PredictiveClassifier(GridClassifier):
+class PredictiveClassifier(PredictiveDensities, GridClassifier):
     """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`: q a multiple of d."""
 
     measure = "fisher"
@@ -185,16 +187,8 @@ class PredictiveClassifier(GridClassifier):
         grid = self._grid(sample.X.shape[1])
         self.dof_, self.seed_ = float(grid.dofs[place[0]]), grid.seeds[place[1]]
 
-    def log_predictive(self, X: ArrayLike) -> Array:
-        """Log predictive densities log E[N_h](x) of the chosen model, normalised in x: shape (n, r)."""
-        check_is_fitted(self)
-        return self._log_predictive(self.check_X(X))
-
     def _log_predictive(self, X: Array) -> Array:
         return grid_log_predictive(X, self.statistics_, [self.dof_], [self.seed_], self.measure)[0, 0]
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        return self._log_predictive(X) + self.class_log_prior_
 
 
 @documented()

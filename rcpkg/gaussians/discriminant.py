@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.checks import check_number, check_sequence
+from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
@@ -228,7 +228,7 @@ class EDDA(GridClassifier):
 
     def _grid(self, d: int) -> EDDAGrid:
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
-            raise ValueError(f"models must be some of {', '.join(EDDA_MODELS)}; got {self.models!r}")
+            raise refusal("models", f"be some of {', '.join(EDDA_MODELS)}", self.models)
         check_number("tol", self.tol, 0, above=True)
         return EDDAGrid(self.models, self.tol)
 

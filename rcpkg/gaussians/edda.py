@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rcpkg.checks import refusal
 from rcpkg.linalg import Array, is_definite
 
 #: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
@@ -187,7 +188,7 @@ def edda_covariances(
     feasible : boolean array of shape (...)
     """
     if model not in EDDA_MODELS:
-        raise ValueError(f"model must be one of {', '.join(EDDA_MODELS)}; got {model!r}")
+        raise refusal("model", f"be one of {', '.join(EDDA_MODELS)}", model)
     lead, (r, d) = counts.shape[:-1], scatters.shape[-3:-1]
     counts, scatters = counts.reshape(-1, r), scatters.reshape(-1, r, d, d)
     present, identity = counts > 0, np.eye(d)

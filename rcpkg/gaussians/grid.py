@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.base import Array
 from rcpkg.gaussians.predictive import log_bracket, log_t, posterior_dof
 from rcpkg.gaussians.scatter import ClassStatistics
-from rcpkg.linalg import EPS, cholesky
+from rcpkg.linalg import EPS, Array, cholesky
 
 
 class Seed(NamedTuple):

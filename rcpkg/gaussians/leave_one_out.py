@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsytrd
 
-from rcpkg.base import Array
 from rcpkg.choice import own_scores, wrong_predictions
 from rcpkg.gaussians.grid import (
     BDA7_SEEDS,
@@ -23,6 +22,7 @@ from rcpkg.gaussians.grid import (
 from rcpkg.gaussians.predictive import posterior_dof
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.gaussians.shrinkage import SAFE_DOWNDATE
+from rcpkg.linalg import Array
 
 BATCH_ENTRIES = 2**19  # of the bordered matrices that are reduced at a time
 CERTAIN = 1e-9  # share of a score by which a bound must decide, for rounding

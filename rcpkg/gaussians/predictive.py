@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.special import gammaln, multigammaln
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import InvalidStatistics
+from rcpkg.checks import check_choice
 from rcpkg.gaussians.scatter import class_statistics
-from rcpkg.linalg import EPS, Factor, cholesky
+from rcpkg.linalg import EPS, Array, Factor, cholesky
 
 
 class PredictiveNotDefined(InvalidStatistics):
@@ -14,8 +15,7 @@ class PredictiveNotDefined(InvalidStatistics):
 
 def posterior_dof(count: Array | float, d: int, dof: Array | float, measure: str = "fisher") -> Array | float:
     """a = n + q (Fisher ``measure``) or n + q - d - 2 (Lebesgue), with n = ``count`` rows and q = ``dof``."""
-    if measure not in ("fisher", "lebesgue"):
-        raise ValueError(f'measure must be "fisher" or "lebesgue"; got {measure!r}')
+    check_choice("measure", measure, ("fisher", "lebesgue"))
     return count + dof - (d + 2 if measure == "lebesgue" else 0)
 
 

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.base import Array
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density
-from rcpkg.linalg import Factor, cholesky
+from rcpkg.linalg import Array, Factor, cholesky
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)

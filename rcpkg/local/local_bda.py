@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rcpkg.base import Array, GenerativeClassifier
-from rcpkg.checks import check_numbers
-from rcpkg.linalg import cholesky
+from rcpkg.base import GenerativeClassifier
+from rcpkg.checks import check_numbers, refusal
+from rcpkg.linalg import Array, cholesky
 from rcpkg.local._docs import documented
 from rcpkg.local.base import PerClass, Scorer
 from rcpkg.local.density import (
@@ -93,7 +93,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
         super()._index(X)
         self._rule = self.seed if isinstance(self.seed, str) else "given"
         if self._rule not in ("given", "trace", "diag", "neighborhood"):
-            raise ValueError(f"seed must be a number, 'trace', 'diag', 'neighborhood' or a matrix; got {self.seed!r}")
+            raise refusal("seed", "be a number, 'trace', 'diag', 'neighborhood' or a matrix", self.seed)
         self._factor, self._half_log_det = None, 0.0
         if self._rule != "given":
             self._class_squares = np.stack([_squares(search.X) for search in self._searches])

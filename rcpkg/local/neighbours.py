@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from rcpkg.base import Array
+from rcpkg.linalg import Array
 
 Index = NDArray[np.intp]
 

@@ -14,19 +14,29 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook import datasets, published
 from rcbook.experiments.cells import Cell, Record, name_of
-from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.base import Array
 from rcpkg.calibration import (
     DiscriminativeFrequencyEstimate,
     Fixed,
+    Objective,
+    Path,
+    Projected,
     ProjectedGradientDescent,
     RiskCalibration,
+    Rule,
+    Stop,
     calibration_weights,
-    categorical_step,
-    linear_step,
-    quadratic_step,
+    climb,
 )
 from rcpkg.calibration.learner import Learner
-from rcpkg.families import QDA, CategoricalNB, ClosedFormClassifier, SharedVarianceGaussianNB, Statistics
+from rcpkg.families import (
+    QDA,
+    CategoricalNB,
+    ClosedFormClassifier,
+    ConjugateClassifier,
+    SharedVarianceGaussianNB,
+    Statistics,
+)
 
 LEARNING_RATE = 0.1  # of all tables; DFE, printed without one, comes out with the same
 ITERATIONS = 64  # as printed; the first is the closed-form model
@@ -116,36 +126,23 @@ def first_reach(ours: Array, others: Array) -> int | None:
     return int(reached[0]) + 1 if reached.size else None
 
 
-# Learners from given statistics or parameters ---------------------------------------------------------
+# Learners from given statistics ------------------------------------------------------------------------
 
 
-def calibrated(model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Callable) -> Iterator:
-    """Log posteriors of the iterates of s ← s + lr s(X, W) from given statistics, as far as these stay valid."""
-    for _ in range(ITERATIONS):
-        try:
-            parameters = model.parameters(statistics)
-        except InvalidStatistics:
-            return
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        yield log_P
-        statistics = statistics + LEARNING_RATE * model.statistics(X, rule(np.exp(log_P), Y))
+def path_from(
+    model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Rule = calibration_weights
+) -> Path:
+    """The iterates of s ← s + lr s(X, W) on encoded rows, from given statistics, as far as these stay valid."""
+    objective = Objective(model, X, Y, rule=rule, start=statistics)
+    return climb(objective, Fixed(LEARNING_RATE), Stop(), ITERATIONS - 1, keep_points=True)
 
 
-def descended(model: ClosedFormClassifier, X: Any, Y: Array, parameters: Any) -> Iterator:
-    """Log posteriors of the iterates of the papers' gradient descent from given parameters."""
-    for _ in range(ITERATIONS):
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        yield log_P
-        change = (LEARNING_RATE / len(Y)) * model.statistics(X, calibration_weights(np.exp(log_P), Y))
-        try:
-            if isinstance(model, CategoricalNB):
-                parameters = categorical_step(model, parameters, change, printed=True)
-            elif isinstance(model, QDA):
-                parameters = quadratic_step(model, parameters, change, printed=True)
-            else:
-                parameters = linear_step(model, parameters, change)
-        except InvalidStatistics:
-            return
+def descent_from(model: ConjugateClassifier, X: Any, Y: Array, parameters: Any) -> Path:
+    """The iterates of the papers' gradient descent on encoded rows, from given parameters."""
+    family = model.without_prior()
+    step = Projected(LEARNING_RATE, "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed")
+    objective = Objective(family, X, Y, start=len(Y) * family.mean_parameters(parameters))
+    return climb(objective, step, Stop(), ITERATIONS - 1, keep_points=True)
 
 
 # Cells ---------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from sklearn.base import clone
 from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration import Fixed, Objective, Stop, climb
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import Null
 from rcpkg.families import (
@@ -211,14 +212,8 @@ def power(cell: Cell, seed: int) -> list[Record]:
 
 def iterates(model: ConjugateClassifier, X: Any, Y: Array, updates: tuple[int, ...]) -> list[Any]:
     """Parameters after these numbers of updates s ← s + lr s(X, Y − P)."""
-    statistics, found = model.statistics(X, Y), []
-    for t in range(max(updates) + 1):
-        parameters = model.parameters(statistics)
-        if t in updates:
-            found.append(parameters)
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        statistics = statistics + LAW_RATE * model.statistics(X, Y - np.exp(log_P))
-    return found
+    path = climb(Objective(model, X, Y), Fixed(LAW_RATE, "raise"), Stop(), max(updates), keep_points=True)
+    return [path.points[t].parameters for t in updates]
 
 
 class Sampled(NamedTuple):

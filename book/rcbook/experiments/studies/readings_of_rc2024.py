@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNIN
 from rcbook.experiments.studies.forms_of_map_covariances import FORMS
 from rcbook.experiments.studies.readings_of_bda7 import Repaired
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration import calibration_weights
+from rcpkg.calibration import Objective, Point, Run, Step, Stop, climb
 from rcpkg.families import CategoricalNB, CategoricalParameters, Statistics, one_hot
 
 STUDY_NAME = "rc-readings"
@@ -100,6 +100,47 @@ def _kept(low: tuple[NDArray, NDArray], held: str, states: NDArray) -> tuple[NDA
     return count, np.repeat(distributions, states, axis=1)
 
 
+@dataclass(frozen=True)
+class Smoothed(Step):
+    """An update of RC for naive Bayes with a prior of ``pseudo`` counts, as a ``rule`` has it."""
+
+    rule: Rule
+    pseudo: Statistics
+    states: NDArray
+    strength: float
+
+    stop_reason = "invalid"
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        rule, pseudo = self.rule, self.pseudo
+        floor = (-1.0 if rule.mapped and rule.floor else 0.0) * pseudo
+
+        def run(point: Point, t: int) -> Point | None:
+            s = point.statistics
+            new = s + LEARNING_RATE * point.gradient + rule.added * pseudo
+            low = new.count < floor.count - rule.least, new.cells < floor.cells - rule.least
+            if rule.halt and (low[0].any() or low[1].any()):
+                return None
+            if rule.held == "zero":
+                s = Statistics(count=np.maximum(new.count, floor.count), cells=np.maximum(new.cells, floor.cells))
+            else:
+                kept = _kept(low, rule.held, self.states)
+                s = Statistics(count=np.where(kept[0], s.count, new.count), cells=np.where(kept[1], s.cells, new.cells))
+            try:
+                return self.at(objective, s)
+            except InvalidStatistics:
+                return None
+
+        return run
+
+    def at(self, objective: Objective, s: Statistics) -> Point:
+        """The point of statistics, their cells divided by those of the class if the rule says so."""
+        parameters = objective.family.parameters(s)
+        if self.rule.by_class:
+            parameters = _by_class(s.cells + self.pseudo.cells, s.count + self.strength, parameters)
+        return objective.at(s, parameters, LEARNING_RATE)
+
+
 def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
     """Training errors of the iterates of RC for naive Bayes, the prior entering as the rule says."""
     states, n_classes = X.max(axis=0).astype(int) + 1, len(np.unique(y))
@@ -118,27 +159,17 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
     s = plain.statistics_ + rule.start * pseudo
     if rule.expected:
         s = len(y) * smooth.mean_parameters(smooth.parameters_)
-    floor = (-1.0 if rule.mapped and rule.floor else 0.0) * pseudo
-    model, reporter = smooth if rule.mapped else plain, smooth if rule.reported or rule.mapped else plain
+    family, reporter = smooth if rule.mapped else plain, smooth if rule.reported or rule.mapped else plain
+    step = Smoothed(rule, pseudo, states, strength)
+    objective = Objective(family, encoded, Y, start=s)
+    path = climb(objective, step, Stop(), ITERATIONS - 1, start=step.at(objective, s), keep_points=True)
     errors = []
-    for _ in range(ITERATIONS):
+    for point in path.points:
         try:
-            parameters, shown = model.parameters(s), reporter.parameters(s)
+            shown = point.parameters if rule.by_class else reporter.parameters(point.statistics)
         except InvalidStatistics:
             break
-        if rule.by_class:
-            parameters = shown = _by_class(s.cells + pseudo.cells, s.count + strength, parameters)
         errors.append(np.mean(reporter.log_joint(encoded, shown).argmax(axis=1) != codes))
-        log_P = log_posterior(model.log_joint(encoded, parameters), model.log_class_probabilities(parameters))
-        new = s + LEARNING_RATE * model.statistics(encoded, calibration_weights(np.exp(log_P), Y)) + rule.added * pseudo
-        low = new.count < floor.count - rule.least, new.cells < floor.cells - rule.least
-        if rule.halt and (low[0].any() or low[1].any()):
-            break
-        if rule.held == "zero":
-            s = Statistics(count=np.maximum(new.count, floor.count), cells=np.maximum(new.cells, floor.cells))
-            continue
-        kept = _kept(low, rule.held, states)
-        s = Statistics(count=np.where(kept[0], s.count, new.count), cells=np.where(kept[1], s.cells, new.cells))
     return np.array(errors)
 
 

@@ -6,7 +6,6 @@ protocol with the iterate of least test error.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ from rcbook.experiments.scorecard import judged, results
 from rcbook.experiments.studies.data_and_models_of_rc import (
     LEARNERS,
     RC_PRIOR,
-    calibrated,
-    descended,
+    descent_from,
+    path_from,
     rc_data,
     rc_model,
 )
@@ -51,13 +50,14 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
     codes, X = np.searchsorted(model.classes_, y), model.encode(X)
     Y = one_hot(codes, len(model.classes_))
     if cell.method == "GD":
-        iterates = descended(model, X, Y, model.parameters_)
+        path = descent_from(model, X, Y, model.parameters_)
     else:
         rule = frequency_weights if cell.method == "DFE" else calibration_weights
-        iterates = calibrated(model, X, Y, model.statistics_, rule)
+        path = path_from(model, X, Y, model.statistics_, rule)
     runs: list[tuple[float, float, float]] = []
     at_first_rise = cell.arguments.get("stopping") == "first rise"
-    for log_P in iterates if cell.method in STOPPED else islice(iterates, 1):
+    for point in path.points if cell.method in STOPPED else path.points[:1]:
+        log_P = point.log_posterior(X)
         wrong = 100.0 * (log_P.argmax(axis=1) != codes)
         soft_error = mean_losses(row_losses(log_P[begin], codes[begin])).soft_error
         if at_first_rise and runs and soft_error > runs[-1][0]:
@@ -88,14 +88,15 @@ def best_iterate(cell: Cell, seed: int) -> list[Record]:
         model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[train], y[train])
         codes, encoded = np.searchsorted(model.classes_, y), model.encode(X)
         of_train = np.isin(np.arange(len(y)), train)[:, None]
-        iterates = calibrated(
+        path = path_from(
             model,
             encoded,
             one_hot(codes, len(model.classes_)),
             model.statistics_,
             lambda P, Y, of_train=of_train: of_train * calibration_weights(P, Y),
         )
-        least.append(min(100 * np.mean(log_P[test].argmax(axis=1) != codes[test]) for log_P in iterates))
+        wrong = (point.log_posterior(encoded).argmax(axis=1) != codes for point in path.points)
+        least.append(min(100 * np.mean(of_test[test]) for of_test in wrong))
     return [mean_record("RC", "test_error_percent", least)]
 
 

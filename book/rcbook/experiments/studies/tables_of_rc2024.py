@@ -5,25 +5,22 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.studies.data_and_models_of_rc import (
     ITERATIONS,
     RC_PRIOR,
     REPETITIONS,
-    calibrated,
-    descended,
+    descent_from,
     first_reach,
     fitted,
+    path_from,
     rc_cells,
     rc_data,
     rc_learner,
     rc_model,
     rc_size,
 )
-from rcpkg.base import Array
-from rcpkg.calibration import calibration_weights
 from rcpkg.families import GaussianParameters, SharedVarianceGaussianNB, one_hot
 
 RC2024_MODELS = {
@@ -85,13 +82,13 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
     for stream in np.random.SeedSequence(seed).spawn(cell.arguments["repetitions"]):
         start = random_model(Y.shape[1], X.shape[1], np.random.default_rng(stream))
         statistics = len(y) * model.mean_parameters(start)
-        ours = (_error(log_P, codes) for log_P in calibrated(model, X, Y, statistics, calibration_weights))
+        ours = path_from(model, X, Y, statistics).frame.error.to_numpy()
         if cell.method == "Random":
-            runs.append(np.array([next(ours)]))
+            runs.append(ours[:1])
         elif cell.method == "RC":
-            runs.append(np.array(list(ours)))
+            runs.append(ours)
         else:
-            runs.append(np.array([_error(log_P, codes) for log_P in descended(model, X, Y, start)]))
+            runs.append(descent_from(model, X, Y, start).frame.error.to_numpy())
             reach.append(next((t for t, error in enumerate(ours, start=1) if error <= runs[-1].min()), None))
     records = [mean_record(cell.method, "empirical_error_fraction", (run.min() for run in runs))]
     if cell.method != "Random":
@@ -100,10 +97,6 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
         reached = [t for t in reach if t is not None]
         records.append(mean_record("RC", "reach", reached) if len(reached) > 1 else Record("RC", "reach", None))
     return records
-
-
-def _error(log_P: Array, codes: NDArray) -> float:
-    return float(np.mean(log_P.argmax(axis=1) != codes))
 
 
 Study("I", source="rc2024", rows=partial(rc_cells, "rc2024", "I", rc_size, "rc2024"))
