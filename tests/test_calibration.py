@@ -628,7 +628,7 @@ def test_models_without_a_safe_update_say_so():
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match=r"needs natural_parameters and mean_parameters and .*, which TwoMeans"):
         RiskCalibration.as_published(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
-    with pytest.raises(ValueError, match="on_invalid='freeze' needs frozen, which TwoMeans"):
+    with pytest.raises(ValueError, match="on_invalid='freeze' needs freeze, which TwoMeans"):
         require(TwoMeans(), "on_invalid='freeze'")
 
 

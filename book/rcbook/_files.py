@@ -37,10 +37,12 @@ def results_folder() -> Path:
 
     Raises
     ------
+    FileNotFoundError
+        If the variable is not set and the package lies in no checkout.
     NotADirectoryError
         If it is something else than a folder.
     """
-    folder = Path(os.environ.get("RCPKG_RESULTS") or _ROOT / "data" / "results")
+    folder = Path(os.environ.get("RCPKG_RESULTS") or data_folder() / "results")
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"the environment variable RCPKG_RESULTS names {folder}, which is no folder")
     return folder

@@ -94,8 +94,9 @@ def calibrated(model: ClosedFormClassifier, lr: float, steps: int, X: Array, y: 
 
 def row_statistics(model: ClosedFormClassifier, X: Array, r: int = 3) -> Array:
     """s(x_i, y) as vectors, shape (n, r, K)."""
-    one = np.eye(r)
-    return np.array([[model.statistics(x[None], one[[c]]).ravel() for c in range(r)] for x in X])
+    one, (distinct, of_row) = np.eye(r), np.unique(X, axis=0, return_inverse=True)
+    found = np.array([[model.statistics(x[None], one[[c]]).ravel() for c in range(r)] for x in distinct])
+    return found[of_row]
 
 
 def posterior_curvature(S: Array, P: Array) -> Array:

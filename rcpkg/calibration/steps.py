@@ -79,7 +79,7 @@ class Fixed(Step):
             if self.on_invalid != "freeze":
                 raise
         require(family, "on_invalid='freeze'")
-        new = family.frozen(old, new)
+        new = family.freeze(old, new)
         return new, family.parameters(new)
 
 
@@ -235,7 +235,7 @@ class SafeRun:
         if F.rule is not calibration_weights:
             return change
         of_rows = point.gradient - F.target.weight * F.target.statistics if F.target else point.gradient
-        return F.family.conditioned(point.statistics, F.labels - of_rows, change)
+        return F.family.precondition(point.statistics, F.labels - of_rows, change)
 
     def remember(self, old: Point, new: Point) -> None:
         """Keep what the update tells of the curvature, unless it is that of no maximum."""

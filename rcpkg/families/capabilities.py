@@ -6,7 +6,7 @@ from typing import Any
 #: What is asked of a family -> the methods that it takes, beside those of every closed-form classifier
 NEEDS = {
     "sampling": ("draw",),
-    "on_invalid='freeze'": ("frozen",),
+    "on_invalid='freeze'": ("freeze",),
     "a safe step": ("safe_update",),
     "convergence": ("natural_parameters", "safe_update"),
     "distances of joint models": ("natural_parameters", "mean_parameters"),

@@ -78,7 +78,7 @@ class CountModel(ConjugateClassifier):
         of_class, of_cell = self._class_pseudo_rows(len(statistics.count)), self._pseudo_rows(statistics.cells.shape[1])
         return Statistics(count=statistics.count + of_class, cells=statistics.cells + of_cell)
 
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
         """Each count that would turn negative keeps its value; the parameter map normalises what results."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         return Statistics(
@@ -97,7 +97,7 @@ class CountModel(ConjugateClassifier):
         cells -= of_cell
         return Statistics(count=count - of_class, cells=cells)
 
-    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+    def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
 
         Without the maximum this is ``change``. The curvature of the conditional likelihood is at most d + 1 times

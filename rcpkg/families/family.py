@@ -11,7 +11,7 @@ row     to have                                              give
 2       class weights, by ML or MAP, or given                ``log_prior`` in θ, from ``class_log_prior(count)``
 3       a prior                                              ``prior_strength`` m in ``parameters``, for s + m s⁰
 4       samples                                              ``draw(θ, y, rng)``
-5       calibration as published, TM, DFE, soft error        row 1; ``frozen(old, new)`` to freeze what is invalid
+5       calibration as published, TM, DFE, soft error        row 1; ``freeze(old, new)`` for what is invalid
 6       safe steps that converge                             ``safe_update(old, change)``, ``natural_parameters(θ)``,
                                                              ``mean_parameters(θ)``
 7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
@@ -113,7 +113,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
 
-    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+    def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""
         return change
 

@@ -170,7 +170,7 @@ class GaussianClassifier(GaussianPrior):
             f"update of the statistics that went too far): {self._remedies}, or set {ridge}prior_strength > 0"
         )
 
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
         """Class after class takes on its new statistics where they give a positive definite covariance."""
         kept, fresh = old, vars(new)
         by_class = [name for name in fresh if not (self._shared and name == "second")]

@@ -343,17 +343,17 @@ class ProductModel(NamedCategories, _BaseComposition):
             }
         )
 
-    def frozen(self, old: Statistics, new: Statistics) -> Statistics:
+    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
         """Block by block."""
-        return self._blockwise("frozen", old, new)
+        return self._blockwise("freeze", old, new)
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
         return self._blockwise("safe_update", old, change)
 
-    def conditioned(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+    def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
-        return self._blockwise("conditioned", old, expected, change)
+        return self._blockwise("precondition", old, expected, change)
 
     def same_form(self, other: object) -> bool:
         """With the same blocks."""

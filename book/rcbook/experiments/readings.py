@@ -76,7 +76,7 @@ def judged_readings(
     Returns
     -------
     DataFrame
-        The printed numbers beside ours (`rcbook.experiments.scorecard.judged_beside`), with ``reading``.
+        The printed numbers beside ours, whether they agree under the reading (``agrees``) and as stated (``agreed``).
     """
     ours = by_setting(study, pattern)
     ours = ours.assign(reading=ours.get("reading", ""))

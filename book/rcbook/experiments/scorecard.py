@@ -294,14 +294,14 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     NotADirectoryError
         If there is no such folder.
     """
+    printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
+    known = register()
     folder = folder or results_folder()
     if not folder.is_dir():
         raise NotADirectoryError(
             f"there is no folder {folder}: a run makes it, or let the environment variable RCPKG_RESULTS name another"
         )
     rows = []
-    printed = list(published.index()[["source", "table"]].itertuples(index=False, name=None))
-    known = register()
     for source, table in printed + [key for key in known if key[0] == STUDY]:
         cells = known[source, table].cells() if (source, table) in known else []
         done = runner.read(runner.table_path(source, table, folder))

@@ -1,0 +1,65 @@
+"""The choice of one model of a grid by its losses on rows left out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+
+from rcpkg import BDA7, EDDA, RDA, InvalidStatistics, QuadraticBayes
+from rcpkg.choice import choose
+from rcpkg.gaussians import scatter
+
+ERRORS = np.array([[[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]])  # 2 by 2 models, 3 rows
+LOG_LOSSES = np.array([[[0.1, 0.9, 0.9], [0.4, 0.4, 0.8]], [[0.7, 0.3, 0.4], [2.0, 2.0, 2.0]]])
+
+
+def test_least_error_and_of_equals_least_log_loss():
+    choice = choose(ERRORS, LOG_LOSSES)
+    assert choice.place == (1, 0)  # both have one error
+    assert_allclose(choice.errors, [[2 / 3, 1 / 3], [1 / 3, 1]])
+    assert_allclose(choice.log_loss, LOG_LOSSES.mean(axis=-1))
+
+
+def test_ties_go_to_the_first_or_to_one_at_random():
+    assert choose(ERRORS, ties="first").place == (0, 1)
+    places = {choose(ERRORS, ties="random", random_state=seed).place for seed in range(10)}
+    assert places == {(0, 1), (1, 0)}
+    assert choose(ERRORS, ties="first").log_loss is None
+
+
+def test_differences_within_rounding_are_ties():
+    errors = np.array([[0.1 + 0.2, 0.0], [0.3, 0.0]])
+    assert errors[0, 0] > errors[1, 0] and choose(errors, ties="first").place == (0,)
+    losses = np.array([[0.5 + 1e-11], [0.5]])
+    assert choose(np.zeros((2, 1)), losses, scoring="log_loss").place == (0,)
+
+
+def test_weights_and_models_that_may_be_chosen():
+    weights = np.array([9.0, 1.0, 1.0])
+    choice = choose(ERRORS, LOG_LOSSES, weights=weights)
+    assert choice.place == (0, 1) and choice.errors[0, 1] == pytest.approx(1 / 11)
+    assert choose(ERRORS, LOG_LOSSES, among=np.array([[True, False], [False, True]])).place == (0, 0)
+
+
+def test_the_one_model_of_finite_log_loss_wins_and_none_is_an_error():
+    losses = LOG_LOSSES.copy()
+    losses[..., 0] = np.inf
+    losses[1, 1, 0] = 5.0
+    assert choose(ERRORS, losses, scoring="log_loss").place == (1, 1)
+    losses[1, 1, 1] = np.inf
+    with pytest.raises(InvalidStatistics, match='scoring="error"'):
+        choose(ERRORS, losses, scoring="log_loss")
+
+
+@pytest.mark.parametrize("model", [BDA7(), QuadraticBayes(), RDA(), EDDA(models=("EII", "VVV"))], ids=repr)
+def test_statistics_of_all_rows_are_computed_once(model, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    sizes, compute = [], scatter.class_statistics
+
+    def counted(X, *arguments):
+        sizes.append(len(X))
+        return compute(X, *arguments)
+
+    monkeypatch.setattr(scatter, "class_statistics", counted)
+    model.fit(X, y)
+    assert sizes.count(len(X)) == 1
