@@ -165,6 +165,17 @@ def test_folds_give_what_a_grid_search_gives():
     assert model.validation_ == "3 folds"
 
 
+def test_rows_that_several_folds_leave_out_count_in_the_mean_over_these():
+    X, y = load_iris(return_X_y=True)
+    folds = [StratifiedKFold(3, shuffle=True, random_state=seed) for seed in (0, 1)]
+    both = [division for each in folds for division in each.split(X, y)]
+    losses = [
+        RiskCalibrationCV(LDA(), target_weights=[0.3, 3.0, 30.0], cv=cv).fit(X, y).cv_results_.log_loss
+        for cv in (*folds, both)
+    ]
+    assert_allclose(losses[2], (losses[0] + losses[1]) / 2, rtol=1e-9)
+
+
 def test_error_as_score_is_broken_by_log_loss():
     X, y = load_iris(return_X_y=True)
     found = RiskCalibrationCV(QDA(), scoring="error").fit(X, y)

@@ -22,6 +22,7 @@ from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.target_path import Optimum, TargetPath
 from rcpkg.checks import check_numbers
+from rcpkg.choice import choose
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, require
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -172,9 +173,11 @@ class RiskCalibrationCV(Learner):
     ) -> Optimum:
         """Set what left-out rows say of the weights and the best of these; its optimum on all rows."""
         optima: dict[float, Optimum] = {}
+        more: dict[str, Array] = {}
         if isinstance(self.cv, str):
             try:
-                losses = _leave_one_out(path, weights, y, sample_weight, optima)
+                losses, more = _leave_one_out(path, weights, y, optima)
+                share = sample_weight
                 self.validation_ = "approximate leave-one-out"
             except NotConverged as error:
                 warnings.warn(
@@ -182,12 +185,13 @@ class RiskCalibrationCV(Learner):
                     UserWarning,
                     stacklevel=3,
                 )
-                losses = self._by_folds(path, weights, X, y, sample_weight, FOLDS, FOLD_TOL)
+                losses, share = self._by_folds(path, weights, X, y, sample_weight, FOLDS, FOLD_TOL)
         else:
-            losses = self._by_folds(path, weights, X, y, sample_weight, self.cv)
-        self._cv_results = {"target_weight": weights, **losses}
-        first, second = (losses[name] for name in (self.scoring, "log_loss"))
-        best = int(np.lexsort((-weights, second, first))[0])
+            losses, share = self._by_folds(path, weights, X, y, sample_weight, self.cv)
+        self._cv_results = {"target_weight": weights, **_summary(losses, share), **more}
+        error, log_loss = losses[::-1].swapaxes(0, 1)  # of equally good weights the greatest
+        choice = choose(error, log_loss, weights=share, scoring=self.scoring)
+        best = len(weights) - 1 - choice.place[0]
         self.target_weight_ = float(weights[best])
         self._warn_of_end(best, len(weights))
         return optima.get(self.target_weight_) or path.follow(self.target_weight_)
@@ -212,10 +216,11 @@ class RiskCalibrationCV(Learner):
         sample_weight: Array | None,
         cv: Any,
         fold_tol: float = 0.0,
-    ) -> dict[str, Array]:
-        """Losses of each weight on the rows of each fold, at the optima of the others from the greatest weight on."""
+    ) -> tuple[Array, Array | None]:
+        """Errors and log-losses of each weight on the rows that folds leave out, in the mean over the folds that do,
+        shape (n_weights, 2, n), at the optima of the other rows; and what these rows count."""
         model, total = path.prepared, path.objective.total_weight
-        losses, n_folds = np.full((len(weights), 2, len(y)), np.nan), 0
+        losses, times, n_folds = np.zeros((len(weights), 2, len(y))), np.zeros(len(y)), 0
         for train, held in self._folds(cv, y):
             n_folds += 1
             absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
@@ -225,17 +230,18 @@ class RiskCalibrationCV(Learner):
                     "or leave such classes out"
                 )
             of_train = None if sample_weight is None else sample_weight[train]
+            times[held] += 1
             fold = path_of(model, self.target, X[train], y[train], of_train, len(weights))
             for k in range(len(weights) - 1, -1, -1):
                 size = weights[k] * fold.objective.target.size
                 optimum = fold.follow(weights[k], safe_tol=max(SAFE_TOL, fold_tol * size / (total + size)))
-                losses[k][:, held] = row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
+                losses[k][:, held] += row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
         self.validation_ = f"{n_folds} folds"
-        tested = ~np.isnan(losses[0, 0])
-        share = tested if sample_weight is None else sample_weight[tested]
-        if not np.any(share):
+        tested = times > 0
+        share = None if sample_weight is None else sample_weight[tested]
+        if not np.any(tested if share is None else share):
             raise ValueError(f"cv={cv!r} leaves out no row of positive weight: there is nothing to choose by")
-        return _summary(losses[:, :, tested], None if sample_weight is None else share)
+        return losses[:, :, tested] / times[tested], share
 
     def _folds(self, cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Training and held-out rows of each fold that has both."""
@@ -267,13 +273,10 @@ def path_of(
 
 
 def _leave_one_out(
-    path: TargetPath,
-    weights: Array,
-    y: NDArray[np.intp],
-    sample_weight: Array | None,
-    optima: dict[float, Optimum],
-) -> dict[str, Array]:
-    """Approximate leave-one-out of each weight; puts their optima on all rows into ``optima``."""
+    path: TargetPath, weights: Array, y: NDArray[np.intp], optima: dict[float, Optimum]
+) -> tuple[Array, dict[str, Array]]:
+    """Errors and log-losses of each weight by approximate leave-one-out, shape (n_weights, 2, n), and the log evidence;
+    puts the optima on all rows into ``optima``."""
     if path.lack:
         raise NotConverged(path.lack)
     losses, evidence = [], []
@@ -282,7 +285,7 @@ def _leave_one_out(
         log_P, log_evidence = path.left_out()
         losses.append(row_losses(log_P, y)[1:])
         evidence.append(log_evidence)
-    return _summary(np.array(losses)[::-1], sample_weight) | {"log_evidence": np.array(evidence)[::-1]}
+    return np.array(losses)[::-1], {"log_evidence": np.array(evidence)[::-1]}
 
 
 def _summary(losses: Array, sample_weight: Array | None) -> dict[str, Array]:

@@ -86,7 +86,7 @@ class ConditionalLikelihood(Learner):
         "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η;
         "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
     separable_ : bool
-        There is no penalty, and the η found gives each row's own class the largest score: no finite optimum exists.
+        There is no penalty, and the last η gives each row's own class the largest score: no finite optimum exists.
         Partial separation is not looked for.
 
     References

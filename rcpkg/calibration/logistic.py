@@ -118,11 +118,13 @@ class LogisticObjective:
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
-        kept = [posteriors(products(V, block), self.y[rows], self.r)[0] for rows, block in self.features.blocks()]
+        P_of_blocks = [
+            posteriors(products(V, block), self.y[rows], self.r)[0] for rows, block in self.features.blocks()
+        ]
 
         def product(D: Array) -> Array:
             out = np.zeros_like(D)
-            for P, (rows, block) in zip(kept, self.features.blocks()):
+            for P, (rows, block) in zip(P_of_blocks, self.features.blocks()):
                 T = products(D, block)
                 T -= np.einsum("yi,yi->i", P, T)
                 T *= P

@@ -87,8 +87,8 @@ def calibration_test(
     >>> from sklearn.datasets import load_iris
     >>> from rcpkg import LDA, calibration_test
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = calibration_test(LDA(), X[50:, :2], y[50:], random_state=0)
-    >>> found.dof, found.p_value > 0.05
+    >>> outcome = calibration_test(LDA(), X[50:, :2], y[50:], random_state=0)
+    >>> outcome.dof, outcome.p_value > 0.05
     (3, True)
     """
     check_number("n_bootstrap", n_bootstrap, 0, integer=True)

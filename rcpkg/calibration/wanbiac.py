@@ -391,10 +391,10 @@ class WANBIAC(GenerativeClassifier):
             If the steps leave the range of numbers.
         """
         self._check_parameters()
-        seen, before, kept = 0, (), None
+        seen, before, categories = 0, (), None
         if hasattr(self, "weights_"):
             seen, before = self._seen, (self.naive_bayes_.statistics_, self.weights_)
-            kept = self.naive_bayes_.categories_
+            categories = self.naive_bayes_.categories_
         else:
             self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
         nb = self.naive_bayes_.partial_fit(X, y, classes)
@@ -402,7 +402,7 @@ class WANBIAC(GenerativeClassifier):
         self._take_over()
         cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
         if before:
-            known = np.concatenate([np.isin(new, old) for new, old in zip(nb.categories_, kept, strict=True)])
+            known = np.concatenate([np.isin(new, old) for new, old in zip(nb.categories_, categories, strict=True)])
             for table, old in zip((cells, W), before):
                 table[0], table[1:][known] = old.count, old.cells.T
         columns, counts = self._columns(codes), Counts.of(cells, nb.n_states_, self.prior_strength)
@@ -413,7 +413,7 @@ class WANBIAC(GenerativeClassifier):
         return self._set_weights(W)
 
     def _take_over(self) -> None:
-        """What naive Bayes found out of the rows."""
+        """What naive Bayes knows of the rows."""
         nb = self.naive_bayes_
         self.classes_, self.class_log_prior_, self.n_features_in_ = nb.classes_, nb.class_log_prior_, nb.n_features_in_
         if hasattr(nb, "feature_names_in_"):
