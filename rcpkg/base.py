@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg._version import __version__
-from rcpkg.checks import check_cost, check_magnitude, numbered, validated
+from rcpkg.checks import check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
 
 
@@ -87,11 +87,11 @@ class Classifier(ClassifierMixin, Estimator):
     _x_dtype: type = np.float64
 
     def check_X(self, X: ArrayLike) -> Array:
-        return validated(self, X, reset=False, dtype=self._x_dtype)
+        return validate(self, X, reset=False, dtype=self._x_dtype)
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         """Validated X, and y as labels."""
-        X, y = validated(self, X, y, reset=reset, dtype=self._x_dtype)
+        X, y = validate(self, X, y, reset=reset, dtype=self._x_dtype)
         if y.dtype.kind not in "biu" or 2 * len(np.unique(y)) > len(y):  # other integers are labels
             check_classification_targets(y)
         return X, y
@@ -99,7 +99,7 @@ class Classifier(ClassifierMixin, Estimator):
     def check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
         X, y = self._check_rows(X, y)
-        self.classes_, y = numbered(y)
+        self.classes_, y = number_labels(y)
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")

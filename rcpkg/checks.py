@@ -158,7 +158,7 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
             )
 
 
-def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
+def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so."""
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
@@ -176,7 +176,7 @@ def validated(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool
     return (X, valid[1]) if y else X
 
 
-def numbered(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+def number_labels(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
     """The labels, sorted, and the number of each row's."""
     if y.dtype.kind == "O":  # which may hold what cannot be sorted
         encoder = LabelEncoder().fit(y)

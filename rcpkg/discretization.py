@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Estimator
-from rcpkg.checks import validated
+from rcpkg.checks import validate
 from rcpkg.linalg import Array
 
 
@@ -143,7 +143,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
         ValueError
             If ``categorical_features`` names no features of X.
         """
-        X, y = validated(self, X, y, reset=True, dtype=np.float64)
+        X, y = validate(self, X, y, reset=True, dtype=np.float64)
         check_classification_targets(y)
         categorical = self._categorical(X.shape[1])
         self.cuts_ = [None if j in categorical else mdl_cuts(column, y) for j, column in enumerate(X.T)]
@@ -164,7 +164,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def transform(self, X: ArrayLike) -> Array:
         """Number of the interval of each value, from 0; values beyond the training rows fall into the outer ones."""
         check_is_fitted(self)
-        X = validated(self, X, reset=False, dtype=np.float64)
+        X = validate(self, X, reset=False, dtype=np.float64)
         return np.column_stack([_codes(column, cuts) for column, cuts in zip(X.T, self.cuts_, strict=True)])
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_cases import ML
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -24,7 +25,8 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.families import one_hot
+from rcpkg.families import ConjugateClassifier, can, one_hot, require
+from rcpkg.families.capabilities import NEEDS
 
 PAGE = Path(__file__).parents[1] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -157,6 +159,33 @@ def test_block_of_a_product(rows):
     calibrated = RiskCalibrationCV(product).fit(X, y)
     assert calibrated.validation_ == "approximate leave-one-out"
     assert ConditionalLikelihood(product).fit(X, y).converged_
+
+
+class ThreeFunctions(ConjugateClassifier):
+    """What is left of the page's model without all that is not needed for the closed form."""
+
+    statistics, parameters, _of = PoissonNB.statistics, PoissonNB.parameters, PoissonNB._of
+
+    def log_joint(self, X, parameters):
+        return X @ np.log(parameters.rate).T + parameters.log_prior - parameters.rate.sum(axis=1)
+
+
+def test_three_functions_are_enough_for_calibration_as_published(rows):
+    """Nothing is inherited that raises in place of an answer."""
+    X, y = rows
+    model = RiskCalibration(ThreeFunctions()).fit(X, y)
+    same = RiskCalibration.as_published(PoissonNB()).fit(X, y)
+    assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-10)
+    lacking = [capability for capability in NEEDS if not can(ThreeFunctions(), capability)]
+    assert lacking == list(NEEDS)
+    for capability in NEEDS:
+        with pytest.raises(ValueError, match=f"{capability} needs .*, which ThreeFunctions does not give"):
+            require(ThreeFunctions(), capability)
+
+
+@pytest.mark.parametrize("capability", NEEDS)
+def test_each_capability_is_one_of_some_family(capability):
+    assert [name for name, model in ML.items() if can(model, capability)]
 
 
 def test_what_it_lacks_is_named(rows):

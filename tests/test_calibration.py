@@ -27,6 +27,7 @@ from model_cases import (
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB as SklearnNB
@@ -44,7 +45,9 @@ from rcpkg import (
     InvalidStatistics,
     MultinomialNB,
     ProductModel,
+    ProjectedGradientDescent,
     RiskCalibration,
+    SharedVarianceGaussianNB,
     SoftErrorCalibration,
     Statistics,
 )
@@ -60,6 +63,7 @@ from rcpkg.calibration import (
     Safe,
     SoftErrorRises,
     calibration_weights,
+    climb,
     frequency_weights,
     losses,
     soft_error_weights,
@@ -952,3 +956,65 @@ def test_peak_memory_of_an_iteration(name):
     finally:
         tracemalloc.stop()
     assert peak <= 3 * X.nbytes + 4 * Y.nbytes
+
+
+# What learners are made of --------------------------------------------------------------------------------------------
+
+
+class Counting(GaussianNB):
+    """Counts the passes over the rows in which statistics of labels are taken."""
+
+    passes = 0
+
+    def statistics(self, X, weights):
+        Counting.passes += bool(np.all((weights == 0) | (weights == 1)))
+        return super().statistics(X, weights)
+
+
+@pytest.mark.parametrize("settings", [{}, {"target_weight": 0.0, "max_iter": 5, "tol": 0.0}], ids=["target", "free"])
+def test_statistics_of_the_labels_are_taken_once(settings):
+    Counting.passes = 0
+    RiskCalibration(Counting(), **settings).fit(*gaussian_rows())
+    assert Counting.passes == 1
+
+
+def test_a_step_remembers_nothing_of_a_run():
+    """Two runs of the same step are alike, and lengths of steps and secants do not reach the second."""
+    X, y = gaussian_rows()
+    objective, step = Objective.of(QDA(), X, y, target_weight=1.0), Safe(1.0)
+    first, second = climb(objective, step), climb(objective, step)
+    assert first.history == second.history and first.n_iter > 3
+    assert step == Safe(1.0)
+    with pytest.raises(AttributeError):
+        step.learning_rate = 2.0
+
+
+def test_a_path_keeps_its_points_if_asked():
+    X, y = gaussian_rows()
+    objective = Objective.of(GaussianNB(), X, y)
+    path = climb(objective, Fixed(0.05), Best("error"), 10, keep_points=True)
+    assert len(path.points) == 11 and path.point is path.points[-1] and path.chosen is path.points[path.best_iter]
+    assert climb(objective, Fixed(0.05), Best("error"), 10).points == []
+    for t, point in enumerate(path.points):
+        model = RiskCalibration.as_published(GaussianNB(), learning_rate=0.05, max_iter=t, stopping="none").fit(X, y)
+        assert_array_equal(model.predict_proba(X), point.model.predict_proba(X))
+    onwards = climb(objective, Fixed(0.05), Best("error"), 5, start=path.points[5])
+    assert_allclose(onwards.point.losses, path.point.losses, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [TM, ProjectedGradientDescent])
+def test_rows_are_held_out_by_a_seed_only(kind):
+    """A learner without a random_state would hold out other rows in each fit."""
+    with pytest.raises(ValueError, match=r"stopping=HeldOut.* needs a random_state"):
+        kind(QDA(), stopping=HeldOut(0.3)).fit(*gaussian_rows())
+
+
+def test_advice_names_what_can_be_changed():
+    """TM has no learning rate to lower, and a learner without a target none to give a weight."""
+    codes, labels = categorical_rows(n=60)
+    with pytest.warns(ConvergenceWarning, match=r"Fixed\(learning_rate=1\.0, .*RiskCalibration with step='safe'"):
+        TM(CategoricalNB()).fit(np.tile(codes[:, :1], 12), labels)
+    X, y = gaussian_rows()
+    with pytest.warns(ConvergenceWarning) as told:
+        TM(SharedVarianceGaussianNB(), max_iter=1, stopping=Converged(1e-9)).fit(X, y)
+    assert "target_weight" not in str(told[0].message)

@@ -53,7 +53,7 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior
-from rcpkg.checks import numbered
+from rcpkg.checks import number_labels
 from rcpkg.families import gaussian_full, one_hot
 from rcpkg.families.gaussian import positive_medians
 
@@ -865,7 +865,7 @@ def test_standardising_leaves_the_posteriors_unchanged():
 @pytest.mark.parametrize("kind", [None, object])
 def test_labels_are_numbered_in_their_order(labels, kind):
     y = np.array(labels * 5, dtype=kind)
-    classes, numbers = numbered(y)
+    classes, numbers = number_labels(y)
     assert classes.tolist() == sorted(set(labels)) and classes[numbers].tolist() == y.tolist()
 
 

@@ -40,7 +40,6 @@ from rcpkg.calibration.presets import (
     ProjectedGradientDescent,
     SoftErrorCalibration,
 )
-from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import (
     Losses,
     Rule,
@@ -52,7 +51,7 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Projected, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
 from rcpkg.families.projections import (

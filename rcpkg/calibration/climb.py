@@ -46,8 +46,7 @@ def climb(
     """
     stop = Converged() if stop is None else stop
     run = step.begin(objective, check_random_state(random_state))
-    start = objective.start if start is None else start
-    first = start if isinstance(start, Point) else objective.at(start)
+    first = start if isinstance(start, Point) else objective.at(objective.start if start is None else start)
     path = Path(objective, first, first, points=[first] if keep_points else [])
     path.enter(first, stop)
     for t in range(1, max_iter + 1):

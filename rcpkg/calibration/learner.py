@@ -79,6 +79,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         model.prepare(X)
         stop = settings.stop
         if isinstance(stop, HeldOut):
+            if not hasattr(self, "random_state"):
+                raise ValueError(
+                    f"stopping={stop} needs a random_state, which {type(self).__name__} does not take: "
+                    "RiskCalibration.as_published does, with any step"
+                )
             train, held = stop.divided(y, weight, rng)
             stop = Best("log_loss", (X[held], y[held], None if weight is None else weight[held]))
             X, y, weight = X[train], y[train], None if weight is None else weight[train]

@@ -6,9 +6,8 @@ import numpy as np
 
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner, Settings
-from rcpkg.calibration.projected import Projected
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
-from rcpkg.calibration.steps import Fixed, Step
+from rcpkg.calibration.steps import Fixed, Projected, Step
 from rcpkg.calibration.stops import HeldOut, Stop
 from rcpkg.families import ClosedFormClassifier
 

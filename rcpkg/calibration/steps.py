@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.objective import Objective, Point, sample_size
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, require
@@ -18,6 +18,7 @@ from rcpkg.families import ClosedFormClassifier, Statistics, can, require
 Run = Callable[[Point, int], Point | None]
 
 ON_INVALID = ("halt", "freeze", "raise")
+GRADIENTS = ("corrected", "printed")
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the point counts as stationary
@@ -115,6 +116,42 @@ class Batches(Fixed):
 def _rows(X: Any, index: NDArray[np.intp]) -> Any:
     """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
     return tuple(_rows(part, index) for part in X) if isinstance(X, tuple) else X[index]
+
+
+@dataclass(frozen=True)
+class Projected(Step):
+    """η + (lr/m) ∇CLL(η), m the weight of all rows, then projection: gradient descent on the mean log-loss.
+
+    With lr = ``learning_rate`` > 0, for families with a ``projected_step``: `CategoricalNB`, `QDA` and
+    `SharedVarianceGaussianNB`. The ``gradient`` is "corrected", or as it is "printed" in the sources.
+    """
+
+    learning_rate: float = 0.1
+    gradient: str = "corrected"
+
+    stop_reason = "invalid"
+
+    def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_choice("gradient", self.gradient, GRADIENTS)
+
+    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
+        require(objective.family, "ProjectedGradientDescent")
+
+        def run(point: Point, t: int) -> Point | None:
+            try:
+                return self._next(objective, point)
+            except InvalidStatistics:
+                return None
+
+        return run
+
+    def _next(self, F: Objective, point: Point) -> Point:
+        family, old, printed = F.family, point.parameters, self.gradient == "printed"
+        size = sample_size(point.statistics)
+        scale = self.learning_rate / size
+        new = family.projected_step(old, F.ascent(point) * scale, F.labels * scale, printed)
+        return F.at(size * family.mean_parameters(new), new, self.learning_rate)
 
 
 @dataclass(frozen=True)

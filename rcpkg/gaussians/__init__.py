@@ -1,12 +1,9 @@
 r"""Gaussian classes: their scatter, covariance estimates and predictive densities, and the classifiers made of them.
 
-Notation: n_h rows of class h, W_h its scatter matrix (S_h in the sources), W = sum_h W_h, N = sum_h n_h, r
-classes.
+Notation: n_h rows of class h with the mean :math:`\bar x_h` and the scatter matrix S_h, d features, r classes.
 
-Predictive densities of Gaussian classes with the parameters integrated out, and their exact
-leave-one-out.
-
-Prior :math:`p(\mathcal N_h)\propto|\Sigma_h|^{-q/2}\exp(-\tfrac12\operatorname{tr}\Sigma_h^{-1}B_h)`
+Predictive densities are Gaussian ones with the parameters integrated out. Their prior is
+:math:`p(\mathcal N_h)\propto|\Sigma_h|^{-q/2}\exp(-\tfrac12\operatorname{tr}\Sigma_h^{-1}B_h)`
 (thesis2007 4.20) relative to :math:`|\Sigma|^{-(d+2)/2}d\mu\,d\Sigma` (measure "fisher", 4.16) or to
 :math:`d\mu\,d\Sigma` ("lebesgue"). With
 

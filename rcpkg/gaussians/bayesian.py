@@ -48,9 +48,9 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     Parameters
     ----------
     seed : {"trace", "trace_pooled", "diag_class", "diag_pooled"} or array, default="trace"
-        B_h of the inverse-Wishart prior (4.20), in squared units of the features. "trace": tr(Sigma_h)/d I with the
-        class's own maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the within-class one; the other
-        two: their diagonals; or a positive semi-definite array, (d, d) for all classes or (r, d, d).
+        Matrices B_h of the inverse-Wishart prior (4.20), no random seed, in squared units of the features. "trace":
+        tr(Sigma_h)/d I with the class's own maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the
+        within-class one; the other two: their diagonals; or a positive semi-definite array, (d, d) or (r, d, d).
     dof : float, optional
         q, its degrees of freedom; d + 3 by default (section 4.4.2).
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"

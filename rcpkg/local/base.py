@@ -105,7 +105,8 @@ class LocalClassifier(SquareableRows):
             if "log_loss" in (self.scoring, self.ties):
                 evidence = self._evidence(X[part], sizes, rows)
                 decided = self._decision(evidence)
-                losses.append(self._log_losses(evidence, self._codes[part]))
+                own = self._codes[part, None, None]
+                losses.append(-np.take_along_axis(self._log_posterior(evidence), own, axis=1)[:, 0].T)
             else:
                 decided = self._decide(X[part], sizes, rows)
             errors.append(cost[decided, self._codes[part, None]].T)
@@ -131,17 +132,15 @@ class LocalClassifier(SquareableRows):
         """Class indices (n, len(sizes))."""
         return self._decision(self._evidence(Q, sizes, own))
 
-    def _log_losses(self, evidence: Array, codes: Index) -> Array:
-        """-log p(y | x) by log joint densities (n, r, sizes), shape (sizes, n)."""
-        posterior = [log_posterior(joint, self.class_log_prior_) for joint in np.moveaxis(evidence, 2, 0)]
-        return -np.take_along_axis(np.stack(posterior), codes[None, :, None], axis=2)[:, :, 0]
+    def _log_posterior(self, evidence: Array) -> Array:
+        """log p(y | x) by log joint densities, both of shape (n, r, sizes)."""
+        return np.stack([log_posterior(joint, self.class_log_prior_) for joint in np.moveaxis(evidence, 2, 0)], axis=2)
 
     def _decision(self, evidence: Array) -> Index:
         """Class indices (n, sizes) by log joint densities (n, r, sizes)."""
         if self._cost is None:
             return np.argmax(evidence, axis=1)
-        posterior = [np.exp(log_posterior(joint, self.class_log_prior_)) for joint in np.moveaxis(evidence, 2, 0)]
-        return least_cost(np.stack(posterior, axis=2), self._cost)
+        return least_cost(np.exp(self._log_posterior(evidence)), self._cost)
 
     def _joint_log_proba(self, X: Array) -> Array:
         joint = np.empty((len(X), len(self.classes_)))

@@ -45,9 +45,9 @@ class LocalBDA(PerClass, GenerativeClassifier):
     ----------
     %(n_neighbors of each class)s
     seed : float, "trace", "diag", "neighborhood" or array of shape (d, d), default=1.0
-        Seed matrix B of the prior, in squared units of the features: a multiple of I (the source has 1); the pooled
-        within-class variance, as its mean over the features times I or feature by feature; for each query, class and
-        size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
+        Matrix B of the prior (no random seed), in squared units of the features: a multiple of I (the source has 1);
+        the pooled within-class variance, as its mean over the features times I or feature by feature; for each query,
+        class and size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
         Leave-one-out takes the seed of the rows that are left.
     %(choice)s
         It weighs the probabilities above, which tend to 1/r under a fixed seed.
