@@ -121,7 +121,8 @@ def _finite(natural: Statistics) -> Statistics:
 
 @dataclass(frozen=True)
 class Newton(Step):
-    """One step to the optimum of conditional likelihood, where a Newton step has at most the length ``tol``."""
+    """One step to the optimum of conditional likelihood by Newton's method, of at most ``max_iter`` iterations, as
+    `ConditionalLikelihood` takes it: to where a Newton step has at most the length ``tol``."""
 
     tol: float = 1e-7
     max_iter: int = 1000
@@ -150,7 +151,8 @@ class Newton(Step):
 
 @dataclass(frozen=True)
 class LBFGS(Newton):
-    """One step to the optimum of conditional likelihood by L-BFGS in named ``coordinates``."""
+    """One step to the optimum of conditional likelihood by L-BFGS in one of the ``coordinates`` of
+    `ConditionalLikelihood`, whose ``tol`` it has."""
 
     coordinates: str = "whitened"
 
