@@ -211,7 +211,7 @@ def tables() -> list[str]:
 
 
 def cells_of(source: str, table: str, quick: bool = False) -> list[Cell]:
-    """The cells of a ``table`` of a ``source``, or of a study; ``quick``: those of small data sets, with few repetitions.
+    """The cells of a ``table`` of a ``source``, or of a study; ``quick``: of small data sets, with few repetitions.
 
     Raises
     ------
