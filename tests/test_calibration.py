@@ -896,7 +896,7 @@ def test_bad_parameters_are_named(estimator, options, message):
         (lambda: HeldOut(0), "fraction must be a finite number > 0"),
         (lambda: Converged(-1.0), "tol must be a finite number >= 0"),
         (lambda: Best("loss"), "loss must be 'soft_error' or 'error' or 'log_loss'"),
-        (lambda: DiscriminativeFrequencyEstimate(QDA(), step=Safe()).fit(*gaussian_rows()), "step must be a step such"),
+        (lambda: DiscriminativeFrequencyEstimate(QDA(), step="safe").fit(*gaussian_rows()), "step must be a step such"),
     ],
 )
 def test_bad_steps_and_stops_are_named(make, message):
