@@ -28,8 +28,10 @@ class CalibrationTest(NamedTuple):
     does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
     information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where no posterior
     of the family is better than the limit of the closed form, g has mean zero to first order, and T a χ² distribution
-    as n grows, whether or not the model holds otherwise. With fewer than four rows for each free component of g no
-    covariance is estimated: T is :math:`g^T I^{-1} g / n`, whose distribution depends on that of the features.
+    as n grows, whether or not the model holds otherwise. With fewer than four rows for each of the (r − 1) K free
+    components of g, of r classes and K coefficients of a score, no covariance is estimated: T is
+    :math:`g^T I^{-1} g / n`. Its small p values say that the model is wrong, perhaps only in its distribution of X,
+    with a posterior that is right.
 
     Attributes
     ----------
@@ -57,11 +59,8 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    A small p value says that the closed form is not the family's best posterior: calibration has something to gain. A
-    large one does not say the contrary. With fewer than four rows for each of the (r − 1) K free components of g, of r
-    classes and K coefficients of a score, the statistic is :math:`g^T I^{-1} g / n` instead. Its small p values say
-    that the model is wrong, perhaps only in its distribution of X, with a posterior that is right. See
-    `CalibrationTest` for the symbols.
+    A small p value says that calibration has something to gain; a large one does not say the contrary. With few rows the
+    statistic is another one: see `CalibrationTest`, which has the symbols.
 
     Parameters
     ----------
