@@ -59,8 +59,7 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    A small p value says that calibration has something to gain; a large one does not say the contrary. With few rows the
-    statistic is another one: see `CalibrationTest`, which has the symbols.
+    A small p value speaks for calibration, a large one not against it. `CalibrationTest` says which T is for few rows.
 
     Parameters
     ----------
