@@ -22,6 +22,7 @@ from rcpkg.calibration.logistic import (
     curvature_factor,
     posteriors,
 )
+from rcpkg.calibration.rules import history_row
 
 MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
@@ -82,6 +83,34 @@ class Objective(Protocol):
         """Its products with arrays of the shape of V; only for a curvature of each class alone."""
 
 
+class Iterates:
+    """The way of a search: ``history`` has a row for each iterate, the value with it where there is a penalty."""
+
+    def __init__(self, tol: float, penalised: bool) -> None:
+        self.tol, self.penalised = tol, penalised
+        self.history: list[dict[str, float]] = []
+        self.separable, self.value = False, np.nan  # of the last iterate
+
+    def enter(self, at: Evaluation, step: float) -> bool:
+        """Add an iterate; whether separated rows have next to no log-loss by now."""
+        row = history_row(len(self.history), at.losses, step)
+        self.history.append(row | {"objective": at.value} if self.penalised else row)
+        self.value, self.separable = at.value, at.separated
+        return at.separated and at.losses.log_loss < self.tol
+
+    def record(self, _: Array, at: Evaluation, length: float) -> bool:
+        """Add an iterate and the length of a Newton step from there; whether it is the last."""
+        return self.enter(at, length) or length <= self.tol
+
+    def reason(self, max_iter: int) -> str:
+        """Why the search ended, as its last iterate shows."""
+        if self.separable:
+            return "separable"
+        if self.history[-1]["step"] <= self.tol:
+            return "converged"
+        return "max_iter" if len(self.history) > max_iter else "no_step"
+
+
 def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
     """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
 
@@ -126,7 +155,7 @@ def plan_of(objective: LogisticObjective) -> Plan:
     """The curvature of as many rows as are worth their cost, by a count of multiplications."""
     n, p, k = objective.features.n, objective.features.width, objective.free
     full = objective.free < objective.r
-    one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
+    one_pass = cost_of_pass(4.0 * n * objective.features.work * k, n * k)
     per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
     solving = COSTS.product * ((k * p) ** 3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
@@ -141,26 +170,29 @@ def plan_of(objective: LogisticObjective) -> Plan:
     def curvature(V: Array, blur: float) -> Curvature:
         return part.curvature(V, full, blur, pseudo, SEARCH.negligible)
 
-    stint = int(np.clip((part.features.n * per_row + solving) / one_pass, 1, COSTS.longest_stint))
+    stint = stint_of(part.features.n * per_row + solving, one_pass)
     return Plan(curvature, stint, pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
 
 
-def stint_of(curvature: float, products: float, entries: float) -> int:
-    """Iterations for which a curvature of so many multiplications serves, where a pass over the rows takes so many
-    ``products`` and computes so many ``entries`` of posteriors."""
-    passes = COSTS.product * curvature / (products + COSTS.entry * entries + COSTS.call)
-    return int(np.clip(passes, 1, COSTS.longest_stint))
+def cost_of_pass(products: float, entries: float) -> float:
+    """Multiplications of a pass over the rows that computes so many ``entries`` of posteriors."""
+    return products + COSTS.entry * entries + COSTS.call
+
+
+def stint_of(curvature: float, one_pass: float) -> int:
+    """Iterations for which a curvature serves: as many as it costs passes over the rows."""
+    return int(np.clip(curvature / one_pass, 1, COSTS.longest_stint))
 
 
 def minimise(
-    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int, memory: int = MEMORY
+    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
     Returns the V at the end and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton
     step from there, and says whether to stop.
     """
-    pairs: deque[tuple[Array, Array]] = deque(maxlen=memory)
+    pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     blur, without_gain, age = SEARCH.most_blur, 0, plan.stint
     for t in range(max_iter):
         g = at.gradient.ravel()
