@@ -52,7 +52,7 @@ class Samples(NamedTuple):
     tempers: tuple[float, ...] = (0.5, 0.2, 0.08)  # powers of the closed form among these
 
 
-class Search(NamedTuple):
+class Limits(NamedTuple):
     """When a step is good enough, and when the search is over."""
 
     trials: int = 30  # of a line search
@@ -68,7 +68,7 @@ class Search(NamedTuple):
     little: float = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
 
 
-COSTS, SAMPLES, SEARCH = Costs(), Samples(), Search()
+COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
 
 Record = Callable[[Array, Evaluation, float], bool]
 
@@ -168,7 +168,7 @@ def plan_of(objective: LogisticObjective) -> Plan:
             pseudo = SAMPLES.pseudo / len(index) * usual_squares(part.features)
 
     def curvature(V: Array, blur: float) -> Curvature:
-        return part.curvature(V, full, blur, pseudo, SEARCH.negligible)
+        return part.curvature(V, full, blur, pseudo, LIMITS.negligible)
 
     stint = stint_of(part.features.n * per_row + solving, one_pass)
     return Plan(curvature, stint, pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
@@ -193,26 +193,26 @@ def minimise(
     step from there, and says whether to stop.
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
-    blur, without_gain, age = SEARCH.most_blur, 0, plan.stint
+    blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
     for t in range(max_iter):
         g = at.gradient.ravel()
         if age >= plan.stint:
             age, curvature = 0, plan.curvature(V, blur)
             if plan.exact and plan.full:  # old pairs are not exact
                 pairs.clear()
-        if not at.separated and (plan.conjugate or (not plan.full and t >= SEARCH.patience)):
+        if not at.separated and (plan.conjugate or (not plan.full and t >= LIMITS.patience)):
             step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
         age += 1 + products
         moved, after, length = line_search(objective, V, at, -step.reshape(V.shape), -float(g @ step))
-        blur = min(10 * blur, SEARCH.most_blur) if length < 1 else max(0.1 * blur, SEARCH.least_blur)
+        blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value else 0
         V, at = moved, after
-        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == SEARCH.stalled:
+        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break
     return V, at
 
@@ -222,13 +222,13 @@ def line_search(
 ) -> tuple[Array, Evaluation | None, float]:
     """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
     step = 1.0
-    for _ in range(SEARCH.trials):
+    for _ in range(LIMITS.trials):
         moved = V + step * direction
         after = objective(moved)
-        if after.value <= at.value + SEARCH.sufficient * step * slope + 4 * EPS * abs(at.value):
+        if after.value <= at.value + LIMITS.sufficient * step * slope + 4 * EPS * abs(at.value):
             return moved, after, step
         bend = after.value - at.value - step * slope  # of a parabola through both values, with this slope
-        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else SEARCH.outside
+        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else LIMITS.outside
     return V, None, 0.0
 
 
@@ -258,9 +258,9 @@ def conjugate(
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = curvature.solve(rest)
     squared = rest @ z
-    far = squared > SEARCH.left**2
-    enough, search, products = squared * min(SEARCH.left, np.sqrt(squared)), z, 0
-    while squared > enough and products < SEARCH.products:
+    far = squared > LIMITS.left**2
+    enough, search, products = squared * min(LIMITS.left, np.sqrt(squared)), z, 0
+    while squared > enough and products < LIMITS.products:
         bent = product(search.reshape(shape)).ravel()
         along = search @ bent
         if along <= EPS * squared:
@@ -270,7 +270,7 @@ def conjugate(
         rest -= (squared / along) * bent
         gain = squared**2 / along
         gained += gain
-        if far and products * gain < SEARCH.little * gained:
+        if far and products * gain < LIMITS.little * gained:
             break
         z = curvature.solve(rest)
         squared, before = rest @ z, squared

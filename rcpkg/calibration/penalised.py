@@ -16,9 +16,8 @@ from rcpkg.calibration.logistic import Curvature, Evaluation
 from rcpkg.calibration.newton import COSTS, Iterates, Plan, cost_of_pass, minimise, stint_of
 from rcpkg.calibration.rules import Losses, mean_losses, row_losses
 from rcpkg.families import Statistics
-from rcpkg.linalg import Factor, jittered_cholesky
+from rcpkg.linalg import Factor, jittered_cholesky, slices
 
-MOST_STEPS = 1000
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
@@ -77,7 +76,7 @@ class PenalisedLikelihood:
         C, I = self.latest
         return factored(C + b * I, self.form.class_weights)
 
-    def maximise(self, beta: Array, b: float, tol: float, max_iter: int = MOST_STEPS) -> "Maximum":
+    def maximise(self, beta: Array, b: float, tol: float, max_iter: int) -> "Maximum":
         """The maximum from β on, where a Newton step has at most the length ``tol``, √(gᵀH⁻¹g / m), m counting rows
         and pseudo-rows.
 
@@ -113,8 +112,7 @@ class PenalisedLikelihood:
         inverse = H.factor.solve(np.eye(p))
         pulls = None if change is None else b * (inverse[: r * K] @ change)
         scores = form.features @ form.by_class(beta).T
-        size = max(1, BLOCK_ENTRIES // p)
-        for rows in (slice(start, start + size) for start in range(0, len(scores), size)):
+        for rows in slices(len(scores), max(1, BLOCK_ENTRIES // p)):
             features, weight = form.features[rows], self.weight[rows, None, None]
             n = len(features)
             A = np.empty((n, r, r))
@@ -175,7 +173,7 @@ class ScaledLoss:
     def scaled(self, H: "Hessian") -> Curvature:
         """H / m."""
         lower = H.factor.lower / np.sqrt(self.total)
-        return Curvature([H.factor._replace(lower=lower)], len(lower))
+        return Curvature([H.factor._replace(lower=lower)])
 
     def plan(self) -> Plan:
         """A curvature for as many iterations as it costs passes over the rows."""
