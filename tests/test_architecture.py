@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_FUNCTION = 50  # lines, the docstring among them
-LONGEST_FILE = 620
+LONGEST_FILE = 450
 
 # Each room, a module or a package, imports from lower floors and from itself only. A room stands as low as it can.
 FLOORS = (

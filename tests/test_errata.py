@@ -1,5 +1,6 @@
 """Evidence for entries of book/errata.md that a few lines of arithmetic settle; and that no entry is without any."""
 
+import json
 import re
 from pathlib import Path
 
@@ -199,3 +200,38 @@ def test_each_entry_has_a_link_or_a_test_that_is_there():
         missing = [name for name in named if f"def {name}(" not in tests]
         assert not missing, entry
         assert named or re.search(r"\{(?:prf:ref|ref|numref|eq)\}", entry), entry
+
+
+def pages_and_texts():
+    """Each page of the book with its own text: of a notebook the markdown cells."""
+    for path in sorted([*ROOT.glob("book/*.md"), *ROOT.glob("*.md")]):
+        yield path.name, path.read_text(encoding="utf-8")
+    for path in sorted([*ROOT.glob("chapters/*.ipynb"), *ROOT.glob("book/*.ipynb")]):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        yield path.name, "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+EATEN = re.compile(r"(?<![\w\\])(?:op|ext|imes|heta|rac|eta|abla)\b|\^\s")  # \top, \text, ...
+
+
+def tex_of(text):
+    """The formulas of a page, between single or double dollars."""
+    text = re.sub(r"(?s)^```.*?^```|`[^`\n]*`", "", text, flags=re.MULTILINE)
+    return re.findall(r"(?s)\$\$(.+?)\$\$|(?<![\\$])\$(?!\$)(.+?)(?<!\\)\$", text)
+
+
+def broken(text):
+    """Control characters, and commands of a formula that lost their backslash to one."""
+    formulas = [a or b for a, b in tex_of(text)]
+    return CONTROL.findall(text) + [m for formula in formulas for m in EATEN.findall(formula)]
+
+
+@pytest.mark.parametrize(("page", "text"), [pytest.param(*p, id=p[0]) for p in pages_and_texts()])
+def test_no_page_has_a_control_character_or_half_a_command(page, text):
+    assert broken(text) == []
+
+
+def test_half_commands_are_noticed():
+    assert broken("fit is not $X^      op (y - p)$.") and broken("a $X^\top y$") and broken("a $\frac12$")
+    assert not broken(r"a $X^\top y$, $\theta \times \frac12$")

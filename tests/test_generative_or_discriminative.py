@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
+from scipy.optimize import minimize
 from scipy.stats import norm
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -64,3 +65,18 @@ def test_stored_studies_are_whole(study, runs):
     stored = rows_needed.tidy(study)
     assert set(stored.n_runs) == {runs} and stored.value.notna().all()
     assert len(stored.groupby(["problem", "n"])) == len(cells_of(STUDY, study))
+
+
+def test_of_two_wrong_models_the_generative_one_can_err_less_in_the_limit():
+    """Uniform classes on [-1, 1] and [0, 4], by a grid: the exercise ex-pc-waiting of chapter 1."""
+    classes = np.linspace(-1, 1, 4001), np.linspace(0, 4, 4001)
+
+    def loss(beta):
+        return sum(np.logaddexp(0, s * (beta[0] + beta[1] * x)).mean() for s, x in zip((1, -1), classes))
+
+    intercept, slope = minimize(loss, [0.0, 1.0]).x
+    cuts = {"logistic": -intercept / slope, "gaussian": np.mean([x.mean() for x in classes])}
+    errors = {k: np.mean([(classes[0] > c).mean(), (classes[1] < c).mean()]) for k, c in cuts.items()}
+    assert cuts["logistic"] == pytest.approx(0.736, abs=1e-3) and cuts["gaussian"] == pytest.approx(1)
+    assert errors["logistic"] == pytest.approx(0.158, abs=1e-3)
+    assert errors["gaussian"] == pytest.approx(0.125, abs=1e-3)

@@ -277,3 +277,34 @@ def test_rows_of_numbers_that_are_no_codes_are_refused():
         WANBIAC().fit(X + 0.5, y)
     with pytest.raises(ValueError, match="one class only"):
         WANBIAC().fit(X, np.zeros(len(X)))
+
+
+def test_of_a_serial_number_the_rows_so_far_say_nearly_nothing():
+    """The exercise on the leak: posteriors of a new state go with n_y/(n_y + m), and not with the class weights."""
+    labels, numbers = np.repeat([0, 1], [90, 10]), np.arange(100.0)[:, None]
+    nb = CategoricalNB(n_states=201, prior_strength=1.0).fit(numbers, labels)
+    new, (first, last) = nb.predict_proba([[150.0]])[0], nb.predict_proba(numbers[[0, -1]])
+    stated = (np.array([90, 10]) + 0.5) / (np.array([90, 10]) + 1)
+    assert_allclose(new, stated / stated.sum(), atol=1e-12)
+    assert_allclose(np.exp(nb.parameters_.log_prior), [0.896, 0.104], atol=1e-3)
+    assert first[0] > 0.99 and last[1] > 0.99
+
+
+def test_no_naive_bayes_knows_a_class_by_what_is_missing():
+    """While logistic regression on the indicators does: with missing values the two are different families."""
+    rng = np.random.default_rng(7)
+    priors = rng.dirichlet(np.ones(2), 10_000)
+    theta = rng.dirichlet(np.ones(2), (10_000, 2))  # of the two states in each class
+    by_missing = priors[:, 1] > priors[:, 0]
+    by_states = (priors[:, :1] * theta[:, 0] > priors[:, 1:] * theta[:, 1]).all(axis=1)
+    assert by_missing.any() and by_states.any() and not (by_missing & by_states).any()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.01])
+def test_a_ridge_freezes_what_was_flat(epsilon):
+    """The exercise on the price of a ridge, by eigenvalues."""
+    n, h, ridge = 100, 0.25, 0.01
+    natural, scaled = (
+        np.linalg.cond(n * h * np.outer([1, u], [1, u]) + np.diag([0, ridge * u**2])) for u in (1.0, np.log1p(-epsilon))
+    )
+    assert_allclose([natural, scaled], n * h / ridge * np.array([4, epsilon**-2]), rtol=0.15)

@@ -67,8 +67,30 @@ class TM(Learner):
         return self._preset(Fixed(1.0, self.on_invalid))
 
 
+class _OfRule(Learner):
+    """A learner that is a rule, with any step and stop."""
+
+    def __init__(
+        self,
+        estimator: ClosedFormClassifier,
+        *,
+        step: Step | None = None,
+        stopping: str | Stop | HeldOut = "soft_error",
+        max_iter: int = 64,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.step = step
+        self.stopping = stopping
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _settings(self) -> Settings:
+        return self._preset(self.step)
+
+
 @documented()
-class DiscriminativeFrequencyEstimate(Learner):
+class DiscriminativeFrequencyEstimate(_OfRule):
     """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
 
     The formula is printed without a learning rate. The total weight of the statistics grows with each update by lr
@@ -102,27 +124,9 @@ class DiscriminativeFrequencyEstimate(Learner):
 
     _rule = staticmethod(frequency_weights)
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        step: Step | None = None,
-        stopping: str | Stop | HeldOut = "soft_error",
-        max_iter: int = 64,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _settings(self) -> Settings:
-        return self._preset(self.step)
-
 
 @documented()
-class SoftErrorCalibration(Learner):
+class SoftErrorCalibration(_OfRule):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
     Its objective is minus the sum of the soft errors 1 − P_i,y_i.
@@ -154,24 +158,6 @@ class SoftErrorCalibration(Learner):
     """
 
     _rule = staticmethod(soft_error_weights)
-
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        step: Step | None = None,
-        stopping: str | Stop | HeldOut = "soft_error",
-        max_iter: int = 64,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _settings(self) -> Settings:
-        return self._preset(self.step)
 
 
 @documented()

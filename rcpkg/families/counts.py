@@ -22,7 +22,7 @@ UNKNOWN = ("skip", "impossible")
 
 
 @documented()
-class CategoricalNB(CodedCategories, CountModel):
+class CategoricalNB(CodedCategories):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
     Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
@@ -136,22 +136,10 @@ class CategoricalNB(CodedCategories, CountModel):
             columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
-    def encode(self, X: Array) -> csr_array:
-        """One-hot rows, sparse, of training rows; raises where a state was not declared."""
-        return self.indicators(self._known_places(X))
-
     def raw_statistics(self, X: Array, weights: Array) -> Statistics:
         """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
         blocks = [slice(None)] if issparse(X) else row_blocks(X)
         return reduce(add, (self.statistics(self.encode(X[rows]), weights[rows]) for rows in blocks))
-
-    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
-        """Class counts (r,) and cell counts (r, K)."""
-        if not issparse(X):
-            if not hasattr(self, "n_states_"):
-                self.prepare(X)
-            X = self.encode(X)
-        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
@@ -188,11 +176,6 @@ class CategoricalNB(CodedCategories, CountModel):
             if self.unknown == "impossible":
                 joint[rows][(places < 0).any(axis=1)] = -np.inf
         return joint
-
-    def _counted(self, log_prob: Array) -> Array:
-        """log p(x_j = v | y), with 0 for the states that have probability zero in every class, which are skipped."""
-        nowhere = np.isneginf(log_prob).all(axis=0)
-        return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
 
     def feature_map(
         self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None

@@ -15,7 +15,7 @@ from rcpkg.families._docs import documented
 from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
-from rcpkg.families.family import ConjugateClassifier, safe_class_counts, safe_counts
+from rcpkg.families.family import safe_counts
 from rcpkg.families.states import CodedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
@@ -26,7 +26,7 @@ def _of_full_family(method: Callable[..., Any]) -> Any:
     return available_if(lambda model: model._is_full)(method)
 
 
-class NetworkModel(CodedCategories, CountModel):
+class NetworkModel(CodedCategories):
     """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
 
     A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
@@ -35,7 +35,19 @@ class NetworkModel(CodedCategories, CountModel):
 
     unknown = "skip"
     calibrates_gaps = False
+    _layout = "families_"
     structure: Parents | None = None
+
+    def __init__(
+        self,
+        *,
+        n_states: int | ArrayLike | None = None,
+        prior_strength: float | ArrayLike = 1.0,
+        class_prior_strength: float | None = None,
+        priors: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
+        self.n_states = n_states
 
     def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         """Parents of each feature, such that no table has more than ``most`` cells a class."""
@@ -108,18 +120,9 @@ class NetworkModel(CodedCategories, CountModel):
         places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
         return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
 
-    def encode(self, X: Array) -> csr_array:
-        """A one for the cell of each family in which no value is missing; raises where a state was not declared."""
-        return self.families_.indicators(self._known_places(X))
-
-    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
-        """Class counts (r,) and cell counts (r, K); a family counts in the rows in which all of it is known."""
-        if not issparse(X):
-            if not hasattr(self, "families_"):
-                self.prepare(X)
-                self.learn_structure(X, np.maximum(weights, 0.0))
-            X = self.encode(X)
-        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
+    def indicators(self, places: NDArray[np.integer]) -> csr_array:
+        """A one for the cell of each family in which no value is missing."""
+        return self.families_.indicators(places)
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
@@ -155,14 +158,12 @@ class NetworkModel(CodedCategories, CountModel):
 
         A cell of probability zero in every class, of which no training row tells, is skipped.
         """
-        log_prob = parameters.log_prob
-        nowhere = np.isneginf(log_prob).all(axis=0)
-        counted = np.where(nowhere, 0.0, log_prob) if nowhere.any() else log_prob
+        log_prob, counted = parameters.log_prob, self._counted(parameters.log_prob)
         if issparse(X):
             self.check_complete(X)
             return X @ counted.T + parameters.log_prior
         places = self.places(X)
-        joint = self.families_.indicators(places) @ counted.T + parameters.log_prior
+        joint = self.indicators(places) @ counted.T + parameters.log_prior
         return joint + self.families_.marginal(places, self.families_.split(log_prob)) if places.min() < 0 else joint
 
     def check_complete(self, X: csr_array) -> None:
@@ -197,24 +198,17 @@ class NetworkModel(CodedCategories, CountModel):
         )
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Counts increase by addition and decrease by a factor; of a full family they become those of the model, mμ.
-
-        In a curved one each distribution keeps its total, which is but the length of its steps: the changes of the
-        totals are no gradient, and nothing would bring them back.
-        """
-        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        before = self.with_pseudo_rows(old)
-        count = safe_class_counts(before.count, change.count) - of_class
-        cells, totals = safe_counts(before.cells, change.cells), self._distribution_sums(before.cells)
-        if self._is_full:
-            totals = safe_counts(totals, self._distribution_sums(change.cells))
-        sums = self._distribution_sums(cells)
-        cells *= self._spread(np.divide(totals, sums, out=np.ones_like(sums), where=sums > 0))
-        cells -= of_cell
-        new = Statistics(count=count, cells=cells)
+        """Counts increase by addition and decrease by a factor; of a full family they become those of the model, mμ."""
+        new = super().safe_update(old, change)
         if self.has_prior or not self._is_full:
             return new
-        return count.sum() * self.mean_parameters(self.parameters(new))
+        return new.count.sum() * self.mean_parameters(self.parameters(new))
+
+    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """In a curved family each distribution keeps its total, which is but the length of its steps: the changes of
+        the totals are no gradient, and nothing would bring them back."""
+        totals = self._distribution_sums(old.cells)
+        return safe_counts(totals, self._distribution_sums(change.cells)) if self._is_full else totals
 
     @_of_full_family
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
@@ -235,10 +229,7 @@ class NetworkModel(CodedCategories, CountModel):
         log_prior = natural.count + total
         return CategoricalParameters(log_prior - logsumexp(log_prior), self.families_.join(conditionals))
 
-    @_of_full_family
-    def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """Observed class weights, and one network for all classes; r pseudo-rows."""
-        return super().pooled_parameters(statistics)
+    pooled_parameters = _of_full_family(CountModel.pooled_parameters)
 
     @_of_full_family
     def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
@@ -315,19 +306,6 @@ class TAN(NetworkModel):
     ([[1], [], [1]], 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        ConjugateClassifier.__init__(
-            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
-        )
-        self.n_states = n_states
-
     def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         of_class, pairs = mutual_information(places, Y, self.n_states_)
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
@@ -399,13 +377,15 @@ class KDependenceBayes(NetworkModel):
         class_prior_strength: float | None = None,
         priors: ArrayLike | None = None,
     ) -> None:
-        ConjugateClassifier.__init__(
-            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
+        super().__init__(
+            n_states=n_states,
+            prior_strength=prior_strength,
+            class_prior_strength=class_prior_strength,
+            priors=priors,
         )
         self.k = k
         self.decomposable = decomposable
         self.structure = structure
-        self.n_states = n_states
 
     def prepare(self, X: Array) -> None:
         check_number("k", self.k, 0, integer=True)

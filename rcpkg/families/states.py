@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_sequence, column_label
+from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
 
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
@@ -80,7 +82,7 @@ class NamedCategories(ConjugateClassifier):
         return codes if columns is None else pd.DataFrame(codes, columns=list(columns))
 
 
-class CodedCategories(NamedCategories):
+class CodedCategories(NamedCategories, CountModel):
     """A model of features with states: the codes of the training rows, or 0 … r_j − 1 for declared numbers of states.
 
     Codes that are none of them, and missing ones, have no place among the states.
@@ -89,6 +91,29 @@ class CodedCategories(NamedCategories):
     n_states: int | ArrayLike | None
     prior_strength: float | ArrayLike
     unknown: str
+    _layout = "n_states_"  # the attribute without which there are no cells
+
+    def indicators(self, places: NDArray[np.integer]) -> csr_array:
+        """Rows with ones in the cells that these places of states stand for, sparse; a place −1 counts nothing."""
+        raise NotImplementedError
+
+    def encode(self, X: Array) -> csr_array:
+        """Indicators of training rows; raises where a state was not declared."""
+        return self.indicators(self._known_places(X))
+
+    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
+        if not issparse(X):
+            if not hasattr(self, self._layout):
+                self.prepare(X)
+                self.learn_structure(X, np.maximum(weights, 0.0))
+            X = self.encode(X)
+        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
+
+    def _counted(self, log_prob: Array) -> Array:
+        """Log probabilities, with 0 for the cells that have probability zero in every class, which are skipped."""
+        nowhere = np.isneginf(log_prob).all(axis=0)
+        return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
