@@ -20,6 +20,11 @@ from rcpkg.families import ClosedFormClassifier, Statistics, can, one_hot, requi
 TARGETS = ("pooled", "generative", "grand", "nested")
 
 
+def log_posterior_of(family: ClosedFormClassifier, X: Any, parameters: Any) -> Array:
+    """log p(y | x) of validated or encoded rows X at some ``parameters``, shape (n, r)."""
+    return log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
+
+
 def sample_size(statistics: Statistics) -> float:
     """Total weight m of statistics: the sum of their class counts."""
     first = next(iter(statistics))
@@ -86,8 +91,7 @@ class Point:
 
     def log_posterior(self, X: Any) -> Array:
         """log p(y | x) of validated or encoded rows X, shape (n, r)."""
-        family = self.objective.family
-        return log_posterior(family.log_joint(X, self.parameters), family.log_class_probabilities(self.parameters))
+        return log_posterior_of(self.objective.family, X, self.parameters)
 
 
 @dataclass(frozen=True)

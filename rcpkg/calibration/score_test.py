@@ -8,8 +8,9 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ConjugateClassifier, Statistics, one_hot, require
 from rcpkg.linalg import jittered_cholesky
@@ -163,8 +164,8 @@ class Null:
         model = self.model
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
+        P = np.exp(log_posterior_of(model, X, parameters))
+        return score_statistic(MinimalForm(model, X, statistics), parameters, P, y, weight)
 
 
 def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:
