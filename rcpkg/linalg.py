@@ -35,6 +35,11 @@ class Factor(NamedTuple):
         return dpotrs(self.lower, B, lower=1)[0]
 
 
+def slices(n: int, size: int) -> list[slice]:
+    """Blocks of ``size`` of n rows, one after another, so that what is made of each stays small."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def correlations(A: Array) -> tuple[Array, Array]:
     """A, shape (..., d, d), scaled to ones on its diagonal, and the scales (..., d): 1 where there is no variance."""
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)

@@ -324,7 +324,7 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
 def test_conjugate_gradients_far_from_the_optimum_end_where_a_product_gains_little():
     """After j products the model ⟨g, x⟩ − ½⟨x, Hx⟩ has its maximum Q_j over the Krylov space of M⁻¹H and M⁻¹g; they end
     at the first j (1 − Q_{j−1}/Q_j) < ½ (Nash and Sofer, 1990), here long before little is left of g."""
-    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([cholesky(np.diag(np.linspace(1.0, 1.5, 40) ** 2))], 40)
+    values, curvature = np.geomspace(1.0, 100.0, 40), Curvature([cholesky(np.diag(np.linspace(1.0, 1.5, 40) ** 2))])
     g = np.ones(40)
     g *= 3 / curvature.length(g)
     space, gains, little = [curvature.solve(g)], [0.0], False

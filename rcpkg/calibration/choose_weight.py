@@ -28,7 +28,6 @@ from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, require
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
 FOLDS = 5
-MOST_STEPS = 1000  # to the optimum of a weight
 # ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
 # bounds what F lacks a row
 FOLD_TOL = 1e-4
@@ -269,7 +268,7 @@ def path_of(
     model = copy(model)
     model.prepare(X)
     objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
-    return TargetPath(objective, model, target, MOST_STEPS, n_weights)
+    return TargetPath(objective, model, target, n_weights=n_weights)
 
 
 def _leave_one_out(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
+from rcpkg.linalg import slices
 
 BLOCK_ENTRIES = 2**18  # of the features that are weighted at a time, which then stay in the cache
 
@@ -105,9 +106,8 @@ class MinimalForm:
         Its rows add up to zero over the classes, so that the blocks of two different classes give the others.
         """
         C, K = np.zeros((self.size, self.size)), self.width
-        size = max(1, BLOCK_ENTRIES // K)
         of_class = [slice(y * K, (y + 1) * K) for y in range(self.r)]
-        for rows in (slice(start, start + size) for start in range(0, len(P), size)):
+        for rows in slices(len(P), max(1, BLOCK_ENTRIES // K)):
             Phi, weighted = self.features[rows], P[rows] * weight[rows, None]
             for a, b in combinations(range(self.r), 2):
                 block = (Phi * (weighted[:, a] * P[rows, b])[:, None]).T @ Phi

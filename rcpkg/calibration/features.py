@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array
 from rcpkg.calibration.joint_codes import JointCodes, groups_of, joint_codes
 from rcpkg.families import ConjugateClassifier, Statistics, can
+from rcpkg.linalg import slices
 
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
 LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
@@ -41,7 +42,7 @@ class Features:
         self.map = model.feature_map(X, kind, pooled=pooled)
         self.n, self.width = self.map.n, 1 + self.map.own
         self._choose_form(len(model.classes_))
-        self.slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
+        self.slices = slices(self.n, self.size)
         self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * self.entries <= cache_size else None
 
     def _choose_form(self, r: int) -> None:
@@ -102,8 +103,7 @@ class Sample:
     def __init__(self, features: "Features | Sample", index: NDArray[np.intp]) -> None:
         self.n, self.width, self.size, self.work = len(index), features.width, features.size, features.work
         self.features, self.index = features, index
-        slices = [slice(start, min(start + self.size, self.n)) for start in range(0, self.n, self.size)]
-        self.cached = [(rows, self.block(rows)) for rows in slices]
+        self.cached = [(rows, self.block(rows)) for rows in slices(self.n, self.size)]
 
     def block(self, index: Any) -> Array | csr_array | JointCodes:
         """φ of some of these rows."""

@@ -191,24 +191,23 @@ class LogisticObjective:
         if H.ndim == 3:
             H += self.of_own * penalty
             H[:, diagonal, diagonal] += added
-            return Curvature([curvature_factor(part) for part in H], p)
+            return Curvature([curvature_factor(part) for part in H])
         for a in range(k):
             H[a, a, diagonal, diagonal] += added[a]
             for b in range(a):
                 H[b, a] = H[a, b]
         share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r  # of the classes, between them
         H += share[:, :, None, None] * penalty
-        return Curvature([curvature_factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))], k * p)
+        return Curvature([curvature_factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))])
 
 
-class Curvature:
-    """H = LLᵀ by the factors of its diagonal blocks, of ``size`` rows each."""
+class Curvature(NamedTuple):
+    """H = LLᵀ by the factors of its diagonal blocks, which are of one size."""
 
-    def __init__(self, factors: list[Factor], size: int) -> None:
-        self.factors, self.size = factors, size
+    factors: list[Factor]
 
     def _blocks(self, g: Array) -> zip:
-        return zip(self.factors, g.reshape(len(self.factors), self.size))
+        return zip(self.factors, g.reshape(len(self.factors), -1))
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""

@@ -22,6 +22,7 @@ from rcpkg.calibration.logistic import (
     curvature_factor,
     posteriors,
 )
+from rcpkg.calibration.rules import history_row
 
 MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
@@ -51,7 +52,7 @@ class Samples(NamedTuple):
     tempers: tuple[float, ...] = (0.5, 0.2, 0.08)  # powers of the closed form among these
 
 
-class Search(NamedTuple):
+class Limits(NamedTuple):
     """When a step is good enough, and when the search is over."""
 
     trials: int = 30  # of a line search
@@ -67,7 +68,7 @@ class Search(NamedTuple):
     little: float = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
 
 
-COSTS, SAMPLES, SEARCH = Costs(), Samples(), Search()
+COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
 
 Record = Callable[[Array, Evaluation, float], bool]
 
@@ -80,6 +81,34 @@ class Objective(Protocol):
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """Its products with arrays of the shape of V; only for a curvature of each class alone."""
+
+
+class Iterates:
+    """The way of a search: ``history`` has a row for each iterate, the value with it where there is a penalty."""
+
+    def __init__(self, tol: float, penalised: bool) -> None:
+        self.tol, self.penalised = tol, penalised
+        self.history: list[dict[str, float]] = []
+        self.separable, self.value = False, np.nan  # of the last iterate
+
+    def enter(self, at: Evaluation, step: float) -> bool:
+        """Add an iterate; whether separated rows have next to no log-loss by now."""
+        row = history_row(len(self.history), at.losses, step)
+        self.history.append(row | {"objective": at.value} if self.penalised else row)
+        self.value, self.separable = at.value, at.separated
+        return at.separated and at.losses.log_loss < self.tol
+
+    def record(self, _: Array, at: Evaluation, length: float) -> bool:
+        """Add an iterate and the length of a Newton step from there; whether it is the last."""
+        return self.enter(at, length) or length <= self.tol
+
+    def reason(self, max_iter: int) -> str:
+        """Why the search ended, as its last iterate shows."""
+        if self.separable:
+            return "separable"
+        if self.history[-1]["step"] <= self.tol:
+            return "converged"
+        return "max_iter" if len(self.history) > max_iter else "no_step"
 
 
 def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
@@ -126,7 +155,7 @@ def plan_of(objective: LogisticObjective) -> Plan:
     """The curvature of as many rows as are worth their cost, by a count of multiplications."""
     n, p, k = objective.features.n, objective.features.width, objective.free
     full = objective.free < objective.r
-    one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
+    one_pass = cost_of_pass(4.0 * n * objective.features.work * k, n * k)
     per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
     solving = COSTS.product * ((k * p) ** 3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
@@ -139,48 +168,51 @@ def plan_of(objective: LogisticObjective) -> Plan:
             pseudo = SAMPLES.pseudo / len(index) * usual_squares(part.features)
 
     def curvature(V: Array, blur: float) -> Curvature:
-        return part.curvature(V, full, blur, pseudo, SEARCH.negligible)
+        return part.curvature(V, full, blur, pseudo, LIMITS.negligible)
 
-    stint = int(np.clip((part.features.n * per_row + solving) / one_pass, 1, COSTS.longest_stint))
+    stint = stint_of(part.features.n * per_row + solving, one_pass)
     return Plan(curvature, stint, pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
 
 
-def stint_of(curvature: float, products: float, entries: float) -> int:
-    """Iterations for which a curvature of so many multiplications serves, where a pass over the rows takes so many
-    ``products`` and computes so many ``entries`` of posteriors."""
-    passes = COSTS.product * curvature / (products + COSTS.entry * entries + COSTS.call)
-    return int(np.clip(passes, 1, COSTS.longest_stint))
+def cost_of_pass(products: float, entries: float) -> float:
+    """Multiplications of a pass over the rows that computes so many ``entries`` of posteriors."""
+    return products + COSTS.entry * entries + COSTS.call
+
+
+def stint_of(curvature: float, one_pass: float) -> int:
+    """Iterations for which a curvature serves: as many as it costs passes over the rows."""
+    return int(np.clip(curvature / one_pass, 1, COSTS.longest_stint))
 
 
 def minimise(
-    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int, memory: int = MEMORY
+    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
     Returns the V at the end and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton
     step from there, and says whether to stop.
     """
-    pairs: deque[tuple[Array, Array]] = deque(maxlen=memory)
-    blur, without_gain, age = SEARCH.most_blur, 0, plan.stint
+    pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
+    blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
     for t in range(max_iter):
         g = at.gradient.ravel()
         if age >= plan.stint:
             age, curvature = 0, plan.curvature(V, blur)
             if plan.exact and plan.full:  # old pairs are not exact
                 pairs.clear()
-        if not at.separated and (plan.conjugate or (not plan.full and t >= SEARCH.patience)):
+        if not at.separated and (plan.conjugate or (not plan.full and t >= LIMITS.patience)):
             step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
         age += 1 + products
         moved, after, length = line_search(objective, V, at, -step.reshape(V.shape), -float(g @ step))
-        blur = min(10 * blur, SEARCH.most_blur) if length < 1 else max(0.1 * blur, SEARCH.least_blur)
+        blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value else 0
         V, at = moved, after
-        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == SEARCH.stalled:
+        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break
     return V, at
 
@@ -190,13 +222,13 @@ def line_search(
 ) -> tuple[Array, Evaluation | None, float]:
     """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
     step = 1.0
-    for _ in range(SEARCH.trials):
+    for _ in range(LIMITS.trials):
         moved = V + step * direction
         after = objective(moved)
-        if after.value <= at.value + SEARCH.sufficient * step * slope + 4 * EPS * abs(at.value):
+        if after.value <= at.value + LIMITS.sufficient * step * slope + 4 * EPS * abs(at.value):
             return moved, after, step
         bend = after.value - at.value - step * slope  # of a parabola through both values, with this slope
-        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else SEARCH.outside
+        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else LIMITS.outside
     return V, None, 0.0
 
 
@@ -226,9 +258,9 @@ def conjugate(
     x, rest, gained = np.zeros_like(g), g.copy(), 0.0
     z = curvature.solve(rest)
     squared = rest @ z
-    far = squared > SEARCH.left**2
-    enough, search, products = squared * min(SEARCH.left, np.sqrt(squared)), z, 0
-    while squared > enough and products < SEARCH.products:
+    far = squared > LIMITS.left**2
+    enough, search, products = squared * min(LIMITS.left, np.sqrt(squared)), z, 0
+    while squared > enough and products < LIMITS.products:
         bent = product(search.reshape(shape)).ravel()
         along = search @ bent
         if along <= EPS * squared:
@@ -238,7 +270,7 @@ def conjugate(
         rest -= (squared / along) * bent
         gain = squared**2 / along
         gained += gain
-        if far and products * gain < SEARCH.little * gained:
+        if far and products * gain < LIMITS.little * gained:
             break
         z = curvature.solve(rest)
         squared, before = rest @ z, squared

@@ -20,6 +20,11 @@ from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
 
+def log_posterior_of(family: ClosedFormClassifier, X: Any, parameters: Any) -> Array:
+    """log p(y | x) of validated or encoded rows X at some ``parameters``, shape (n, r)."""
+    return log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
+
+
 def sample_size(statistics: Statistics) -> float:
     """Total weight m of statistics: the sum of their class counts."""
     return float(class_counts(statistics).sum())
@@ -85,8 +90,7 @@ class Point:
 
     def log_posterior(self, X: Any) -> Array:
         """log p(y | x) of validated or encoded rows X, shape (n, r)."""
-        family = self.objective.family
-        return log_posterior(family.log_joint(X, self.parameters), family.log_class_probabilities(self.parameters))
+        return log_posterior_of(self.objective.family, X, self.parameters)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
     reason = search.minimise(settings.max_iter)
     parameters = family.from_natural(search.natural())
     statistics = objective.total_weight * family.mean_parameters(parameters)
-    return Optimum(statistics, parameters, search.value, search.history, reason)
+    return Optimum(statistics, parameters, search.iterates.value, search.iterates.history, reason)
 
 
 def search_of(objective: Objective, settings: Settings, natural: Statistics) -> Search:

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.logistic import Curvature, Evaluation
-from rcpkg.calibration.newton import Plan, minimise, stint_of
-from rcpkg.calibration.rules import Losses, history_row, mean_losses, row_losses
+from rcpkg.calibration.newton import COSTS, Iterates, Plan, cost_of_pass, minimise, stint_of
+from rcpkg.calibration.rules import Losses, mean_losses, row_losses
 from rcpkg.families import Statistics
-from rcpkg.linalg import Factor, jittered_cholesky
+from rcpkg.linalg import Factor, jittered_cholesky, slices
 
-MOST_STEPS = 1000
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
@@ -77,35 +76,27 @@ class PenalisedLikelihood:
         C, I = self.latest
         return factored(C + b * I, self.form.class_weights)
 
-    def maximise(self, beta: Array, b: float, tol: float, max_iter: int = MOST_STEPS) -> "Maximum":
+    def maximise(self, beta: Array, b: float, tol: float, max_iter: int) -> "Maximum":
         """The maximum from β on, where a Newton step has at most the length ``tol``, √(gᵀH⁻¹g / m), m counting rows
         and pseudo-rows.
 
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
         maximum. Raises `NotConverged` where ψ is infinite at the start.
         """
-        f, history = ScaledLoss(self, b), []
-
-        def record(_: Array, at: Evaluation, length: float) -> bool:
-            history.append(history_row(len(history), at.losses, length) | {"objective": at.value})
-            return length <= tol
-
+        f, iterates = ScaledLoss(self, b), Iterates(tol, penalised=True)
         at = f(beta)
         if f.point is None:
             raise NotConverged("the start lies outside the domain")
-        record(beta, at, float(np.abs(at.gradient).max()))
+        iterates.enter(at, float(np.abs(at.gradient).max()))
         while True:
-            before, made = at.value, len(history) - 1
-            beta, at = minimise(f, f.plan(), beta, at, record, max_iter - made)
+            before, made = at.value, len(iterates.history) - 1
+            beta, at = minimise(f, f.plan(), beta, at, iterates.record, max_iter - made)
             point = f.at(beta)
             H = self.curvature(point, b)
-            length = history[-1]["step"] = f.scaled(H).length(at.gradient)
-            if length <= tol:
-                return Maximum(beta, point, H, history, "converged")
-            if len(history) - 1 >= max_iter:
-                return Maximum(beta, point, H, history, "max_iter")
-            if not at.value < before:
-                return Maximum(beta, point, H, history, "no_step")
+            iterates.history[-1]["step"] = f.scaled(H).length(at.gradient)
+            reason = iterates.reason(max_iter)
+            if reason != "no_step" or not at.value < before:
+                return Maximum(beta, point, H, iterates.history, reason)
 
     def leave_one_out(self, beta: Array, point: Point, H: "Hessian", b: float, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
@@ -121,8 +112,7 @@ class PenalisedLikelihood:
         inverse = H.factor.solve(np.eye(p))
         pulls = None if change is None else b * (inverse[: r * K] @ change)
         scores = form.features @ form.by_class(beta).T
-        size = max(1, BLOCK_ENTRIES // p)
-        for rows in (slice(start, start + size) for start in range(0, len(scores), size)):
+        for rows in slices(len(scores), max(1, BLOCK_ENTRIES // p)):
             features, weight = form.features[rows], self.weight[rows, None, None]
             n = len(features)
             A = np.empty((n, r, r))
@@ -183,13 +173,13 @@ class ScaledLoss:
     def scaled(self, H: "Hessian") -> Curvature:
         """H / m."""
         lower = H.factor.lower / np.sqrt(self.total)
-        return Curvature([H.factor._replace(lower=lower)], len(lower))
+        return Curvature([H.factor._replace(lower=lower)])
 
     def plan(self) -> Plan:
         """A curvature for as many iterations as it costs passes over the rows."""
         form, n = self.likelihood.form, len(self.likelihood.y)
-        curvature = n * form.width**2 * form.r * (form.r - 1) + form.size**3
-        return Plan(self.curvature, stint_of(curvature, 4.0 * n * form.width * form.r, n * form.r))
+        curvature = COSTS.product * (n * form.width**2 * form.r * (form.r - 1) + form.size**3)
+        return Plan(self.curvature, stint_of(curvature, cost_of_pass(4.0 * n * form.width * form.r, n * form.r)))
 
 
 class Maximum(NamedTuple):

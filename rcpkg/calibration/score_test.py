@@ -8,8 +8,9 @@ from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ConjugateClassifier, Statistics, one_hot, require
 from rcpkg.linalg import jittered_cholesky
@@ -26,9 +27,12 @@ class CalibrationTest(NamedTuple):
 
     g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
     does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
-    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
-    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
-    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
+    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where no posterior
+    of the family is better than the limit of the closed form, g has mean zero to first order, and T a χ² distribution
+    as n grows, whether or not the model holds otherwise. With fewer than four rows for each of the (r − 1) K free
+    components of g, of r classes and K coefficients of a score, no covariance is estimated: T is
+    :math:`g^T I^{-1} g / n`. Its small p values say that the model is wrong, perhaps only in its distribution of X,
+    with a posterior that is right.
 
     Attributes
     ----------
@@ -37,7 +41,7 @@ class CalibrationTest(NamedTuple):
     dof : int
         Degrees of freedom.
     p_value : float
-        Chance of a statistic as large where calibration has nothing to gain.
+        Chance of a statistic as large if the model holds.
     """
 
     statistic: float
@@ -56,7 +60,7 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    A small p value says that calibration has something to gain. See `CalibrationTest` for the symbols.
+    A small p value speaks for calibration, a large one not against it. `CalibrationTest` says which T is for few rows.
 
     Parameters
     ----------
@@ -160,8 +164,8 @@ class Null:
         model = self.model
         statistics = model.statistics(X, one_hot(y, self.r) * weight[:, None])
         parameters = model.parameters(statistics)
-        log_P = log_posterior(model.log_joint(X, parameters), model.log_class_probabilities(parameters))
-        return score_statistic(MinimalForm(model, X, statistics), parameters, np.exp(log_P), y, weight)
+        P = np.exp(log_posterior_of(model, X, parameters))
+        return score_statistic(MinimalForm(model, X, statistics), parameters, P, y, weight)
 
 
 def _exists(model: ConjugateClassifier, statistics: Statistics) -> bool:

@@ -8,9 +8,9 @@ from scipy.optimize import OptimizeResult, minimize
 from rcpkg.base import Array, log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
-from rcpkg.calibration.newton import MEMORY, first_guess, minimise, plan_of
+from rcpkg.calibration.newton import MEMORY, Iterates, first_guess, minimise, plan_of
 from rcpkg.calibration.objective import Objective
-from rcpkg.calibration.rules import history_row, mean_losses, row_losses
+from rcpkg.calibration.rules import mean_losses, row_losses
 from rcpkg.families import FreeCoordinates, Statistics
 
 ILL_CONDITIONED = 1e3  # times tol: a Newton step so long where the slope in the coordinates is tol
@@ -18,15 +18,10 @@ TIGHTER = 0.1  # of the slope that L-BFGS ended at, where a Newton step is still
 
 
 class Search:
-    """A search for the least f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, or with l2.
-
-    ``history`` has a row for each iterate, ``value`` and ``separable`` are those of the last one.
-    """
+    """A search for the least f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, or with l2."""
 
     def __init__(self, tol: float, penalised: bool) -> None:
-        self.tol, self.penalised = tol, penalised
-        self.history: list[dict[str, float]] = []
-        self.separable, self.value = False, np.nan
+        self.iterates = Iterates(tol, penalised)
 
     def natural(self) -> Statistics:
         """η at the end of the search."""
@@ -35,21 +30,6 @@ class Search:
     def minimise(self, max_iter: int) -> str:
         """Search, and tell why it ended."""
         raise NotImplementedError
-
-    def enter(self, at: Evaluation, step: float) -> bool:
-        """Add an iterate to the history; whether separated rows have next to no log-loss by now."""
-        row = history_row(len(self.history), at.losses, step)
-        self.history.append(row | {"objective": at.value} if self.penalised else row)
-        self.value, self.separable = at.value, at.separated
-        return at.separated and at.losses.log_loss < self.tol
-
-    def reason(self, max_iter: int) -> str:
-        """Why the search ended, as its last iterate shows."""
-        if self.separable:
-            return "separable"
-        if self.history[-1]["step"] <= self.tol:
-            return "converged"
-        return "max_iter" if len(self.history) > max_iter else "no_step"
 
 
 class NewtonSearch(Search):
@@ -65,13 +45,10 @@ class NewtonSearch(Search):
 
     def minimise(self, max_iter: int) -> str:
         at = self.objective(self.V)
-        if not self.enter(at, float(np.abs(at.gradient).max())) and max_iter:
+        if not self.iterates.enter(at, float(np.abs(at.gradient).max())) and max_iter:
             V, at = first_guess(self.objective, self.V, at)
-            self.V, _ = minimise(self.objective, plan_of(self.objective), V, at, self._record, max_iter)
-        return self.reason(max_iter)
-
-    def _record(self, _: Array, at: Evaluation, length: float) -> bool:
-        return self.enter(at, length) or length <= self.tol
+            self.V, _ = minimise(self.objective, plan_of(self.objective), V, at, self.iterates.record, max_iter)
+        return self.iterates.reason(max_iter)
 
 
 class QuasiNewtonSearch(Search):
@@ -91,22 +68,23 @@ class QuasiNewtonSearch(Search):
 
     def minimise(self, max_iter: int) -> str:
         """Where a Newton step shows that the coordinates hide how far the optimum is, go on to a smaller slope."""
-        slope = self.tol
+        history, slope = self.iterates.history, self.iterates.tol
         while True:
-            made = len(self.history)
+            made = len(history)
             self._search(max_iter, slope)
-            reason = self.reason(max_iter)
-            if reason != "converged" or self.newton_length() <= ILL_CONDITIONED * self.tol:
+            reason = self.iterates.reason(max_iter)
+            if reason != "converged" or self.newton_length() <= ILL_CONDITIONED * self.iterates.tol:
                 return reason
-            if len(self.history) == made:
+            if len(history) == made:
                 return "ill_conditioned"
-            slope = TIGHTER * self.history[-1]["step"]
+            slope = TIGHTER * history[-1]["step"]
 
     def _search(self, max_iter: int, slope: float) -> None:
         """L-BFGS until no entry of the gradient exceeds ``slope``; where rounding ends a line search the next search
         begins, with an empty memory, as long as it gets on."""
         options = {"maxcor": MEMORY, "gtol": slope, "ftol": 0.0, "maxfun": np.inf}
-        over, before = not self.history and self._record(self.z, slope), -1
+        history = self.iterates.history
+        over, before = not history and self._record(self.z, slope), -1
 
         def callback(intermediate_result: OptimizeResult) -> None:
             nonlocal over
@@ -114,8 +92,8 @@ class QuasiNewtonSearch(Search):
             if over:
                 raise StopIteration
 
-        while not over and before < len(self.history) - 1 < max_iter:
-            before = len(self.history) - 1
+        while not over and before < len(history) - 1 < max_iter:
+            before = len(history) - 1
             options["maxiter"] = max_iter - before
             self.z = minimize(self._value, self.z, jac=True, method="L-BFGS-B", callback=callback, options=options).x
 
@@ -132,7 +110,7 @@ class QuasiNewtonSearch(Search):
     def _record(self, z: Array, slope: float) -> bool:
         at = self._evaluate(z)
         length = float(np.abs(at.gradient).max())
-        return self.enter(at, length) or length <= slope
+        return self.iterates.enter(at, length) or length <= slope
 
 
 class LinearSearch(QuasiNewtonSearch):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.objective import Objective, Point, sample_size
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.objective import Objective, Point, log_posterior_of, sample_size
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, require
@@ -119,7 +119,7 @@ class Batches(Fixed):
             index = order[start : start + self.size]
             share = len(index) / len(order)
             X = _rows(F.X, index)
-            log_P = log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
+            log_P = log_posterior_of(family, X, parameters)
             gradient = family.statistics(X, F.weights(log_P, index))
             if F.target:
                 gradient = gradient + share * F.target.weight * F.target.statistics

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rcpkg.base import Array, log_posterior
+from rcpkg.base import Array
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.objective import Objective, target_parameters
-from rcpkg.calibration.penalised import Maximum, NotConverged, PenalisedLikelihood, target_change
+from rcpkg.calibration.objective import Objective, log_posterior_of, target_parameters
+from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
@@ -74,19 +74,13 @@ class TargetPath:
             natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
         beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
         self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
-        return self.optimum(self.maximum)
-
-    def optimum(self, maximum: Maximum) -> Optimum:
-        """The model of a maximum."""
-        mean, parameters = self.form.statistics(maximum.point.mean), maximum.point.parameters
-        value = maximum.history[-1]["objective"]
-        return Optimum(self.objective.total_weight * mean, parameters, value, maximum.history, maximum.stop_reason)
+        point, history = self.maximum.point, self.maximum.history
+        statistics = self.objective.total_weight * self.form.statistics(point.mean)
+        return Optimum(statistics, point.parameters, history[-1]["objective"], history, self.maximum.stop_reason)
 
     def log_posterior(self, X: Any, optimum: Optimum) -> Array:
         """log p(y | x) of rows at an optimum."""
-        model = self.objective.family
-        scores = model.log_joint(X, optimum.parameters)
-        return log_posterior(scores, model.log_class_probabilities(optimum.parameters))
+        return log_posterior_of(self.objective.family, X, optimum.parameters)
 
     def left_out(self) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the last weight, and the log evidence of that weight."""

@@ -18,17 +18,13 @@ from rcpkg.families.gaussian_features import products
 from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
 from rcpkg.families.projections import quadratic_step
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import EPS, cholesky, correlations
+from rcpkg.linalg import EPS, cholesky, correlations, slices
 
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
 BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
 PASS_BLOCK = 16 * BLOCK  # rows of one call of `weigh`
 LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
 FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
-
-
-def _blocks(n: int, size: int = BLOCK) -> list[slice]:
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class FullGaussian(GaussianClassifier):
@@ -93,7 +89,7 @@ class FullGaussian(GaussianClassifier):
         first = np.zeros((r, d))
         second = np.zeros((1 if self._shared else r, d, d))
         row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
-        for rows in _blocks(len(X)):
+        for rows in slices(len(X), BLOCK):
             x = X[rows] - origin
             first += weights[rows].T @ x
             for total, w in zip(second, row_weights[rows].T):
@@ -109,7 +105,7 @@ class FullGaussian(GaussianClassifier):
         constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
         white_mean = (A @ (mean - centre)[:, :, None])[:, :, 0]
         joint = np.empty((len(X), r))
-        for rows in _blocks(len(X)):
+        for rows in slices(len(X), BLOCK):
             x = X[rows] - centre
             if self._shared:
                 # one whitening for all classes, whose distances differ by what is linear in x
@@ -130,7 +126,7 @@ class FullGaussian(GaussianClassifier):
         X = self.encode(X)
         blocks = (
             self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
-            for rows in _blocks(len(X), PASS_BLOCK)
+            for rows in slices(len(X), PASS_BLOCK)
         )
         return reduce(add, blocks)
 
@@ -269,7 +265,7 @@ class QDA(FullGaussian):
         moments = np.zeros_like(coefficients)
         size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
-        for rows in _blocks(len(X), size):
+        for rows in slices(len(X), size):
             x = (X[rows] - origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1] = 1.0, x

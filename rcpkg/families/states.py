@@ -15,6 +15,7 @@ from rcpkg.checks import check_sequence, column_label
 from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import slices
 
 UNKNOWN = ("skip", "impossible")  # what a state that is not known does to a row
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
@@ -23,8 +24,7 @@ BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay sma
 
 def row_blocks(X: Array) -> list[slice]:
     """Blocks of rows, of some `BLOCK_ENTRIES` entries each."""
-    size = max(1, BLOCK_ENTRIES // max(1, X.shape[1]))
-    return [slice(start, start + size) for start in range(0, X.shape[0], size)]
+    return slices(X.shape[0], max(1, BLOCK_ENTRIES // max(1, X.shape[1])))
 
 
 def holds_numbers(X: Any) -> bool:

@@ -1,14 +1,12 @@
 """The search for the nearest rows, exact to the last tie."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, slices
 
 Index = NDArray[np.intp]
 
@@ -62,6 +60,5 @@ def _pairwise(Q: Array, X: Array, metric: str) -> Array:
     return pairwise_distances(Q, X, metric=metric)
 
 
-def batches(n: int, bytes_per_row: int, limit: int = BATCH_BYTES) -> Iterator[slice]:
-    size = max(1, limit // bytes_per_row)
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+def batches(n: int, bytes_per_row: int, limit: int = BATCH_BYTES) -> list[slice]:
+    return slices(n, max(1, limit // bytes_per_row))

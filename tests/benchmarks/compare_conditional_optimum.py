@@ -54,7 +54,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 from rcpkg import QDA, CategoricalNB, ConditionalLikelihood
 from rcpkg.calibration.logistic import Evaluation
-from rcpkg.calibration.searches import Search
+from rcpkg.calibration.newton import Iterates
 
 GAPS = (1e-3, 1e-6)
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -244,14 +244,14 @@ def first_within(times: list[float], value: Callable[[int], float], bound: float
 def ours(learner: ConditionalLikelihood, X: np.ndarray, y: np.ndarray) -> tuple[list[float], list[float]]:
     """When a fit of ours has its iterates, what it does after the last included, and their values."""
     times, values = [], []
-    enter = Search.enter
+    enter = Iterates.enter
 
-    def entered(search: Search, at: Evaluation, step: float) -> bool:
+    def entered(iterates: Iterates, at: Evaluation, step: float) -> bool:
         times.append(time.process_time() - start)
         values.append(at.value)
-        return enter(search, at, step)
+        return enter(iterates, at, step)
 
-    with mock.patch.object(Search, "enter", entered):
+    with mock.patch.object(Iterates, "enter", entered):
         start = time.process_time()
         learner.fit(X, y)
     rest = time.process_time() - start - times[-1]
