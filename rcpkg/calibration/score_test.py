@@ -27,9 +27,12 @@ class CalibrationTest(NamedTuple):
 
     g is the first update of calibration and :math:`u_i = s(x_i, Y_i - P_i) - C I^{-1} (s(x_i, y_i) - \mu)` what row i
     does to it and to the closed form at which it is taken, with the conditional information C of the rows and the joint
-    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where calibration has nothing to
-    gain g has mean zero, and T a χ² distribution as n grows, whether or not the model holds otherwise. With fewer than
-    four rows for each degree of freedom no covariance is estimated: T is :math:`g^T I^{-1} g / n`.
+    information I; if the model holds, u has the covariance :math:`C - C I^{-1} C`. Where no posterior
+    of the family is better than the limit of the closed form, g has mean zero to first order, and T a χ² distribution
+    as n grows, whether or not the model holds otherwise. With fewer than four rows for each of the (r − 1) K free
+    components of g, of r classes and K coefficients of a score, no covariance is estimated: T is
+    :math:`g^T I^{-1} g / n`. Its small p values say that the model is wrong, perhaps only in its distribution of X,
+    with a posterior that is right.
 
     Attributes
     ----------
@@ -38,7 +41,7 @@ class CalibrationTest(NamedTuple):
     dof : int
         Degrees of freedom.
     p_value : float
-        Chance of a statistic as large where calibration has nothing to gain.
+        Chance of a statistic as large if the model holds.
     """
 
     statistic: float
@@ -57,7 +60,7 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (\sum_i w_i u_i u_i^T)^+ g`, g = s(X, Y − P) at its parameters.
 
-    A small p value says that calibration has something to gain. See `CalibrationTest` for the symbols.
+    A small p value speaks for calibration, a large one not against it. `CalibrationTest` says which T is for few rows.
 
     Parameters
     ----------

@@ -62,6 +62,11 @@ def altered(field: str, factor: float) -> Callable[[Callable], Callable]:
     return wrong
 
 
+def no_change(function: Callable) -> Callable:
+    """Make a target of the rows stay as it is when one of them is left out."""
+    return lambda *arguments: tuple(0 * part for part in function(*arguments))
+
+
 PLANTED = [
     InCode(
         "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.1 * np.abs(estimate - truth).sum(axis=2)"
@@ -168,9 +173,18 @@ PLANTED = [
     ),
     InCode("12", "thm-when-law", "noise, B = C - C @ inverse @ C", "noise, B = C"),
     InCode("12", "cor-when-efron", "[[1 + distance**2 / 4, v]", "[[1 + distance**2 / 2, v]"),
+    InCode("12", "cor-when-efron", "lambdas[seen]) ** updates", "lambdas[seen]) ** (updates / 2)"),
+    InCode("12", "cor-when-efron", "(1 + filtered**2 *", "(1 + filtered *"),
     InCode("12", "prop-when-target", "/ (lambdas[seen] + b)", "/ (lambdas[seen] + 2 * b)"),
+    InCode("12", "prop-when-target", "/ (lambdas[seen] + b)", "/ (lambdas[seen] + 1.2 * b)"),
     InCode("12", "thm-when-gain", "(1 - lambdas) * f**2", "(1 - lambdas) * f"),
+    InCode("12", "thm-when-gain", "(1 - lambdas) * f**2", "1.15 * (1 - lambdas) * f**2"),
+    InCode("12", "thm-when-gain", "terms = lambdas +", "terms = 1.1 * lambdas +"),
+    InCode("12", "thm-when-gain", "lambdas * zeta**2 * (1 - f) ** 2", "1.05 * lambdas * zeta**2 * (1 - f) ** 2"),
     InCode("12", "prop-when-paths", "/ (1 + lam * tau)", "/ (2 + lam * tau)"),
+    InCode(
+        "12", "prop-when-paths", "for f in (lam * tau / (1 + lam * tau), -np", "for f in (-np.expm1(-lam * tau), -np"
+    ),
     InCode("12", "thm-when-test", "lambdas * zeta**2 / (1 - lambdas)", "lambdas * zeta**2"),
     InLibrary(
         "12",
@@ -178,12 +192,28 @@ PLANTED = [
         "rcpkg.calibration.score_test.score_statistic",
         lambda function: lambda *arguments: (1.01 * function(*arguments)[0], function(*arguments)[1]),
     ),
+    InCode("12", "thm-when-test", "shift = np.sum(", "T = T.mean() + 3 * (T - T.mean())\n    shift = np.sum("),
+    InLibrary(
+        "12",
+        "thm-when-test",
+        "rcpkg.calibration.score_test.Null.asymptotic_p_value",
+        lambda method: lambda self: 1 - method(self),
+    ),
+    InCode("12", "exa-when-right", "copied=True", "copied=False"),
+    InLibrary("12", "exa-when-right", "rcpkg.calibration.score_test.ROWS_A_DEGREE", lambda rows: 1),
     InCode("12", "prop-when-loo", "np.eye(2) - S @ pulled @ V", "np.eye(2)"),
+    InLibrary("12", "prop-when-loo", "rcpkg.calibration.target_path.target_change", no_change),
     InLibrary(
         "12",
         "def-when-evidence",
         "rcpkg.calibration.penalised.PenalisedLikelihood.log_evidence",
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.5,
+    ),
+    InLibrary(
+        "12",
+        "def-when-evidence",
+        "rcpkg.calibration.penalised.PenalisedLikelihood.log_evidence",
+        lambda method: lambda self, *arguments: method(self, *arguments) + 0.02,
     ),
     InCode("14", "prp-eigenvalues", "(n - 1 - d + j) / n", "(n - d + j) / n"),
     InLibrary("14", "thm-predictive", "rcpkg.gaussians.log_predictive", scaled(1.001)),
