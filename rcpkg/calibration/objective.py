@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ClosedFormClassifier, Statistics, can, one_hot, require
+from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, one_hot, require
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -27,8 +27,7 @@ def log_posterior_of(family: ClosedFormClassifier, X: Any, parameters: Any) -> A
 
 def sample_size(statistics: Statistics) -> float:
     """Total weight m of statistics: the sum of their class counts."""
-    first = next(iter(statistics))
-    return sample_size(first) if isinstance(first, Statistics) else float(first.sum())
+    return float(class_counts(statistics).sum())
 
 
 @dataclass(frozen=True)

@@ -95,11 +95,8 @@ class QuasiNewtonSearch(Search):
         while not over and before < len(history) - 1 < max_iter:
             before = len(history) - 1
             options["maxiter"] = max_iter - before
-            self.z = minimize(self._value, self.z, jac=True, method="L-BFGS-B", callback=callback, options=options).x
-
-    def _value(self, z: Array) -> tuple[float, Array]:
-        at = self._evaluate(z)
-        return at.value, at.gradient
+            given = {"method": "L-BFGS-B", "jac": True, "callback": callback, "options": options}
+            self.z = minimize(lambda z: self._evaluate(z)[:2], self.z, **given).x  # value and gradient
 
     def _evaluate(self, z: Array) -> Evaluation:
         key = z.tobytes()

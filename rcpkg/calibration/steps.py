@@ -39,22 +39,16 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Fixed(Step):
-    """s + lr · s(X, W) with lr = ``learning_rate`` > 0, as in the sources.
-
-    ``on_invalid`` says what to do when it leaves the valid statistics: "halt", end with the points so far (rc2025);
-    "freeze", keep the values that would turn invalid (rc2024); "raise" `InvalidStatistics`.
-    """
+class _OfLength(Step):
+    """Steps of a length lr = ``learning_rate`` > 0, which end a path where they leave the valid statistics."""
 
     learning_rate: float = 0.1
-    on_invalid: str = "halt"
 
-    keeps_prior = True
+    on_invalid = "halt"
     stop_reason = "invalid"
 
     def __post_init__(self) -> None:
         check_number("learning_rate", self.learning_rate, 0, above=True)
-        check_choice("on_invalid", self.on_invalid, ON_INVALID)
 
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         def run(point: Point, t: int) -> Point | None:
@@ -66,6 +60,27 @@ class Fixed(Step):
                 return None
 
         return run
+
+    def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
+        """Point t, which follows ``point``; raises `InvalidStatistics`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fixed(_OfLength):
+    """s + lr · s(X, W) with lr = ``learning_rate`` > 0, as in the sources.
+
+    ``on_invalid`` says what to do when it leaves the valid statistics: "halt", end with the points so far (rc2025);
+    "freeze", keep the values that would turn invalid (rc2024); "raise" `InvalidStatistics`.
+    """
+
+    on_invalid: str = "halt"
+
+    keeps_prior = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("on_invalid", self.on_invalid, ON_INVALID)
 
     def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
         lr = self.learning_rate
@@ -119,34 +134,24 @@ def _rows(X: Any, index: NDArray[np.intp]) -> Any:
 
 
 @dataclass(frozen=True)
-class Projected(Step):
+class Projected(_OfLength):
     """η + (lr/m) ∇CLL(η), m the weight of all rows, then projection: gradient descent on the mean log-loss.
 
     With lr = ``learning_rate`` > 0, for families with a ``projected_step``: `CategoricalNB`, `QDA` and
     `SharedVarianceGaussianNB`. The ``gradient`` is "corrected", or as it is "printed" in the sources.
     """
 
-    learning_rate: float = 0.1
     gradient: str = "corrected"
 
-    stop_reason = "invalid"
-
     def __post_init__(self) -> None:
-        check_number("learning_rate", self.learning_rate, 0, above=True)
+        super().__post_init__()
         check_choice("gradient", self.gradient, GRADIENTS)
 
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         require(objective.family, "ProjectedGradientDescent")
+        return super().begin(objective, rng)
 
-        def run(point: Point, t: int) -> Point | None:
-            try:
-                return self._next(objective, point)
-            except InvalidStatistics:
-                return None
-
-        return run
-
-    def _next(self, F: Objective, point: Point) -> Point:
+    def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
         family, old, printed = F.family, point.parameters, self.gradient == "printed"
         size = sample_size(point.statistics)
         scale = self.learning_rate / size
@@ -155,7 +160,7 @@ class Projected(Step):
 
 
 @dataclass(frozen=True)
-class Safe(Step):
+class Safe(_OfLength):
     """Steps that stay valid and never lower the objective, the first one tried of length ``learning_rate`` > 0.
 
     Plain ones, halved until they climb enough, and accelerated ones between, which take the curvature of the objective
@@ -167,10 +172,7 @@ class Safe(Step):
     ``safe_update`` to be valid, and accepted only if F gains enough for the way it goes.
     """
 
-    learning_rate: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_number("learning_rate", self.learning_rate, 0, above=True)
+    stop_reason = "no_step"
 
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         require(objective.family, "a safe step")

@@ -332,7 +332,9 @@ class WANBIAC(GenerativeClassifier):
         cells = np.ascontiguousarray((rows.T @ Y)[1:].T)
         self.naive_bayes_.set_statistics(Statistics(count=Y.sum(axis=0), cells=cells))
         self._take_over()
-        scale, W = self._scale(), np.full((rows.shape[1], Y.shape[1]), float(self.center))
+        parameters = self.naive_bayes_.parameters_
+        scale = np.vstack([parameters.log_prior, parameters.log_prob.T])
+        W = np.full(scale.shape, float(self.center))
         if self.solver == "lbfgs":
             limits = {"max_iter": self.max_iter or ITERATIONS, "tol": self.tol}
             optimum = maximise_weighted(rows, Y, scale, penalty=self.penalty, center=self.center, start=W, **limits)
@@ -418,10 +420,6 @@ class WANBIAC(GenerativeClassifier):
         self.classes_, self.class_log_prior_, self.n_features_in_ = nb.classes_, nb.class_log_prior_, nb.n_features_in_
         if hasattr(nb, "feature_names_in_"):
             self.feature_names_in_ = nb.feature_names_in_
-
-    def _scale(self) -> Array:
-        parameters = self.naive_bayes_.parameters_
-        return np.vstack([parameters.log_prior, parameters.log_prob.T])
 
     def _columns(self, X: Array) -> NDArray[np.intp]:
         """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""

@@ -29,7 +29,7 @@ class Unsupported(ValueError, NotImplementedError):
 
 def can(model: Any, capability: str) -> bool:
     """Whether a ``model``, fitted or not, has the methods that a ``capability`` of `NEEDS` takes."""
-    return all(hasattr(model, method) for method in NEEDS[capability])
+    return gives(*NEEDS[capability])(model)
 
 
 def require(model: Any, capability: str) -> None:

@@ -18,8 +18,6 @@ from rcpkg.families.projections import categorical_step
 from rcpkg.families.states import CodedCategories, row_blocks
 from rcpkg.families.statistics import Statistics
 
-UNKNOWN = ("skip", "impossible")
-
 
 @documented()
 class CategoricalNB(CodedCategories):
@@ -104,12 +102,6 @@ class CategoricalNB(CodedCategories):
         super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
         self.n_states = n_states
         self.unknown = unknown
-
-    def prepare(self, X: Array) -> None:
-        super().prepare(X)
-        if self.unknown not in UNKNOWN:
-            raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
-        self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""

@@ -222,10 +222,8 @@ class GaussianClassifier(GaussianPrior):
     ) -> tuple[GaussianParameters, float]:
         """Parameters with the ML or MAP covariance of all rows, and the pseudo-rows they count for."""
         (r, d), m, total = mean.shape, self.prior_strength, statistics.count.sum()
-        prior = self._prior(statistics)[1]
-        if not self._shared:
-            scatter = scatter.sum(axis=0)
-            prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
+        scatter, prior = self._total(scatter), self._prior(statistics)[1]
+        prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
         covariance = (prior + (scatter + between)) / (m + total)
         power = covariance + self._outer(mean, mean).max(axis=0)
         whitener = self._whitener(covariance, power, total)
@@ -253,8 +251,8 @@ class GaussianClassifier(GaussianPrior):
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
         centre, factor = (0.0 if kind == "plain" else self._origin), None
         if kind == "minimal":
-            power = statistics.second if self._shared else statistics.second.sum(axis=0)
-            factor = 1 / np.sqrt(self._diagonal(power) / statistics.count.sum())
+            power = self._diagonal(self._total(statistics.second))
+            factor = 1 / np.sqrt(power / statistics.count.sum())
         elif kind == "conditioned":
             factor = (pooled.whitener if self._shared else pooled.whitener[0]).T
         return Monomials(self.encode(X), self._origin, centre, factor, self._full, self._shared)

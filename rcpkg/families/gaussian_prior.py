@@ -93,6 +93,10 @@ class GaussianPrior(ConjugateClassifier):
     def _sum(self, by_class: Array) -> Array:
         return by_class.sum(axis=0) if self._shared else by_class
 
+    def _total(self, summed: Array) -> Array:
+        """The sum over the classes of what `_sum` gives, which where shared it is already."""
+        return summed if self._shared else summed.sum(axis=0)
+
     def _weight(self, s: Statistics) -> Array:
         """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d)."""
         return s.count[:, None]
@@ -137,15 +141,13 @@ class GaussianPrior(ConjugateClassifier):
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
         n = self._total_weight(statistics)
         _, scatter, _ = self._moments(statistics)
-        within = scatter if self._shared else scatter.sum(axis=0)
-        power = statistics.second if self._shared else statistics.second.sum(axis=0)
+        within, power = self._total(scatter), self._total(statistics.second)
         try:
             self._whitener(within / n, power / n, statistics.count.sum())
         except InvalidStatistics:
             if not self.singular_ridge:
                 raise
-            ridge = self._ridge(statistics)
-            within = within + (ridge if self._shared else ridge.sum(axis=0))
+            within = within + self._total(self._ridge(statistics))
         return statistics.first.sum(axis=0) / n, within / n
 
     def _want_of_rows(self, statistics: Statistics, n_rows: int, d: int) -> float:
@@ -170,8 +172,7 @@ class GaussianPrior(ConjugateClassifier):
         """
         t, n = self.singular_ridge, self._total_weight(statistics)
         _, scatter, weight = self._moments(statistics)
-        within = scatter if self._shared else scatter.sum(axis=0)
-        power = (statistics.second if self._shared else statistics.second.sum(axis=0)) / n
+        within, power = self._total(scatter), self._total(statistics.second) / n
         total = (within + self._between(statistics)) / n
         variances = np.ones(statistics.first.shape[1])
         for covariance in total, within / n:

@@ -85,10 +85,6 @@ class NetworkModel(CodedCategories):
             )
         return given
 
-    def prepare(self, X: Array) -> None:
-        super().prepare(X)
-        self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
-
     def learn_structure(self, X: Array, Y: Array) -> None:
         """Learn the parents from these rows, or take those that are given."""
         d = X.shape[1]

@@ -1,5 +1,6 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -226,12 +227,10 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Block by block."""
-        parts = {}
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
             self._give_names(name, model, columns)
-            parts[name] = model.extend_statistics(X[:, columns], getattr(statistics, name))
-        return Statistics(**parts)
+        return self._blockwise("extend_statistics", self._parts(X), statistics)
 
     def learn_structure(self, X: Array, Y: Array) -> None:
         for model, columns in zip(self.models_, self.columns_):
@@ -257,8 +256,8 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def raw_statistics(self, X: Array, weights: Array) -> Statistics:
         """Block by block."""
-        sums = (model.raw_statistics(x, weights) for model, x in zip(self.models_, self._parts(X)))
-        return Statistics(**{name: part for (name, _, _), part in zip(self.blocks, sums)})
+        parts = self._parts(X)
+        return self._blockwise("raw_statistics", parts, [weights] * len(parts))
 
     def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):
@@ -267,9 +266,7 @@ class ProductModel(NamedCategories, _BaseComposition):
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
         """The statistics of each block, by its name."""
         parts = self._parts(X)
-        return Statistics(
-            **{name: model.statistics(x, weights) for (name, _, _), model, x in zip(self.blocks, self.models_, parts)}
-        )
+        return self._blockwise("statistics", parts, [weights] * len(parts))
 
     def parameters(self, statistics: Statistics) -> ProductParameters:
         """The parameters of each block, and the class distribution from the counts that all blocks share."""
@@ -287,11 +284,10 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def natural_parameters(self, parameters: ProductParameters) -> Statistics:
         """The η of each block; the class term log p(y) once, in the first block."""
-        parts = {}
-        for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks):
-            log_prior = np.zeros_like(block.log_prior) if parts else parameters.log_prior
-            parts[name] = model.natural_parameters(block._replace(log_prior=log_prior))
-        return Statistics(**parts)
+        first, *others = parameters.blocks
+        others = [block._replace(log_prior=np.zeros_like(block.log_prior)) for block in others]
+        blocks = [first._replace(log_prior=parameters.log_prior), *others]
+        return self._blockwise("natural_parameters", blocks)
 
     def from_natural(self, natural: Statistics) -> ProductParameters:
         """Those of the blocks; the class distribution is their normalised product."""
@@ -324,24 +320,17 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""
-        return Statistics(
-            **{
-                name: model.mean_parameters(block._replace(log_prior=parameters.log_prior))
-                for (name, _, _), model, block in zip(self.blocks, self.models_, parameters.blocks)
-            }
-        )
+        blocks = [block._replace(log_prior=parameters.log_prior) for block in parameters.blocks]
+        return self._blockwise("mean_parameters", blocks)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """The sum of those of the blocks."""
         return np.sum([model.class_log_partition(part) for model, part in zip(self.models_, natural)], axis=0)
 
-    def _blockwise(self, method: str, *statistics: Statistics) -> Statistics:
-        return Statistics(
-            **{
-                name: getattr(model, method)(*parts)
-                for (name, _, _), model, *parts in zip(self.blocks, self.models_, *statistics)
-            }
-        )
+    def _blockwise(self, method: str, *arguments: Iterable) -> Statistics:
+        """What a method of the models gives of an argument a block, by the names of the blocks."""
+        parts = (getattr(model, method)(*of_block) for model, *of_block in zip(self.models_, *arguments))
+        return Statistics(**{name: part for (name, _, _), part in zip(self.blocks, parts)})
 
     def freeze(self, old: Statistics, new: Statistics) -> Statistics:
         """Block by block."""

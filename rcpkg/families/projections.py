@@ -1,6 +1,5 @@
 """Steps of the sources' gradient descent on the log-loss, in natural parameters, with their projections."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,12 @@ def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
     """Symmetric ``matrices``, shape (…, d, d), with eigenvalues below ``least`` raised to it."""
     values, vectors = np.linalg.eigh(matrices)
     return (vectors * np.maximum(values, least)[..., None, :]) @ vectors.swapaxes(-1, -2)
+
+
+def _log_distribution(eta: Array, printed: bool) -> Array:
+    """Logarithms of exp(η), projected on the simplex if ``printed``, else normalised."""
+    with np.errstate(divide="ignore"):
+        return np.log(project_simplex(np.exp(eta))) if printed else eta - np.logaddexp.reduce(eta)
 
 
 def quadratic_gradient(
@@ -100,16 +105,12 @@ def categorical_step(
     -------
     CategoricalParameters
     """
+    log_prior = _log_distribution(old.log_prior + gradient.count, printed)
     if printed:
-        log_prior, cells = old.log_prior + gradient.count, np.exp(old.log_prob + gradient.cells)
-        starts = np.append(model.starts_, cells.shape[1])
-        projected = [project_simplex(cells[:, a:b]) for a, b in pairwise(starts)]
-        with np.errstate(divide="ignore"):
-            return CategoricalParameters(np.log(project_simplex(np.exp(log_prior))), np.log(np.hstack(projected)))
-    change = gradient.cells - gradient.count[:, None] * np.exp(old.log_prob)
-    cells = old.log_prob + change
-    log_prior = old.log_prior + gradient.count
-    return CategoricalParameters(log_prior - np.logaddexp.reduce(log_prior), cells - model._log_totals(cells))
+        cells = np.split(old.log_prob + gradient.cells, model.starts_[1:], axis=1)
+        return CategoricalParameters(log_prior, np.hstack([_log_distribution(part, printed) for part in cells]))
+    cells = old.log_prob + (gradient.cells - gradient.count[:, None] * np.exp(old.log_prob))
+    return CategoricalParameters(log_prior, cells - model._log_totals(cells))
 
 
 def quadratic_step(
@@ -151,12 +152,8 @@ def quadratic_step(
         raise InvalidStatistics("a step of gradient descent made a matrix η_2 singular; lower learning_rate")
     covariance = floor_eigenvalues(-0.5 * np.linalg.inv(second))
     mean = (covariance @ first[:, :, None])[:, :, 0]
-    with np.errstate(divide="ignore"):
-        log_prior = (
-            np.log(project_simplex(np.exp(log_prior))) if printed else log_prior - np.logaddexp.reduce(log_prior)
-        )
     whitener = model._whitener(covariance, covariance, np.zeros(len(mean)))
-    return GaussianParameters(log_prior, mean, covariance, whitener)
+    return GaussianParameters(_log_distribution(log_prior, printed), mean, covariance, whitener)
 
 
 def linear_step(

@@ -17,6 +17,7 @@ from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
 
+UNKNOWN = ("skip", "impossible")  # what a state that is not known does to a row
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
 BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
 
@@ -126,6 +127,12 @@ class CodedCategories(NamedCategories, CountModel):
             super()._check_strengths(d)
         elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
             raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
+
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
+        if self.unknown not in UNKNOWN:
+            raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
+        self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
     def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
         """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
