@@ -32,8 +32,8 @@ class Optimum(NamedTuple):
 class TargetPath:
     """Optima of an ``objective`` with a target by Newton's method, each from the last.
 
-    Where the Hessian is too large, or the family has no minimal coordinates, safe steps take its place: ``lack`` then
-    says why. Rows can be left out of a target that has a name where the model is given, ``prepared``, that made it.
+    Where the Hessian is too large, or not definite beyond rounding, or the family has no minimal coordinates, safe
+    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the model is given, ``prepared``, that made it.
     """
 
     def __init__(
@@ -65,18 +65,26 @@ class TargetPath:
         """The optimum of the weight b, from an η, ``natural``, or else from the last, or from the start of b; safe
         steps end where one promises a gain of ``safe_tol`` nats a row."""
         family = self.objective.family
+        if not self.lack:
+            try:
+                self._maximise(b, tol, natural)
+            except NotConverged as error:
+                self.lack = str(error)
         if self.lack:
             if natural is not None:
                 parameters = family.from_natural(natural)
                 self.last = self.objective.total_weight * family.mean_parameters(parameters)
             return self._by_safe_steps(b, safe_tol)
-        if natural is None and self.maximum is None:
-            natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
-        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
-        self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
         point, history = self.maximum.point, self.maximum.history
         statistics = self.objective.total_weight * self.form.statistics(point.mean)
         return Optimum(statistics, point.parameters, history[-1]["objective"], history, self.maximum.stop_reason)
+
+    def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
+        if natural is None and self.maximum is None:
+            family = self.objective.family
+            natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
+        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
+        self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
 
     def log_posterior(self, X: Any, optimum: Optimum) -> Array:
         """log p(y | x) of rows at an optimum."""
@@ -84,6 +92,8 @@ class TargetPath:
 
     def left_out(self) -> tuple[Array, float]:
         """log p(y | x_i) without row i at the last weight, and the log evidence of that weight."""
+        if self.lack:
+            raise NotConverged(self.lack)
         F, maximum = self.likelihood, self.maximum
         if maximum.stop_reason != "converged":
             raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {self.b:g}")
