@@ -71,6 +71,14 @@ PLANTED = [
     InCode(
         "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.1 * np.abs(estimate - truth).sum(axis=2)"
     ),
+    InCode(
+        "01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "0.5 * np.abs(estimate - truth).sum(axis=2)"
+    ),
+    InCode("01", "prop-pc-plugin", "np.abs(estimate - truth).sum(axis=2)", "np.abs(estimate - truth).max(axis=2)"),
+    InCode("01", "prop-pc-softmax", "+ np.log(4) + 1e-12", "+ 0.8 * np.log(4)"),
+    InCode("01", "prop-pc-gaussian-ml", "np.tensordot(share, own, axes=1)", "np.mean(own, axis=0)"),
+    InCode("01", "thm-pc-separation", "-found.fun > 1e-7", "(Z @ found.x).min() > 1e-7"),
+    InCode("01", "prop-pc-newton", "(2 * 3)", "(4 * 3)"),
     InLibrary("01", "prop-pc-smoothing", "rcpkg.families.MultinomialNB.parameters", altered("log_prob", 1.01)),
     InCode("01", "thm-pc-gaussian", "np.linalg.solve(S, means[1] - means[0])", "S @ (means[1] - means[0])"),
     InCode("01", "thm-pc-exponential", "np.log(weights) - A.sum(axis=1)", "np.log(weights)"),
@@ -79,6 +87,12 @@ PLANTED = [
     InCode("01", "thm-pc-irls", "(y - p) / D, np.sqrt(D)", "(y - p), np.sqrt(D)"),
     InCode("01", "prop-pc-probit", "np.exp(norm.logpdf(a) - norm.logcdf(sign * a))", "np.exp(norm.logpdf(a))"),
     InCode("01", "thm-pc-efron", "(1 + pi_1 * pi_0 * distance**2)", "(1 + distance**2)"),
+    InCode("01", "thm-pc-efron", "(1 + pi_1 * pi_0 * distance**2)", "(1 + distance**2 / 4)"),
+    InCode("01", "thm-pc-efron", "-np.log(pi_1 / pi_0) / distance", "np.log(pi_1 / pi_0) / distance"),
+    InCode("01", "thm-pc-efron", "-np.log(pi_1 / pi_0) / distance", "-np.log(pi_1 / pi_0)"),
+    InCode("01", "thm-pc-efron", "(pi_1 * p_1 + pi_0 * p_0)", "((p_1 + p_0) / 2)"),
+    InCode("01", "thm-pc-efron", "[[A[0], A[1]], [A[1], A[2]]]", "[[A[0], -A[1]], [-A[1], A[2]]]"),
+    InCode("01", "thm-pc-efron", "(d - 1) / A[0]", "(d - 1) * A[0]"),
     InCode(
         "01", "thm-pc-variational", "log_determinants + m @ precision @ m", "2 * log_determinants + m @ precision @ m"
     ),
