@@ -33,7 +33,8 @@ class TargetPath:
     """Optima of an ``objective`` with a target by Newton's method, each from the last.
 
     Where the Hessian is too large, or not definite beyond rounding, or the family has no minimal coordinates, safe
-    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the model is given, ``prepared``, that made it.
+    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the model is
+    given, ``prepared``, that made it.
     """
 
     def __init__(
