@@ -15,7 +15,7 @@ FLOORS = (
     ("rcbook.experiments",),
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
-        "rcbook.small_families",
+        *("rcbook.network_rivals", "rcbook.small_families"),
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
