@@ -24,20 +24,19 @@ class Level(NamedTuple):
 
     Parameters
     ----------
-    codes : list of arrays
-        Numbers of the contexts of each feature that the level has, by feature; empty arrays of the others.
-    first, length, feature : arrays of shape (contexts,)
-        First cell of each context, how many it has, and the feature.
-    above : array of shape (cells,)
-        The cell of the level above with the same state of the feature.
-    own : array of shape (cells,)
-        Counts of rows, where the context is the whole of the feature's parents; zero elsewhere.
+    codes : list of d arrays
+        Numbers of the contexts of each feature; empty where it has none at this depth.
+    first, feature : arrays of shape (contexts,)
+        First cell of each context, and the feature.
+    context, above, own : arrays of shape (cells,)
+        The context of each cell; the cell of the level above with the same state of the feature, none for the roots;
+        and counts of rows where the context holds all parents of the feature, zero elsewhere.
     """
 
     codes: list[NDArray[np.intp]]
     first: NDArray[np.intp]
-    length: NDArray[np.intp]
     feature: NDArray[np.intp]
+    context: NDArray[np.intp]
     above: NDArray[np.intp]
     own: NDArray[np.intp]
 
@@ -47,34 +46,33 @@ def levels_of(
 ) -> list[Level]:
     """Levels from the roots, which have no context, over the class to the last of the parents."""
     n, d = places.shape
-    found: list[Level] = []
-    of_row, first_above = np.zeros((d, n), dtype=np.intp), np.zeros(d, dtype=np.intp)
-    codes = np.zeros((d, n), dtype=np.intp)  # of the context of each row, without regard to which occur
+    found, none = [], np.empty(0, np.intp)
+    codes = np.zeros((d, n), dtype=np.intp)  # of the context of each row, whether or not others occur
+    starts = np.zeros((d, n), dtype=np.intp)  # first cell of the context of each row, in the level above
     for depth in range(2 + max(map(len, parents))):
-        there = [j for j in range(d) if depth < 2 + len(parents[j])]
-        kept: list[NDArray[np.intp]] = [np.empty(0, np.intp)] * d
-        first, length, feature, above, own = ([] for _ in range(5))
+        kept, first, feature, above, own = [none] * d, [none], [none], [none], [none]
         n_cells = 0
-        for j in there:
+        for j in range(d):
+            if depth > 1 + len(parents[j]):
+                continue
             if depth == 1:
                 codes[j] = y
             elif depth > 1:
                 p = parents[j][depth - 2]
                 codes[j] = codes[j] * n_states[p] + places[:, p]
-            kept[j], one, row = np.unique(codes[j], return_index=True, return_inverse=True)
-            m, s = len(kept[j]), n_states[j]
+            kept[j], one, of_row = np.unique(codes[j], return_index=True, return_inverse=True)
+            states, m = int(n_states[j]), len(kept[j])
             if depth:
-                upper = found[-1].first[first_above[j] + of_row[j, one]]
-                above.append((upper[:, None] + np.arange(s)).ravel())
-            of_row[j], first_above[j] = row, len(np.concatenate(first)) if first else 0
-            whole = depth == 1 + len(parents[j])
-            own.append(np.bincount(row * s + places[:, j], minlength=m * s) * whole)
-            first.append(n_cells + s * np.arange(m))
-            length.append(np.full(m, s))
+                above.append((starts[j, one][:, None] + np.arange(states)).ravel())
+            counts = np.bincount(of_row * states + places[:, j], minlength=m * states)
+            own.append(counts * (depth == 1 + len(parents[j])))
+            first.append(n_cells + states * np.arange(m))
             feature.append(np.full(m, j))
-            n_cells += m * s
-        joined = [np.concatenate(of) if of else np.empty(0, np.intp) for of in (first, length, feature, above, own)]
-        found.append(Level(kept, *joined))
+            starts[j] = first[-1][of_row]
+            n_cells += m * states
+        of_first, of_feature = np.concatenate(first), np.concatenate(feature)
+        context = np.repeat(np.arange(len(of_first)), n_states[of_feature])
+        found.append(Level(kept, of_first, of_feature, context, np.concatenate(above), np.concatenate(own)))
     return found
 
 
@@ -92,13 +90,56 @@ def tables_at(counts: NDArray[np.intp], a: Array, rng: np.random.Generator) -> N
     return tables
 
 
+def pass_up(
+    levels: Sequence[Level], c: Sequence[Array], theta: Sequence[Array], rng: np.random.Generator
+) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
+    """Counts of each level, from the last to the first, those of a level above being tables below; and the tables."""
+    counts, tables = [at.own for at in levels], [at.own for at in levels]
+    for depth in range(len(levels) - 1, 0, -1):
+        at = levels[depth]
+        tables[depth] = tables_at(counts[depth], c[depth][at.feature][at.context] * theta[depth - 1][at.above], rng)
+        passed = np.bincount(at.above, tables[depth], minlength=len(levels[depth - 1].own))
+        counts[depth - 1] = levels[depth - 1].own + passed.astype(np.intp)
+    return counts, tables
+
+
+def concentrations(
+    at: Level, c: Array, counts: NDArray[np.intp], tables: NDArray[np.intp], rng: np.random.Generator
+) -> Array:
+    """Draws of the concentrations of a level, one for each feature, given tables of its counts."""
+    q = np.maximum(rng.beta(c[at.feature], np.add.reduceat(counts, at.first)), np.finfo(float).tiny)
+    shape = SHAPE + np.bincount(at.feature[at.context], tables, minlength=len(c))
+    rate = RATE - np.bincount(at.feature, np.log(q), minlength=len(c))
+    return np.minimum(rng.gamma(shape) / rate, LARGEST_CONCENTRATION)
+
+
+def pass_down(
+    levels: Sequence[Level], c: Sequence[Array], counts: Sequence[NDArray[np.intp]], rng: np.random.Generator
+) -> tuple[list[Array], list[Array]]:
+    """Draws of θ of all levels but the last, and means of θ of all, given counts and concentrations."""
+    theta, means = [], []
+    for depth, at in enumerate(levels):
+        strength = c[depth][at.feature][at.context]
+        if depth:
+            drawn, mean = theta[-1][at.above], means[-1][at.above]
+        else:
+            drawn = mean = 1.0 / np.bincount(at.context)[at.context]
+        means.append(
+            (strength * mean + counts[depth]) / (strength + np.add.reduceat(counts[depth], at.first)[at.context])
+        )
+        if depth < len(levels) - 1:
+            drawn = rng.gamma(strength * drawn + counts[depth])
+            theta.append(drawn / np.add.reduceat(drawn, at.first)[at.context])
+    return theta, means
+
+
 def hierarchical_means(levels: Sequence[Level], n_samples: int, burn_in: int, rng: np.random.Generator) -> list[Array]:
-    """Posterior means of θ_u | θ_parent(u) ~ Dirichlet(c θ_parent(u)), of the cells of each level.
+    """Posterior means of θ_u | θ_above(u) ~ Dirichlet(c θ_above(u)), of the cells of each level.
 
     The root is Dirichlet of `ROOT_CONCENTRATION` in all, with equal means; each feature has one concentration c for
     each level, Gamma(2, 1) a priori. From the last level to the first the counts n of a context pass t ~ tables of n
-    with c θ_parent on to the context above (the θ of the context is summed out), then each c is drawn, given t and a
-    beta variable for each context, and the θ from the first level on. The mean of θ given t and c is averaged.
+    with c θ_above on to the context above, where θ of the context itself is summed out; then each c is drawn, given t
+    and a beta variable for each context, and the θ from the first level on. The mean of θ given t and c is averaged.
 
     Parameters
     ----------
@@ -112,40 +153,16 @@ def hierarchical_means(levels: Sequence[Level], n_samples: int, burn_in: int, rn
     Petitjean, Buntine, Webb and Zaidi (2018), with their prior and "level" tying; Teh, Jordan, Beal and Blei (2006) for
     the auxiliary variables.
     """
-    d, last = len(levels[0].codes), len(levels) - 1
-    of_context = [np.repeat(np.arange(len(at.first)), at.length) for at in levels]
-    of_feature = [at.feature[context] for at, context in zip(levels, of_context)]
-    c = np.full((len(levels), d), ROOT_CONCENTRATION)
-    base = 1.0 / levels[0].length[of_context[0]]
-    theta = [base]
-    for at in levels[1:]:
-        theta.append(theta[-1][at.above])
-    counts, tables = [at.own for at in levels], [at.own for at in levels]
+    c = [np.full(len(levels[0].codes), ROOT_CONCENTRATION) for _ in levels]
+    theta = [1.0 / np.bincount(at.context)[at.context] for at in levels]
     sums = [np.zeros(len(at.own)) for at in levels]
     for sweep in range(burn_in + n_samples):
-        for depth in range(last, 0, -1):
-            at = levels[depth]
-            tables[depth] = tables_at(counts[depth], c[depth, of_feature[depth]] * theta[depth - 1][at.above], rng)
-            passed = np.bincount(at.above, tables[depth], minlength=len(levels[depth - 1].own)).astype(np.intp)
-            counts[depth - 1] = levels[depth - 1].own + passed
-        totals = [np.add.reduceat(n, at.first) for n, at in zip(counts, levels)]
-        for depth in range(1, last + 1):
-            at = levels[depth]
-            q = np.maximum(rng.beta(c[depth, at.feature], totals[depth]), np.finfo(float).tiny)
-            shape = SHAPE + np.bincount(of_feature[depth], tables[depth], minlength=d)
-            rate = RATE - np.bincount(at.feature, np.log(q), minlength=d)
-            c[depth] = np.minimum(rng.gamma(shape) / rate, LARGEST_CONCENTRATION)
-        mean = base
-        for depth, at in enumerate(levels):
-            strength = c[depth, of_feature[depth]]
-            below, own_mean = (theta[depth - 1][at.above], mean[at.above]) if depth else (base, base)
-            mean = (strength * own_mean + counts[depth]) / (strength + totals[depth][of_context[depth]])
-            if depth < last:
-                drawn = rng.gamma(strength * below + counts[depth])
-                theta[depth] = drawn / np.add.reduceat(drawn, at.first)[of_context[depth]]
-            if sweep >= burn_in:
-                sums[depth] += mean
-    return [of / n_samples for of in sums]
+        counts, tables = pass_up(levels, c, theta, rng)
+        c[1:] = [concentrations(*of, rng) for of in zip(levels[1:], c[1:], counts[1:], tables[1:], strict=True)]
+        theta, means = pass_down(levels, c, counts, rng)
+        if sweep >= burn_in:
+            sums = [total + mean for total, mean in zip(sums, means, strict=True)]
+    return [total / n_samples for total in sums]
 
 
 class HierarchicalDirichlet(ClassifierMixin, BaseEstimator):
@@ -190,15 +207,13 @@ class HierarchicalDirichlet(ClassifierMixin, BaseEstimator):
         parents, families = self.network_.parents_, self.network_.families_
         levels = levels_of(self.network_.places(X), labels, parents, self.network_.n_states_)
         means = hierarchical_means(levels, self.n_samples, self.burn_in, np.random.default_rng(self.random_state))
-        by_feature = [np.split(mean, at.first[1:]) for mean, at in zip(means, levels)]
         tables = []
         for j, shape in enumerate(families.shapes):
             table = np.empty((len(self.classes_), *shape))
             for depth in range(2 + len(parents[j])):
                 at = levels[depth]
-                of = np.array([by_feature[depth][place] for place in np.flatnonzero(at.feature == j)])
-                contexts = int(np.prod(table.shape[:depth]))
-                table.reshape(contexts, -1, shape[-1])[at.codes[j]] = of[:, None]
+                of = means[depth][at.feature[at.context] == j].reshape(-1, shape[-1])
+                table.reshape(int(np.prod(table.shape[:depth])), -1, shape[-1])[at.codes[j]] = of[:, None]
             tables.append(np.log(table))
         start = self.network_.parameters(self.network_.statistics_)
         self.parameters_ = start._replace(log_prob=families.join(tables))
