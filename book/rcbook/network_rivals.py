@@ -150,8 +150,8 @@ def hierarchical_means(levels: Sequence[Level], n_samples: int, burn_in: int, rn
 
     References
     ----------
-    Petitjean, Buntine, Webb and Zaidi (2018), with their prior and "level" tying; Teh, Jordan, Beal and Blei (2006) for
-    the auxiliary variables.
+    Petitjean, Buntine, Webb and Zaidi (2018), with "level" tying; the gamma prior is that of their code, where the
+    article has an improper one. Teh, Jordan, Beal and Blei (2006) for the auxiliary variables.
     """
     c = [np.full(len(levels[0].codes), ROOT_CONCENTRATION) for _ in levels]
     theta = [1.0 / np.bincount(at.context)[at.context] for at in levels]
@@ -182,9 +182,9 @@ class HierarchicalDirichlet(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    What differs from the source: its sampler changes one number of tables at a time within ±10, in 5,000 sweeps; this
-    one draws all of a level at once, given the probabilities of the level above, in far fewer. The posterior is the
-    same.
+    What differs from the source: its sampler changes one number of tables at a time, within ±10, and is run for 50,000
+    sweeps; this one draws all of a level at once from their joint distribution, given the probabilities of the level
+    above, and is run for far fewer. The posterior is that of the source's code.
 
     References
     ----------
