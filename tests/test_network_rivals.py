@@ -14,10 +14,8 @@ from rcbook.network_rivals import (
 )
 from scipy.special import gammaln, logsumexp
 from scipy.stats import gamma
-from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import log_loss
 
-from rcpkg import KDependenceBayes, MDLDiscretizer
+from rcpkg import KDependenceBayes
 
 
 def test_tables_have_their_distribution():
@@ -130,15 +128,3 @@ def test_selection_keeps_what_tells_and_takes_the_parents_that_pay():
     assert {0, 1} <= set(model.features_.tolist()) and model.k_ >= 1
     assert np.mean(model.predict_proba(X).argmax(axis=1) == y) > 0.85
     assert model.k_ + len(model.features_) < 3 + X.shape[1]  # something is left out
-
-
-def test_two_hundred_sweeps_are_enough():
-    """Test log-loss of networks of the tumours with the default number of sweeps, and with ten times as many."""
-    X, y = load_breast_cancer(return_X_y=True)
-    codes = MDLDiscretizer().fit(X[::2, :10], y[::2]).transform(X[:, :10])
-    network = KDependenceBayes(k=3, decomposable=False, n_states=codes.max(axis=0).astype(int) + 1)
-    losses = [
-        log_loss(y[1::2], HierarchicalDirichlet(network, **sweeps).fit(codes[::2], y[::2]).predict_proba(codes[1::2]))
-        for sweeps in ({}, {"random_state": 1}, {"n_samples": 1500, "burn_in": 500})
-    ]
-    assert np.ptp(losses) < 0.005
