@@ -24,7 +24,7 @@ FLOORS = (
     ("rcpkg.choice",),
     ("rcpkg.base",),
     ("rcpkg.checks",),
-    ("rcpkg._docs", "rcpkg._version", "rcpkg.linalg", "rcpkg.plotting"),
+    ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {
