@@ -54,7 +54,7 @@ def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[B
 
 
 class GappyRows:
-    """Rows (n, d) with NaN where values are missing, sorted by pattern once for all Gaussians that are asked of them."""
+    """Rows (n, d) with NaN for what is missing, sorted by pattern once for all Gaussians that are asked of them."""
 
     def __init__(self, X: Array) -> None:
         self.missing = np.isnan(X)
