@@ -223,6 +223,32 @@ class LeaveOneOut:
                 fill(bound, models, case.places, case.h, case.count, case.a, self.X.shape[1], log_det, quadratic)
         return low, high
 
+    def errors(self, log_prior: Array) -> "LooErrors":
+        """The errors of `log_density`, by bounds where they are enough; log_prior has the shape (rows, r)."""
+        wrong = np.empty((len(self.dofs), len(self.seeds), len(self.rows)), dtype=bool)
+        undecided = self.dominates | self.refit.any(axis=1)
+        places = np.flatnonzero(~undecided)
+        part, prior, y = self._some(places), log_prior[places], self.y[places]
+        for base, models in self.models.items() if len(places) else ():
+            alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
+            if base in SPHERICAL_BASES:
+                scores = part.blank(len(models.columns))
+                undecided[places] |= part.spherical(scores, base, alone).any(axis=1)
+                errors = wrong_predictions(scores + prior, y)
+            else:
+                low, high = part.bounds(base, alone)
+                errors, certain = _decide(low + prior, high + prior, y)
+                undecided[places] |= ~certain.all(axis=(0, 1))
+            wrong[:, models.columns[:, None], places] = errors
+        places = np.flatnonzero(undecided)
+        if len(places):
+            scores = self._some(places).log_density() + log_prior[places]
+            wrong[:, :, places] = wrong_predictions(scores, self.y[places])
+        return LooErrors(wrong, float(np.mean(undecided)))
+
+    def _some(self, places: Array) -> "LeaveOneOut":
+        return LeaveOneOut(self.sample, self.rows[places], self.dofs, self.seeds, self.measure)
+
 
 def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):
     r"""Lower and upper ends of log|A_i| and v_i' A_i^-1 v_i for
@@ -322,28 +348,7 @@ def grid_loo_errors(
         Log class probabilities without the row.
     """
     rows = np.arange(len(sample.X)) if rows is None else rows
-    y = sample.y[rows]
-    grid = LeaveOneOut(sample, rows, dofs, seeds, measure)
-    wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
-    undecided = grid.dominates | grid.refit.any(axis=1)
-    places = np.flatnonzero(~undecided)
-    part = LeaveOneOut(sample, rows[places], dofs, seeds, measure)
-    for base, models in grid.models.items() if len(places) else ():
-        alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
-        if base in SPHERICAL_BASES:
-            scores = part.blank(len(models.columns))
-            undecided[places] |= part.spherical(scores, base, alone).any(axis=1)
-            errors = wrong_predictions(scores + log_prior[places], y[places])
-        else:
-            low, high = part.bounds(base, alone)
-            errors, certain = _decide(low + log_prior[places], high + log_prior[places], y[places])
-            undecided[places] |= ~certain.all(axis=(0, 1))
-        wrong[:, models.columns[:, None], places] = errors
-    places = np.flatnonzero(undecided)
-    if len(places):
-        exact = LeaveOneOut(sample, rows[places], dofs, seeds, measure).log_density()
-        wrong[:, :, places] = wrong_predictions(exact + log_prior[places], y[places])
-    return LooErrors(wrong, float(np.mean(undecided)))
+    return LeaveOneOut(sample, rows, dofs, seeds, measure).errors(log_prior)
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
