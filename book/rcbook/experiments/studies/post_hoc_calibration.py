@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from rcbook.experiments.cells import STUDY, Cell, Record, Study
+from rcbook.experiments.comparisons import contest
 from rcbook.experiments.rescalings import RESCALINGS, TEMPERATURE, rescaled
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import gain_of_calibration as gain
-from rcbook.experiments.studies.honest_comparison import scores
+from rcbook.experiments.studies.honest_comparison import ROPE, scores
 from rcpkg.base import Array
 
 STUDY_NAME = "post-hoc"
@@ -106,6 +107,41 @@ def means(metric: str) -> pd.DataFrame:
     found = _of_study()
     found = found[found.metric == metric]
     return found.pivot_table(index=["group", "family", "set"], columns="method", values="value", sort=False)
+
+
+def against(metric: str, rival: str) -> pd.DataFrame:
+    """On how many sets `RiskCalibrationCV` is better, level and worse than a rival, a row each family."""
+    table = means(metric)
+    return pd.DataFrame(
+        {
+            family: contest(part, [(gain.CHOSEN, rival)], ROPE[metric]).loc[0, ["better", "level", "worse"]]
+            for family, part in table.groupby("family")
+        }
+    ).T
+
+
+def hypotheses() -> pd.DataFrame:
+    """The measure of each hypothesis over all sets and whether it holds, a row each family."""
+    log_loss = means("log_loss").groupby("family").mean()
+    tempered = f"{gain.CLOSED}, {TEMPERATURE}"
+    rows = {}
+    for family, mean in log_loss.iterrows():
+        best = mean[[*RESCALED]].idxmin()
+        losses, errors, reliable = (
+            against(metric, rival).loc[family]
+            for metric, rival in (("log_loss", best), ("error_percent", tempered), ("calibration_error", tempered))
+        )
+        change = mean[FOLLOWED] - mean[gain.FIXED]
+        found = {
+            f"1 log-loss, better/level/worse than {best.removeprefix('closed form, ')}": losses,
+            "2 errors, better/level/worse than temperature": errors,
+            "3 calibration error, better/level/worse than temperature": reliable,
+        }
+        held = losses.better > losses.worse, errors.better > errors.worse, reliable.better < reliable.sum() / 2
+        for (name, tally), holds in zip(found.items(), held):
+            rows[family, name] = "/".join(map(str, tally)), holds
+        rows[family, "4 log-loss, change by temperature after RiskCalibration"] = f"{change:+.3f}", abs(change) <= 0.01
+    return pd.DataFrame(rows, index=["measure", "holds"]).T
 
 
 def reliability_curves(methods: tuple[str, ...]) -> pd.DataFrame:
