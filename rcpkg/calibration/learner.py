@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
@@ -20,6 +21,7 @@ from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
+from rcpkg.capabilities import MARGINALS
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, can
 
@@ -95,7 +97,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=settings.step.keeps_prior, **target)
         path = climb(objective, settings.step, stop, settings.max_iter, random_state=rng)
         self._report(path, settings.step, stop)
-        return self._adopt(path.chosen.model, path.history, path.best_iter, path.stop_reason)
+        return self._adopt(path.chosen.model, path.objective, path.history, path.best_iter, path.stop_reason)
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -113,10 +115,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
 
     def _adopt(
-        self, model: ClosedFormClassifier, history: list[dict[str, float]], best_iter: int, stop_reason: str
+        self,
+        model: ClosedFormClassifier,
+        objective: Objective,
+        history: list[dict[str, float]],
+        best_iter: int,
+        stop_reason: str,
     ) -> Self:
         """Take on a fitted model, what it knows of the data, and the history of the way to it."""
-        self.estimator_ = model
+        self.estimator_, self._frequencies = model, objective.class_frequencies
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -170,6 +177,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
+
+    @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
+    def expected_rows(self, X: Array, weights: Array) -> Any:
+        """Those of the calibrated model."""
+        return self.estimator_.expected_rows(X, weights, self.estimator_.fitted_parameters())
+
+    @property
+    def _calibrated_at(self) -> Array:
+        return np.log(self._frequencies)
 
 
 def stop_of(stopping: Any) -> Stop | HeldOut:
