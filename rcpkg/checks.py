@@ -1,5 +1,6 @@
 """Refusals of bad input: parameters, weights, labels, rows. Each names what is bad in one sentence, and the fix."""
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import validate_data
 
+from rcpkg.capabilities import MARGINALS, can
 from rcpkg.linalg import Array
 
 
@@ -83,6 +85,19 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     if not np.isclose(priors.sum(), 1.0):
         raise ValueError(f"The sum of the priors should be 1: {name} sum to {priors.sum():.6g}; divide them by it")
     return priors
+
+
+def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Array:
+    """Class weights for use: r positive numbers that sum to one, in the order of ``classes`` or by label."""
+    if isinstance(class_prior, Mapping | pd.Series):
+        labels = list(class_prior.keys())
+        if len(labels) != len(classes) or any(label not in labels for label in classes.tolist()):
+            raise ValueError(f"class_prior must map each of the labels {classes.tolist()} to a weight; got {labels}")
+        class_prior = [class_prior[label] for label in classes.tolist()]
+    weights = check_priors(class_prior, len(classes), "class_prior")
+    if not weights.all():
+        raise ValueError("class_prior must hold positive numbers; leave out the columns of classes that cannot occur")
+    return weights
 
 
 #: Magnitudes of features whose squares and sums of squares are numbers
@@ -159,10 +174,12 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
 
 
 def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
-    """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so."""
+    """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
+    missing values of rows without y where the joint model has marginals."""
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
-    finite = "allow-nan" if tags.allow_nan else True
+    sums_out = can(estimator, MARGINALS)
+    finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     labels = np.asarray(y[0], dtype=None if hasattr(y[0], "dtype") else object) if y else np.empty(0)
     if labels.ndim == 1 and pd.isna(labels).any():
         raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
@@ -170,6 +187,11 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception:
         _explain(estimator, X)
+        if sums_out and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+            raise ValueError(
+                f"X contains NaN or other missing values, which {type(estimator).__name__} takes when it predicts, not "
+                "in training: leave such rows out, or impute them"
+            ) from None
         raise
     X = valid[0] if y else valid
     X = csr_array(X) if issparse(X) else X

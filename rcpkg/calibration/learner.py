@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
@@ -22,6 +23,7 @@ from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
 from rcpkg.calibration.target_path import Optimum
+from rcpkg.capabilities import MARGINALS
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, can
 
@@ -112,7 +114,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         elif tol:
             promise = objective.promised_gain(path.chosen)
             self._report(objective, path.stop_reason, path.n_iter, promise, tol)
-        return self._adopt(path.chosen.model, path.history, path.best_iter, path.stop_reason)
+        return self._adopt(path.chosen.model, objective, path.history, path.best_iter, path.stop_reason)
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -130,10 +132,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
 
     def _adopt(
-        self, model: ClosedFormClassifier, history: list[dict[str, float]], best_iter: int, stop_reason: str
+        self,
+        model: ClosedFormClassifier,
+        objective: Objective,
+        history: list[dict[str, float]],
+        best_iter: int,
+        stop_reason: str,
     ) -> Self:
         """Take on a fitted model, what it knows of the data, and the history of the way to it."""
-        self.estimator_ = model
+        self.estimator_, self._frequencies = model, objective.class_frequencies
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -146,7 +153,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _adopt_optimum(self, objective: Objective, optimum: Optimum) -> Self:
         """Take on the model at an ``optimum``, and the history of the search."""
         model = objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(model, optimum.history, len(optimum.history) - 1, optimum.stop_reason)
+        return self._adopt(model, objective, optimum.history, len(optimum.history) - 1, optimum.stop_reason)
 
     def _report(self, objective: Objective, reason: str, n_iter: int, promise: float, tol: float) -> None:
         """Warn of a way that ended before the optimum; its next step promises that gain of the objective a row."""
@@ -185,6 +192,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
+
+    @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
+    def expected_rows(self, X: Array, weights: Array) -> Any:
+        """Those of the calibrated model."""
+        return self.estimator_.expected_rows(X, weights, self.estimator_.fitted_parameters())
+
+    @property
+    def _calibrated_at(self) -> Array:
+        return np.log(self._frequencies)
 
 
 def stop_of(stopping: Any) -> Stop | HeldOut:

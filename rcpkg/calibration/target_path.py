@@ -80,19 +80,19 @@ class TargetPath:
             optimum = by_safe_steps(self.objective.with_weight(b), safe_tol, self.max_iter, self.last)
             self.last = optimum.statistics
             return optimum
-        point, history = self.maximum.point, self.maximum.history
-        statistics = self.objective.total_weight * self.form.statistics(point.mean)
-        promise = history[-1]["step"] ** 2 / 2
-        return Optimum(
-            statistics, point.parameters, history[-1]["objective"], history, self.maximum.stop_reason, promise
-        )
+        beta, _, history, reason = self.maximum
+        parameters = family.from_natural(self.form.natural(beta))
+        statistics = self.objective.total_weight * family.mean_parameters(parameters)
+        last = history[-1]
+        return Optimum(statistics, parameters, last["objective"], history, reason, last["step"] ** 2 / 2)
 
     def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
         if natural is None and self.maximum is None:
             family = self.objective.family
             natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
         beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
-        self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
+        self.likelihood = self.likelihood.with_weight(b)
+        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter)
 
     def log_posterior(self, X: Any, optimum: Optimum) -> Array:
         """log p(y | x) of rows at an optimum."""
@@ -104,13 +104,13 @@ class TargetPath:
             raise NotConverged(self.lack)
         F, maximum = self.likelihood, self.maximum
         if maximum.stop_reason != "converged":
-            raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {self.b:g}")
+            raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {F.b:g}")
         change = None
         if self.change is not None:
             target, size = self.change
-            change = target - np.outer(maximum.point.mean, size)
-        log_P = F.leave_one_out(maximum.beta, maximum.point, maximum.H, self.b, change)
-        return log_P, F.log_evidence(maximum.point, maximum.H, self.b, self.mode)
+            mean = self.form.mean(F.form.model.from_natural(self.form.natural(maximum.beta)))
+            change = target - np.outer(mean, size)
+        return F.leave_one_out(maximum, change), F.log_evidence(maximum, self.mode)
 
     @cached_property
     def change(self) -> tuple[Array, Array] | None:

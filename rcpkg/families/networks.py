@@ -10,9 +10,9 @@ from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
+from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
-from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
 from rcpkg.families.family import safe_counts

@@ -200,6 +200,10 @@ class Pooled(LocalClassifier):
 
     algorithm, metric = "auto", "euclidean"
 
+    @property
+    def _calibrated_at(self) -> Array:
+        return np.log(np.bincount(self._codes) / len(self._codes))
+
     def _index(self, X: Array) -> None:
         self._search = Neighbors(X.copy(), self.algorithm, self.metric)
         self._largest, self._cap = len(X), len(X) - 1
