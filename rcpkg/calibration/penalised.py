@@ -53,7 +53,7 @@ class PenalisedLikelihood(LogisticObjective):
     ) -> None:
         super().__init__(form.rows, y, form.r, weight, free=form.r)
         self.form, self.target, self.target_size = form, target, target_size
-        self.full = self.penalised = True
+        self.full, self.penalised, self.size = True, True, form.size
         self.b, self.total = b, self.rows_weight + b * target_size
         self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed,
         self.of_other_weight = False  # for another weight
@@ -159,7 +159,7 @@ class PenalisedLikelihood(LogisticObjective):
         if self.spread is None:
             information = self.form.information(self.form.model.from_natural(self.form.natural(mode)))
             self.spread = factored(self.target_size * information, self.form.class_weights).log_det
-        of_prior = self.spread + (self.form.size - 1) * np.log(self.b)
+        of_prior = self.spread + (self.size - 1) * np.log(self.b)
         return gain + 0.5 * (of_prior - maximum.H.log_det)
 
 
