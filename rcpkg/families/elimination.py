@@ -183,7 +183,7 @@ class Elimination:
             raise TooManyRows
 
     def _given(self, table: Array, j: int, rows: Index, scope: Scope) -> Array:
-        """The ``table`` of the family of j at what is known of rows: (r, states of ``scope`` …, rows), or one of all."""
+        """The ``table`` of the family of j at what is known of rows: (r, states of ``scope`` …, rows), one of all."""
         members = self.families.members[j]
         own = [f for f in scope if f in members]
         known = [f for f in members if f not in own]

@@ -166,7 +166,7 @@ class NetworkModel(CodedCategories):
         )
 
     def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> list[Array]:
-        """Probabilities of the states of each feature, (n, r_j): one of a known state, Σ_y W_iy p(v | …, y) of others."""
+        """Probabilities of the states of each feature, (n, r_j): Σ_y W_iy p(v | what is there, y), one if known."""
         families = self.families_
         return state_probabilities(families, self.places(X), families.split(parameters.log_prob), weights)
 

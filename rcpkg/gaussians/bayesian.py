@@ -159,16 +159,20 @@ class PredictiveGrid(Grid):
     seeds: Sequence[Seed]
     measure: str
 
+    @property
+    def size(self) -> int:
+        return len(self.dofs) * len(self.seeds)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
 
-    def left_out(self, sample: Sample) -> Array:
-        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure)
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure, rows)
 
-    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
+    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
         if sample.weights is not None:
-            return super().left_out_errors(sample, log_prior)
-        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure).wrong
+            return super().left_out_errors(sample, rows, log_prior)
+        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure, rows).wrong
 
 
 class PredictiveClassifier(PredictiveDensities, GridClassifier):

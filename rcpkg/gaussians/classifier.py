@@ -20,13 +20,13 @@ from rcpkg.choice import (
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array
 
+BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
+
 
 class MomentClassifier(SquareableRows, GenerativeClassifier):
     """A generative classifier of the classes' counts, means and scatter matrices, which take weights."""
 
-    def _sample(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Sample, NDArray[np.bool_]]:
+    def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, NDArray[np.bool_]]:
         """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""
         X, y = self.check_X_y(X, y)
         present = np.ones(len(X), dtype=bool)
@@ -45,19 +45,21 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
 
 class Grid:
-    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
+    """A grid of ``size`` closed-form models. Arrays have the grid's axes first; -inf where a class has no density."""
+
+    size: int
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
         raise NotImplementedError
 
-    def left_out(self, sample: Sample) -> Array:
-        """Log densities (..., n, r) of each row of a sample, fitted without it."""
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        """Log densities (..., n, r) of each of n rows of a sample, fitted without it."""
         raise NotImplementedError
 
-    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
-        """Whether each row is classified wrongly by each model fitted without it, shape (..., n)."""
-        return wrong_predictions(self.left_out(sample) + log_prior, sample.y)
+    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
+        """Whether each of n rows of a sample is classified wrongly by each model fitted without it, shape (..., n)."""
+        return wrong_predictions(self.left_out(sample, rows) + log_prior, sample.y[rows])
 
 
 class GridClassifier(MomentClassifier):
@@ -118,10 +120,15 @@ class GridClassifier(MomentClassifier):
         """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
         weights of these rows."""
         cost = check_cost(self.cost, sample.n_classes)
+        block = max(1, BLOCK_ENTRIES // (grid.size * sample.n_classes))
         if self.scoring == "error" and self.ties == "random" and cost is None and self.cv == "loo":
-            return grid.left_out_errors(sample, self._prior_left_out(sample)), None, sample.weights
+            parts = [
+                grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))
+                for rows in np.split(np.arange(len(sample.y)), range(block, len(sample.y), block))
+            ]
+            return np.concatenate(parts, axis=-1), None, sample.weights
         rows, errors, losses = [], [], []
-        for test, scores in self._held_out(grid, sample, present):
+        for test, scores in self._held_out(grid, sample, present, block):
             rows.append(test)
             errors.append(decision_losses(scores, sample.y[test], cost))
             losses.append(log_losses(scores, sample.y[test]))
@@ -129,16 +136,18 @@ class GridClassifier(MomentClassifier):
         return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
 
     def _held_out(
-        self, grid: Grid, sample: Sample, present: NDArray[np.bool_]
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], block: int
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """Held-out rows, and their scores log p(x, y) by every model fitted without them, shape (..., rows, r)."""
+        """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
         if isinstance(self.cv, str) and self.cv == "loo":
-            yield np.arange(len(sample.y)), grid.left_out(sample) + self._prior_left_out(sample)
+            for rows in np.split(np.arange(len(sample.y)), range(block, len(sample.y), block)):
+                yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
             return
         for train, test in folds(self.cv, sample.X, sample.y, present):
             part = sample.take(train)
             prior = log_class_prior(part.statistics.counts, self.class_prior)
-            yield test, grid.log_density(part, sample.X[test]) + prior
+            for rows in np.split(test, range(block, len(test), block)):
+                yield rows, grid.log_density(part, sample.X[rows]) + prior
 
-    def _prior_left_out(self, sample: Sample) -> Array:
-        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights)
+    def _prior_left_out(self, sample: Sample, rows: Array) -> Array:
+        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights, rows)

@@ -20,7 +20,7 @@ from rcpkg.gaussians.shrinkage import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, slices
 
 BATCH_ENTRIES = 2**21  # of the scatter matrices without a row, of as many rows as are refitted at a time
 
@@ -32,11 +32,15 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
+    @property
+    def size(self) -> int:
+        return len(self.lambdas) * len(self.gammas)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
 
-    def left_out(self, sample: Sample) -> Array:
-        return shrunken_log_density_loo(sample, self.lambdas, self.gammas)
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        return shrunken_log_density_loo(sample, self.lambdas, self.gammas, rows)
 
 
 @documented()
@@ -128,18 +132,23 @@ class EDDAGrid(Grid):
     models: Sequence[str]
     tol: float
 
+    @property
+    def size(self) -> int:
+        return len(self.models)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return self._log_density(sample.statistics, sample.class_sizes, X)
 
-    def left_out(self, sample: Sample) -> Array:
-        n, d = sample.X.shape
-        r = sample.n_classes
-        out = np.empty((len(self.models), n, r))
-        leaves = np.ones(n) if sample.weights is None else sample.weights <= 1  # or only part of its weight does
-        sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y]
-        for rows in np.split(np.arange(n), range(size := max(1, BATCH_ENTRIES // (r * d * d)), n, size)):
-            statistics = sample.without_each(rows)
-            out[:, rows] = self._log_density(statistics, sizes[rows], sample.X[rows, None, :])[:, :, 0]
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        r, d = sample.n_classes, sample.X.shape[1]
+        out = np.empty((len(self.models), len(rows), r))
+        for part in slices(len(rows), max(1, BATCH_ENTRIES // (r * d * d))):
+            without = rows[part]
+            # or only part of its weight leaves
+            leaves = np.ones(len(without)) if sample.weights is None else sample.weights[without] <= 1
+            sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y[without]]
+            statistics = sample.without_each(without)
+            out[:, part] = self._log_density(statistics, sizes, sample.X[without, None, :])[:, :, 0]
         return out
 
     def _log_density(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:

@@ -148,7 +148,7 @@ PLANTED = [
     InCode("08", "prop-wn-curvature", "theta * np.log(theta) ** 2", "theta * np.abs(np.log(theta))"),
     InCode("08", "prop-wn-hurts", "H * D**2", "H * np.abs(D)"),
     InCode("08", "prop-wn-limits", "slope / (2 * C)", "slope / (20 * C)"),
-    InLibrary("08", "prop-wn-stream", "rcpkg.calibration.wanbiac.Counts.log_probabilities", scaled(1.01)),
+    InLibrary("08", "prop-wn-stream", "rcpkg.calibration.stream.Counts.log_probabilities", scaled(1.01)),
     InCode("08", "prop-wn-stream", "Y[sample] - posterior(", "Y[sample] + posterior("),
     InCode("08", "prop-wn-stream", "Counts.none(nb.n_states_, 3, 1.0)", "Counts.none(nb.n_states_, 3, 5000.0)"),
     InLibrary(
