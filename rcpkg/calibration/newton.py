@@ -184,7 +184,7 @@ def minimise(
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
-        without_gain = without_gain + 1 if after.value >= at.value else 0
+        without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at = moved, after
         if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break

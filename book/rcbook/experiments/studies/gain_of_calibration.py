@@ -153,7 +153,7 @@ def learners(family: str) -> dict[str, Any]:
     return {
         CLOSED: model,
         PUBLISHED: RiskCalibration.as_published(model, **published),
-        FIXED: RiskCalibration(model),
+        FIXED: RiskCalibration(model, step="safe"),
         CHOSEN: RiskCalibrationCV(model),
         LOGISTIC: make_pipeline(features(family), logistic),
     }
