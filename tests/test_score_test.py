@@ -47,7 +47,7 @@ def test_covariance_of_the_first_update_is_that_of_the_theory(name):
     own = s[y, np.arange(n)]
     C, inverse = form.conditional_curvature(P, weight) / n, np.linalg.pinv(form.information(model.parameters_))
     u = own - np.einsum("iy,yip->ip", P, s) - (own - form.mean(model.parameters_)) @ inverse @ C
-    g, covariance = form.weighted_sums(Y - P), u.T @ u
+    g, covariance = form.sums(model.statistics(encoded, Y - P)), u.T @ u
     assert_allclose(u.sum(axis=0), g, atol=1e-6 * n)
     assert_allclose(found, g @ np.linalg.pinv(covariance, rcond=1e-10, hermitian=True) @ g, rtol=1e-4)
     assert dof == (r - 1) * K
