@@ -188,7 +188,8 @@ def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     objective, B = objective_of(name, 0.5, 2, True)
     V = 4 * objective.of(B)  # surer posteriors
     H, rough = (
-        (lambda R: R @ R.T)(objective.curvature(V, negligible=negligible).factors[0].lower) for negligible in (0.0, 0.5)
+        (lambda R: R @ R.T)(objective.curvature(V, negligible=negligible).factors[0].lower)
+        for negligible in (0.0, 0.5)
     )
     assert not np.array_equal(H, rough)
     p = V.shape[1]
