@@ -15,6 +15,7 @@ from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import Settings, optimum_of
+from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 
@@ -28,8 +29,8 @@ class ConditionalLikelihood(Learner):
 
     Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, where p(y | x) ∝ exp⟨η, s(x, y)⟩; the
     gradient of the first two terms is s(X, Y − P) + b (s̄ − m̄ μ). The scores are β_y · φ(x) with features φ that the
-    classes share. For b = 0 any η will do for the posteriors; a generative model with the same posteriors is returned,
-    a common quadratic added to all classes where a precision would not be positive definite.
+    classes share. For b = 0 many joint models have the same posteriors; the most probable one is returned, whose
+    features have the means of the rows, unless they are more than 1,500.
 
     Parameters
     ----------
@@ -153,14 +154,12 @@ class ConditionalLikelihood(Learner):
         model.prepare(X)
         objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
         settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
-        optimum = optimum_of(objective, settings)
-        reason, history = optimum.stop_reason, optimum.history
-        self.separable_, self.objective_ = reason == "separable", optimum.value
-        self._warn(reason, history)
-        fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(fitted, objective, history, len(history) - 1, reason)
+        found = optimum_of(objective, settings)
+        self._warn(found)
+        return self._adopt(objective, found, separable_=found.stop_reason == "separable", objective_=found.value)
 
-    def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
+    def _warn(self, found: Outcome) -> None:
+        reason, history = found.stop_reason, found.history
         if reason == "converged":
             return
         n_iter, slope, penalised = len(history) - 1, history[-1]["step"], self.l2 or self.target_weight
