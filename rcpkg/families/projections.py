@@ -187,7 +187,11 @@ def linear_step(
     ------
     InvalidStatistics
         If the step leaves the range of numbers.
+    ValueError
+        Where values are missing.
     """
+    if hasattr(change, "seen"):
+        raise ValueError("gradient descent takes complete rows only: leave rows with gaps out, or impute them")
     change, origin = labels if printed else change, model._origin
     shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
         origin, change.first.shape[1]
