@@ -187,7 +187,7 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception:
         _explain(estimator, X)
-        if sums_out and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+        if sums_out and finite is True and pd.isna(X.data if issparse(X) else np.asarray(X, dtype=object)).any():
             raise ValueError(
                 f"X contains NaN or other missing values, which {type(estimator).__name__} takes when it predicts, not "
                 "in training: leave such rows out, or impute them"
