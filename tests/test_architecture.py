@@ -16,6 +16,7 @@ FLOORS = (
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
         "rcbook.small_families",
+        "rcbook.weighted_naive_bayes",
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names

@@ -50,6 +50,7 @@ class LogisticObjective:
         self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
         self.free = r - 1 if free is None else free
         self.full = self.free < r  # whether curvatures are those of all classes, or of each class alone
+        self.size = self.free * features.width  # entries of V
         self.rows_weight = self.total = float(len(y) if weight is None else weight.sum())
 
     def of(self, B: Array) -> Array:

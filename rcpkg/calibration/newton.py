@@ -141,7 +141,7 @@ def plan_of(objective: LogisticObjective) -> Plan:
     k = objective.r - 1 if full else objective.free
     one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
     per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
-    solving = COSTS.product * ((k * p) ** 3 if full else k * p**3) / 3
+    solving = COSTS.product * (objective.size**3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
     rows = max(COSTS.passes * one_pass / per_row, least)
     part, pseudo = objective, None
@@ -184,7 +184,7 @@ def minimise(
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
-        without_gain = without_gain + 1 if after.value >= at.value else 0
+        without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at = moved, after
         if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break

@@ -12,7 +12,7 @@ from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics, one_hot
-from rcpkg.linalg import Factor, jittered_cholesky, slices
+from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
@@ -53,7 +53,7 @@ class PenalisedLikelihood(LogisticObjective):
     ) -> None:
         super().__init__(form.rows, y, form.r, weight, free=form.r)
         self.form, self.target, self.target_size = form, target, target_size
-        self.full = self.penalised = True
+        self.full, self.penalised, self.size = True, True, form.size
         self.b, self.total = b, self.rows_weight + b * target_size
         self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed,
         self.of_other_weight = False  # for another weight
@@ -87,9 +87,7 @@ class PenalisedLikelihood(LogisticObjective):
         C, I = self.latest
         return factored(C + self.b * I, self.form.class_weights)
 
-    def curvature(
-        self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
-    ) -> Curvature:
+    def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, if there is one."""
         H = self._latest_hessian() if self.of_other_weight else self.hessian_at(V)
         self.of_other_weight = False
@@ -115,7 +113,7 @@ class PenalisedLikelihood(LogisticObjective):
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = self.scaled(H).length(at.gradient)
             reason = iterates.reason(max_iter)
-            if reason != "no_step" or not at.value < before:
+            if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
                 return Maximum(beta, H, iterates.history, reason)
 
     def log_posterior(self, beta: Array) -> Array:
@@ -161,7 +159,7 @@ class PenalisedLikelihood(LogisticObjective):
         if self.spread is None:
             information = self.form.information(self.form.model.from_natural(self.form.natural(mode)))
             self.spread = factored(self.target_size * information, self.form.class_weights).log_det
-        of_prior = self.spread + (self.form.size - 1) * np.log(self.b)
+        of_prior = self.spread + (self.size - 1) * np.log(self.b)
         return gain + 0.5 * (of_prior - maximum.H.log_det)
 
 
