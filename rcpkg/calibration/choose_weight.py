@@ -69,7 +69,8 @@ class RiskCalibrationCV(Learner):
         the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
         place, with a warning; so they do for documents of unequal lengths.
     closed_form : bool, default=True
-        Whether the closed form is a candidate. With "loo" it loses the rows in turn, one or some 0.5 %% at a time.
+        Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
+        many, half a per cent at a time.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
     random_state : int or RandomState, optional
@@ -122,11 +123,11 @@ class RiskCalibrationCV(Learner):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from rcpkg import QDA, RiskCalibrationCV
+    >>> from rcpkg import LDA, RiskCalibrationCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = RiskCalibrationCV(QDA()).fit(X, y)
+    >>> model = RiskCalibrationCV(LDA()).fit(X, y)
     >>> model.target_weight_, model.validation_
-    (1.0, 'approximate leave-one-out')
+    (3.0, 'approximate leave-one-out')
     """
 
     _needs_complete_rows = True

@@ -96,6 +96,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         elif settings.tol:
             stop = FirstOf(stop, Converged(settings.tol))
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
+        target = {"target": settings.target, "target_weight": settings.target_weight}
+        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
         if keeps_prior and getattr(model, "priors", None) is not None:
             warnings.warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
@@ -103,8 +105,6 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 UserWarning,
                 stacklevel=2,
             )
-        target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
         tol = stop.tol if isinstance(stop, Converged) else 0.0
         if step is None:
             outcome = fastest_optimum(objective, tol, settings.max_iter)
