@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,6 +85,25 @@ class Estimator(BaseEstimator):
         super().__setstate__(state)
 
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def atomic(fit: Fit) -> Fit:
+    """Decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was, so that the labels of one
+    fit never meet the parameters of another."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    return cast(Fit, whole)
+
+
 class Classifier(ClassifierMixin, Estimator):
     """A classifier of validated rows, whose classes are numbered."""
 
@@ -106,7 +126,7 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
-        check_cost(getattr(self, "cost", None), len(self.classes_))
+        check_cost(getattr(self, "cost", None), self.classes_)
         return X, y
 
 
@@ -204,7 +224,7 @@ class GenerativeClassifier(Classifier):
         With ``class_prior`` the posterior is that for other class weights, as in `predict_log_proba`.
         """
         log_proba = self.predict_log_proba(X, class_prior)
-        cost = check_cost(getattr(self, "cost", None), len(self.classes_))
+        cost = check_cost(getattr(self, "cost", None), self.classes_)
         if cost is None:
             return self.classes_[np.argmax(log_proba, axis=1)]
         return self.classes_[np.argmin(np.exp(log_proba) @ cost.T, axis=1)]

@@ -56,11 +56,24 @@ def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.in
     return array
 
 
-def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
-    """Validate a cost matrix: ``cost[g, h]`` is the cost of predicting class g when the truth is class h."""
+def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
+    """Validate a cost matrix: ``cost[g, h]`` is the cost of predicting class g when the truth is class h.
+
+    Rows and columns of a frame are put into the order of ``classes`` by their labels.
+    """
     if cost is None:
         return None
+    if isinstance(cost, pd.DataFrame):
+        labels = classes.tolist()
+        for axis in (cost.index, cost.columns):
+            if len(axis) != len(labels) or not set(labels) <= set(axis):
+                raise ValueError(
+                    f"cost must have the labels {labels} on its rows and its columns; got {axis.tolist()}: name them "
+                    "so, or give an array in this order"
+                )
+        cost = cost.loc[labels, labels]
     cost = check_numbers("cost", cost)
+    n_classes = len(classes)
     if cost.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}"
@@ -106,9 +119,12 @@ LEAST_SPREAD, LARGEST = 1e-150, 1e150
 
 def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
     """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding."""
-    if X.size and max(X.max(), -X.min()) > LARGEST:
-        j = int(np.abs(X).max(axis=0).argmax())
-        raise ValueError(f"X holds {np.abs(X[:, j]).max():g} in feature {j}, whose square overflows: rescale X")
+    largest = max(X.max(initial=0.0), -X.min(initial=0.0))
+    if np.isnan(largest):  # of rows with gaps
+        largest = np.fmax.reduce(np.abs(X), axis=None)
+    if largest > LARGEST:
+        j = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
+        raise ValueError(f"X holds {largest:g} in feature {j}, whose square overflows: rescale X")
     if fitting:
         spread = np.ptp(X, axis=0)
         small = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
@@ -187,11 +203,12 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception:
         _explain(estimator, X)
-        if sums_out and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
-            raise ValueError(
-                f"X contains NaN or other missing values, which {type(estimator).__name__} takes when it predicts, not "
-                "in training: leave such rows out, or impute them"
-            ) from None
+        name = type(estimator).__name__
+        why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
+        if not sums_out:
+            why = getattr(estimator, "why_no_gaps", "").format(name=name)
+        if why and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+            raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
     X = valid[0] if y else valid
     X = csr_array(X) if issparse(X) else X

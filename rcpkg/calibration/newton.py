@@ -194,7 +194,7 @@ def minimise(
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
-        without_gain = without_gain + 1 if after.value >= at.value else 0
+        without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at, length = moved, after, curvature.length(after.gradient.ravel())
         if iterates.enter(at, length) or length <= iterates.tol or without_gain == LIMITS.stalled:
             break

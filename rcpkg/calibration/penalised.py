@@ -12,7 +12,7 @@ from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics, one_hot
-from rcpkg.linalg import Factor, jittered_cholesky, slices
+from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
@@ -99,9 +99,7 @@ class PenalisedLikelihood(LogisticObjective):
         C, I = self.latest
         return factored(C + self.b * I, self.form.class_weights)
 
-    def curvature(
-        self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
-    ) -> Curvature:
+    def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, if there is one."""
         H = self._latest_hessian() if self.of_other_weight else self.hessian_at(V)
         self.of_other_weight = False
@@ -127,7 +125,7 @@ class PenalisedLikelihood(LogisticObjective):
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = self.scaled(H).length(at.gradient)
             reason = iterates.reason(max_iter)
-            if reason != "no_step" or not at.value < before:
+            if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
                 return Maximum(beta, H, iterates.history, reason)
 
     def log_posterior(self, beta: Array) -> Array:

@@ -20,13 +20,15 @@ TOL = 1e-6  # length √(gᵀH⁻¹g / m) of a Newton step at an optimum, m coun
 
 
 class Optimum(NamedTuple):
-    """A model of greatest objective, −objective / m, the iterates on the way to it, and why the search ended."""
+    """A model of greatest objective, −objective / m, the iterates on the way to it, why the search ended, and what gain
+    of the objective, in nats a row and pseudo-row, its next step promises."""
 
     statistics: Statistics
     parameters: Any
     value: float
     history: list[dict[str, float]]
     stop_reason: str
+    promise: float
 
 
 class TargetPath:
@@ -75,11 +77,14 @@ class TargetPath:
             if natural is not None:
                 parameters = family.from_natural(natural)
                 self.last = self.objective.total_weight * family.mean_parameters(parameters)
-            return self._by_safe_steps(b, safe_tol)
+            optimum = by_safe_steps(self.objective.with_weight(b), safe_tol, self.max_iter, self.last)
+            self.last = optimum.statistics
+            return optimum
         beta, _, history, reason = self.maximum
         parameters = self.likelihood.parameters(beta)
         statistics = self.objective.total_weight * family.mean_parameters(parameters)
-        return Optimum(statistics, parameters, history[-1]["objective"], history, reason)
+        last = history[-1]
+        return Optimum(statistics, parameters, last["objective"], history, reason, last["step"] ** 2 / 2)
 
     def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
         if natural is None and self.maximum is None:
@@ -124,8 +129,9 @@ class TargetPath:
         family = self.objective.family
         return self.form.coefficients(family.natural_parameters(family.parameters(self.objective.target.statistics)))
 
-    def _by_safe_steps(self, b: float, tol: float) -> Optimum:
-        F = self.objective.with_weight(b)
-        path = climb(F, Safe(), Converged(tol), self.max_iter, start=self.last)
-        chosen, self.last = path.chosen, path.chosen.statistics
-        return Optimum(chosen.statistics, chosen.parameters, -chosen.value / F.size, path.history, path.stop_reason)
+
+def by_safe_steps(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Optimum:
+    """The optimum of an ``objective`` by safe steps, until one promises a gain of at most ``tol`` nats a row."""
+    path = climb(objective, Safe(), Converged(tol), max_iter, start=start)
+    end, promise = path.chosen, objective.promised_gain(path.chosen)
+    return Optimum(end.statistics, end.parameters, -end.value / objective.size, path.history, path.stop_reason, promise)
