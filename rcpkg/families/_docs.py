@@ -73,13 +73,23 @@ BLOCKS = {
         in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
         sources.
     """,
+    "gaps by EM": """
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps; calibration takes complete rows.
+    """,
+    "gaps by feature": """
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, means and variances are those of the values seen. Fixed and safe steps of calibration take such rows, too;
+    targets and `ConditionalLikelihood` refuse them.
+    """,
     "means_": """
     means_ : array of shape (r, d)
         Means of the classes.
     """,
     "origin_ and varying_": """
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off; further rows
+        that lie far from it move it.
     varying_ : array of shape (d,)
         Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
         count these.

@@ -124,7 +124,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times.
+
+        Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
+        """
         X, Y = self.training_data(X, y, sample_weight)
         statistics, self._n_rows = self.raw_statistics(X, Y), _n_counting(Y)
         return self.set_statistics(statistics, self.settle(statistics, self._n_rows))

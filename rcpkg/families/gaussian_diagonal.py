@@ -13,9 +13,7 @@ class GaussianNB(GaussianClassifier):
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
     μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
 
-    Missing values (NaN) are marginalised: what a row lacks takes no part in its density, and means and variances are
-    those of the values seen. Fixed and safe steps of calibration take such rows, too; targets and
-    `ConditionalLikelihood` refuse them.
+    %(gaps by feature)s
 
     Parameters
     ----------
@@ -71,11 +69,6 @@ class GaussianNB(GaussianClassifier):
     _form = Diagonal(shared=False)
     _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 @documented()
 class SharedVarianceGaussianNB(GaussianClassifier):
@@ -83,6 +76,8 @@ class SharedVarianceGaussianNB(GaussianClassifier):
 
     ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
     σ²_j = (m σ²₀ + n σ̂²_j)/(m + n), n the weight of all rows. The posterior is a softmax of linear functions of x.
+
+    %(gaps by feature)s
 
     Parameters
     ----------

@@ -29,6 +29,8 @@ class QDA(GaussianClassifier):
     ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
     μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
 
+    %(gaps by EM)s
+
     Parameters
     ----------
     prior_strength : float, default=0.0
@@ -129,6 +131,8 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
     m = ``prior_strength``: μ_y = (m μ₀ + s_y)/(m + s_0y), Σ = (m Σ₀ + n Σ̂)/(m + n), n the weight of all rows.
+
+    %(gaps by EM)s
 
     Parameters
     ----------
@@ -278,9 +282,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         return self.scalings_.shape[1]
 
     def transform(self, X: ArrayLike) -> Array:
-        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y)."""
+        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y); of a row with
+        gaps their expectation."""
         scalings = self.scalings_
-        return (self.check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
+        return (self.conditional_mean(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
 
     _form = Full(shared=True)
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

@@ -123,8 +123,7 @@ class GridClassifier(MomentClassifier):
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "random"))
-        splits = self._splits(sample, present, groups)
-        errors, losses, weights = self._cross_validated(grid, sample, splits)
+        errors, losses, weights = self._cross_validated(grid, sample, present, groups)
         exists = np.isfinite(grid.log_density(sample, sample.X[:1])).all(axis=(-2, -1))
         if not exists.any():
             raise InvalidStatistics(
@@ -137,43 +136,40 @@ class GridClassifier(MomentClassifier):
         self._adopt(grid, place, sample)
         return self
 
-    def _splits(
-        self, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None
-    ) -> list[tuple[NDArray, NDArray]] | None:
-        """Training and test rows of the folds; None: each row is left out."""
-        if isinstance(self.cv, str) and self.cv == "loo":
-            return None
-        return list(folds(self.cv, sample.X, sample.y, present, groups))
-
     def _cross_validated(
-        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None
     ) -> tuple[Array, Array | None, Array | None]:
         """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
         weights of these rows."""
         cost = check_cost(self.cost, self.classes_)
         block = max(1, BLOCK_ENTRIES // (grid.size * sample.n_classes))
-        if splits is None and self.scoring == "error" and self.ties == "random" and cost is None:
+        if self._leaves_one_out and self.scoring == "error" and self.ties == "random" and cost is None:
             parts = [
                 grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))
                 for rows in _blocks(np.arange(len(sample.y)), block)
             ]
             return np.concatenate(parts, axis=-1), None, sample.weights
         rows, errors, losses = [], [], []
-        for test, scores in self._held_out(grid, sample, splits, block):
+        for test, scores in self._held_out(grid, sample, present, groups, block):
             rows.append(test)
             errors.append(decision_losses(scores, sample.y[test], cost))
             losses.append(log_losses(scores, sample.y[test]))
         weights = None if sample.weights is None else sample.weights[np.concatenate(rows)]
         return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
 
+    @property
+    def _leaves_one_out(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "loo"
+
     def _held_out(
-        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None, block: int
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
         """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
-        if splits is None:
+        if self._leaves_one_out:
             for rows in _blocks(np.arange(len(sample.y)), block):
                 yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
-        for train, test in splits or ():
+            return
+        for train, test in folds(self.cv, sample.X, sample.y, present, groups):
             part = sample.take(train)
             prior = log_class_prior(part.statistics.counts, self.class_prior)
             for rows in _blocks(test, block):
