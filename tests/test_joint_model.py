@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from model_cases import gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp
@@ -138,6 +139,24 @@ def test_without_a_joint_density_it_says_so(classifier):
             getattr(fitted, method)
         assert isinstance(error.value.__cause__, Unsupported)
         assert "needs expected_rows, which" in str(error.value.__cause__)
+
+
+def test_without_a_target_conditional_likelihood_has_the_most_probable_joint_model():
+    """Of those with its posteriors: log densities were −24 for −3.5."""
+    X, y = gaussian_rows()
+    free, closed = ConditionalLikelihood(QDA()).fit(X, y), QDA().fit(X, y)
+    gap = closed.score_samples(X).mean() - free.score_samples(X).mean()
+    assert 0 < gap < 1
+    assert np.isfinite(free.conditional_mean(X)).all()
+
+
+def test_other_class_weights_do_not_go_by_those_of_an_arbitrary_joint_model():
+    """On balanced rows ``class_log_prior_`` need not be balanced; what is divided by are their shares."""
+    model = ConditionalLikelihood(SMOOTH, l2=1.0).fit(STATES, Y)
+    expected = model.predict_proba(STATES) * PRIOR
+    assert np.abs(np.exp(model.class_log_prior_) - 1 / 3).max() > 1e-3
+    found = model.predict_proba(STATES, class_prior=PRIOR)
+    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
 class OfCompleteRows(CategoricalNB):

@@ -89,7 +89,7 @@ class RiskCalibrationCV(Learner):
         Whether it is the least or the greatest of ``target_weights``: the best one may lie beyond.
     cv_results_ : DataFrame
         A row a weight: target_weight, log_loss, error, std_error (of the log-loss), and for leave-one-out log_evidence,
-        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row with the weight NaN
+        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row, of weight NaN,
         for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
