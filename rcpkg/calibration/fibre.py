@@ -35,7 +35,7 @@ def most_probable(objective: Objective, natural: Statistics) -> Any:
     beta = form.coefficients(natural)
     closed = form.coefficients(family.natural_parameters(family.parameters(objective.labels)))
     beta = beta + _of_all(form, _over_classes(form, closed - beta) / _counts(form))
-    if form.is_inside(form.natural(beta)):
+    if form.map.is_inside(form.natural(beta)):
         parameters = family.from_natural(form.natural(beta))
     else:
         beta = form.coefficients(family.natural_parameters(parameters))
@@ -49,7 +49,7 @@ def most_probable(objective: Objective, natural: Statistics) -> Any:
             break
         while length > SHORTEST:
             moved = form.natural(base + _of_all(form, c + length * step))
-            if form.is_inside(moved):
+            if form.map.is_inside(moved):
                 after = t @ (c + length * step) - family.log_partition(moved)
                 if after >= value + SUFFICIENT * length * slope:
                     break
