@@ -34,7 +34,8 @@ def most_probable(objective: Objective, natural: Statistics) -> Any:
     t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
     beta = form.coefficients(natural)
     closed = form.coefficients(family.natural_parameters(family.parameters(objective.labels)))
-    beta = beta + _of_all(form, _over_classes(form, closed - beta) / _counts(form))
+    apart = np.where(np.isneginf(closed), 0.0, closed - beta)  # a state that one class never shows
+    beta = beta + _of_all(form, _over_classes(form, apart) / _counts(form))
     if form.map.is_inside(form.natural(beta)):
         parameters = family.from_natural(form.natural(beta))
     else:
