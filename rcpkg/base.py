@@ -155,6 +155,10 @@ class GenerativeClassifier(Classifier):
     def _expected_rows(self, X: Array, weights: Array) -> Any:
         return self.expected_rows(X, weights)
 
+    def _log_base(self, X: Array) -> Array | float:
+        """What ``_joint_log_proba`` leaves out of log p(x, y), the same for every class: (n,), or a number."""
+        return 0.0
+
     @property
     def _calibrated_at(self) -> Array:
         """Log class weights of the population whose posteriors are predicted."""
@@ -168,11 +172,13 @@ class GenerativeClassifier(Classifier):
     @available_if(_has_marginals)
     def score_samples(self, X: ArrayLike) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
-        joint = self.predict_joint_log_proba(X)
+        check_is_fitted(self)
+        X = self.check_X(X)
+        joint = self._joint_log_proba(X)
         largest = joint.max(axis=1, keepdims=True)
         largest[np.isneginf(largest)] = 0.0
         with np.errstate(divide="ignore"):
-            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0]
+            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
 
     @available_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:

@@ -207,7 +207,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
         if not sums_out:
             why = getattr(estimator, "why_no_gaps", "").format(name=name)
-        if why and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+        entries = csr_array(X).data if issparse(X) else np.asarray(X, dtype=object)
+        if why and finite is True and pd.isna(entries).any():
             raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
     X = valid[0] if y else valid

@@ -193,6 +193,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
 
+    def _log_base(self, X: Array) -> Array | float:
+        return self.estimator_._log_base(X)
+
     @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
     def expected_rows(self, X: Array, weights: Array) -> Any:
         """Those of the calibrated model."""

@@ -88,7 +88,8 @@ BLOCKS = {
     """,
     "origin_ and varying_": """
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off; further rows
+        that lie far from it move it.
     varying_ : array of shape (d,)
         Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
         count these.

@@ -69,20 +69,16 @@ class GaussianClassifier(GaussianPrior):
         low, high = X.min(axis=0), X.max(axis=0)
         with np.errstate(over="ignore"):
             width = high - low
-        extreme = (width > RANGE[1]) | ((width > 0) & (width < RANGE[0]))
+        self._check_range(width, (width > RANGE[1]) | ((width > 0) & (width < RANGE[0])))
+        return np.where(width > 0, amid(X), low), width > 0
+
+    def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
         if extreme.any():
             j = int(np.argmax(extreme))
             raise InvalidStatistics(
                 f"the values of {self._column_name(j)} differ by {width[j]:.3g}, whose square cannot be represented: "
                 "rescale it"
             )
-        mean = X.mean(axis=0)
-        some = X[:: -(-len(X) // TYPICAL_ROWS)]
-        median = np.median(some, axis=0)
-        deviation = np.abs(some - median)
-        typical = positive_medians(deviation)
-        origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
-        return np.where(width > 0, origin, low), width > 0
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""
@@ -103,11 +99,16 @@ class GaussianClassifier(GaussianPrior):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time."""
+        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
+        it moves to them."""
         if self._form.full:
             self.check_complete(X)
         missing, before = np.isnan(X), self.varying_
-        self.varying_ = before | ((self.origin_ != X) & ~missing).any(axis=0)
+        X = np.where(missing, self.origin_, X)
+        with np.errstate(over="ignore"):
+            width = np.abs(X - self.origin_).max(axis=0)
+        self._check_range(width, width > RANGE[1])
+        self.varying_ = before | (width > 0)
         index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
         parts["second"] = np.zeros_like(self._form.outer(parts["first"], parts["first"]))
@@ -117,7 +118,24 @@ class GaussianClassifier(GaussianPrior):
             parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
             parts["seen"][:, index] = self._weight(statistics)
         self._incomplete = "seen" in parts
-        return Statistics(**parts)
+        return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
+
+    def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
+        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
+        halves the second moments: of moments about a point far off few digits are left for the scatter."""
+        form, weight, first = self._form, self._weight(statistics), statistics.first
+        power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
+        shift = amid(X)
+        change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
+        moves = -2 * shift * change > power
+        if not moves.any():
+            return statistics
+        origin = self.origin_.copy()
+        origin[self.varying_] += np.where(moves, shift, 0.0)
+        shift = np.broadcast_to((origin - self.origin_)[self.varying_], first.shape)
+        self.origin_ = origin
+        second = statistics.second - (form.outer(first, shift) + form.outer(shift, first - weight * shift))
+        return Statistics(**{**vars(statistics), "first": first - weight * shift, "second": second})
 
     def check_complete(self, X: Array) -> None:
         missing = np.isnan(X).any(axis=0)
@@ -387,6 +405,13 @@ class GaussianClassifier(GaussianPrior):
         covariance, whitener = self._form.inverse(precision)
         mean = self._form.times(covariance, natural.first) + self._origin
         return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
+
+
+def amid(X: Array) -> Array:
+    """The mean of rows or, in features in which it lies far off, their median."""
+    mean, some = X.mean(axis=0), X[:: -(-len(X) // TYPICAL_ROWS)]
+    median = np.median(some, axis=0)
+    return np.where(np.abs(mean - median) > FAR_MEAN * positive_medians(np.abs(some - median)), median, mean)
 
 
 def positive_medians(columns: Array) -> Array:

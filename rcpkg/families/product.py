@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
-from rcpkg.capabilities import can
+from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
@@ -173,7 +173,8 @@ class ProductModel(NamedCategories, _BaseComposition):
     def check_X(self, X: ArrayLike) -> Array:
         X = super().check_X(X)
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
-            self._check_missing(name, model, X, columns)
+            if not can(model, MARGINALS):
+                self._check_missing(name, model, X, columns)
         return X
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
@@ -378,6 +379,15 @@ class ProductModel(NamedCategories, _BaseComposition):
     def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
+
+    @available_if(lambda self: all(can(model, MARGINALS) for _, model in self._named_models))
+    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
+        """Those of each block, by its name."""
+        parts = zip(self.blocks, self.models_, self._parts(X), parameters.blocks)
+        return {name: model.expected_rows(x, weights, block) for (name, _, _), model, x, block in parts}
+
+    def _log_base(self, X: Array) -> Array | float:
+        return sum(model._log_base(x) for model, x in zip(self.models_, self._parts(X)))
 
     def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
