@@ -140,6 +140,26 @@ def test_without_a_joint_density_it_says_so(classifier):
         assert "needs expected_rows, which" in str(error.value.__cause__)
 
 
+def test_without_a_target_conditional_likelihood_has_no_density():
+    """Its joint model is one of many with the same posteriors: log densities were −24 for −3.5."""
+    free, drawn = (ConditionalLikelihood(SMOOTH, target_weight=b).fit(STATES, Y) for b in (0.0, 1.0))
+    for method in "score_samples", "conditional_mean":
+        assert not hasattr(free, method)
+        with pytest.raises(AttributeError) as error:
+            getattr(free, method)
+        assert "without a target only posteriors are fitted" in str(error.value.__cause__)
+    assert drawn.score_samples(STATES).shape == (90,)
+
+
+def test_other_class_weights_do_not_go_by_those_of_an_arbitrary_joint_model():
+    """On balanced rows ``class_log_prior_`` need not be balanced; what is divided by are their shares."""
+    model = ConditionalLikelihood(SMOOTH, l2=1.0).fit(STATES, Y)
+    expected = model.predict_proba(STATES) * PRIOR
+    assert np.abs(np.exp(model.class_log_prior_) - 1 / 3).max() > 1e-3
+    found = model.predict_proba(STATES, class_prior=PRIOR)
+    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
 class OfCompleteRows(CategoricalNB):
     """Categories whose tags say that rows of ``fit`` must not have gaps."""
 

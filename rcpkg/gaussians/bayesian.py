@@ -51,6 +51,8 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
 
+    %(gaps)s
+
     Parameters
     ----------
     seed : {"trace", "trace_pooled", "diag_class", "diag_pooled"} or array, default="trace"
@@ -193,6 +195,8 @@ class BDA7(PredictiveClassifier):
     Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
     every fold. Under the diagonal seeds predictions do not change when features are rescaled.
 
+    %(gaps)s
+
     Parameters
     ----------
     %(dof_multiples)s
@@ -262,6 +266,8 @@ class QuadraticBayes(PredictiveClassifier):
 
     Predictive density (4.22) or (4.24), q a multiple of d. The prior of the mean is flat, as in the source's formulas;
     its text speaks of a normal one.
+
+    %(gaps)s
 
     Parameters
     ----------

@@ -59,6 +59,8 @@ class RDA(GaussianDensities, GridClassifier):
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
         (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
+    %(gaps)s
+
     Parameters
     ----------
     lambdas : sequence of float, default=(0, 0.125, 0.354, 0.65, 1)
@@ -178,6 +180,8 @@ class EDDA(GaussianDensities, GridClassifier):
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
     cross-validation.
 
+    %(gaps)s
+
     Parameters
     ----------
     models : sequence of str, default=`EDDA_MODELS`
@@ -257,8 +261,10 @@ class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
-    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units, and
-    those of a row with gaps over what it has.
+    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
+
+    %(gaps)s
+    Distances are then those over what the row has.
 
     Attributes
     ----------
