@@ -78,10 +78,14 @@ def stochastic_pass(
     ----------
     columns : array of shape (n, 1 + d)
         The indicators that are one: 0, and then a state of each feature, −1 where it is missing.
+    y : array of shape (n,)
+        Class numbers.
     weights : array of shape (1 + K, r)
         Changed in place.
     scale : array of shape (1 + K, r) or Counts
         Log probabilities, or ones; or counts of the rows before, which take in each row after it.
+    steps, done : Steps, int
+        η₀, λ, C/n and c; and how many rows were learnt from before.
     sample_weight : array of shape (n,), optional
         A row counts so many times, and its slope likewise.
     """
