@@ -156,7 +156,10 @@ class RiskCalibrationCV(Learner):
     ) -> Self:
         """Choose the weight of the target, then calibrate with it; ``groups`` are for a splitter ``cv``."""
         weights = self._checked_weights()
-        model, X, y, sample_weight = self._validated(X, y, sample_weight)
+        given = sample_weight
+        model, X, y, sample_weight = self._validated(X, y, given)
+        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
+            groups = np.asarray(groups)[np.asarray(given) > 0]
         path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights))
         optima: dict[float, Outcome] = {}
         if isinstance(self.cv, str):

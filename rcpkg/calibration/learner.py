@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -123,10 +124,16 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given."""
+        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
+        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
         model = clone(self.estimator)
         X, y = model.check_X_y(X, y)
-        return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
+        if sample_weight is None:
+            return model, X, y, None
+        weight, cv = check_weights(sample_weight, len(y)), getattr(self, "cv", "loo")
+        listed = not isinstance(cv, str | Integral) and not hasattr(cv, "split")
+        present = (weight > 0) | listed
+        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
     def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
         """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
