@@ -336,6 +336,8 @@ def test_groups_are_for_the_splitter():
     groups = np.arange(len(y)) // 2 % 5
     model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0], cv=GroupKFold(5)).fit(X, y, groups=groups)
     assert model.validation_ == "5 folds"
+    counted = (np.arange(len(y)) % 7 > 0).astype(float)  # a row of weight zero takes its group with it
+    model.fit(X, y, counted, groups)
     with pytest.raises(ValueError, match="groups"):
         RiskCalibrationCV(LDA(), cv=GroupKFold(5)).fit(X, y)
 
