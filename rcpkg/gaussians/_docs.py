@@ -32,6 +32,11 @@ BLOCKS = {
             ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
             minimised in expectation; by default the 0-1 loss.
         """,
+    "cross-validation": """
+        %(cv)s
+        %(choice)s
+        %(random_state)s
+        """,
     "random_state": """
         random_state : int or RandomState, optional
             Matters for ``ties="random"`` only; None: anew in each fit.

@@ -161,10 +161,6 @@ class PredictiveGrid(Grid):
     seeds: Sequence[Seed]
     measure: str
 
-    @property
-    def size(self) -> int:
-        return len(self.dofs) * len(self.seeds)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
 
@@ -276,9 +272,7 @@ class QuadraticBayes(PredictiveClassifier):
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
     measure : {"fisher", "lebesgue"}, default="fisher"
         (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
-    %(cv)s
-    %(choice)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------

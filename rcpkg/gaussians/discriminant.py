@@ -34,10 +34,6 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
-    @property
-    def size(self) -> int:
-        return len(self.lambdas) * len(self.gammas)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
 
@@ -67,9 +63,7 @@ class RDA(GaussianDensities, GridClassifier):
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    %(cv)s
-    %(choice)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------
@@ -138,10 +132,6 @@ class EDDAGrid(Grid):
 
     models: Sequence[str]
     tol: float
-
-    @property
-    def size(self) -> int:
-        return len(self.models)
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         return self._log_density(sample.statistics, sample.class_sizes, X)
