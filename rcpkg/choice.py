@@ -90,18 +90,26 @@ def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
     return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])
 
 
-def folds(cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_]) -> Iterator[tuple[NDArray, NDArray]]:
-    """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, or a list of folds, which
-    numbers the caller's rows, of which those ``present`` are X and y."""
+def folds(
+    cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_], groups: ArrayLike | None = None
+) -> Iterator[tuple[NDArray, NDArray]]:
+    """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, which may keep ``groups`` of
+    rows together, or a list of folds, which
+    numbers the caller's rows; those ``present`` are X and y."""
     if isinstance(cv, str):
         raise refusal("cv", 'be "loo", a number of folds or a splitter', cv)
     if isinstance(cv, Integral):
         check_number("cv", cv, 2, integer=True)
         if cv > (most := np.bincount(y).max()):
             raise ValueError(f"cv={cv} folds need a class of as many rows; the largest class has {most}")
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != present.shape:
+            raise ValueError(f"groups must hold {len(present)} labels, one a row; got shape {groups.shape}")
+        groups = groups[present]
     listed = not isinstance(cv, Integral) and not hasattr(cv, "split")
     position = np.cumsum(present) - 1
-    for fold in check_cv(cv, y, classifier=True).split(X, y):
+    for fold in check_cv(cv, y, classifier=True).split(X, y, groups):
         train, test = (position[part[present[part]]] for part in map(np.asarray, fold)) if listed else fold
         if len(train) and len(test):
             yield train, test

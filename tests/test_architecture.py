@@ -15,8 +15,7 @@ FLOORS = (
     ("rcbook.experiments",),
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
-        "rcbook.small_families",
-        "rcbook.weighted_naive_bayes",
+        *("rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names

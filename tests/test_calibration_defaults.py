@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.compare_target_weights import SETS, excess, log_losses
-from model_cases import ALL, GAUSSIAN, MODELS, gaussian_rows, rows_for
+from model_cases import ALL, GAUSSIAN, MODELS, categorical_rows, document_rows, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -26,6 +26,7 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
+    MultinomialNB,
     ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
@@ -52,6 +53,15 @@ class Exponential(ClosedFormClassifier):
         return np.log(0.5) - np.log(parameters) - X / parameters
 
 
+def with_gaps(X, y):
+    return np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X), y
+
+
+def documents_of_unequal_lengths():
+    X, y = document_rows()
+    return X + np.arange(len(X))[:, None] % 3, y
+
+
 def positive_rows():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
@@ -67,26 +77,46 @@ def same_model(a, b):
 
 
 @ALL
-def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
+def test_an_exponential_family_goes_to_the_optimum_with_the_pooled_target(name):
+    """Where safe steps end; its history begins where theirs does."""
     X, y = rows_for(name)
-    explicit = {"step": "safe", "stopping": "none", "target": "pooled", "max_iter": SAFE_STEPS}
-    chosen = RiskCalibration(clone(MODELS[name]), target_weight=TARGET_WEIGHT, **explicit).fit(X, y)
+    explicit = {"step": "safe", "stopping": "none", "target": "pooled", "max_iter": SAFE_STEPS, "tol": 1e-10}
+    safe = RiskCalibration(clone(MODELS[name]), target_weight=TARGET_WEIGHT, **explicit).fit(X, y)
     default = RiskCalibration(clone(MODELS[name])).fit(X, y)
-    same_model(default, chosen)
+    assert_allclose(default.predict_joint_log_proba(X), safe.predict_joint_log_proba(X), atol=0.05)
+    assert_allclose(default.predict_proba(X), safe.predict_proba(X), atol=1e-3)
     assert default.converged_ and default.stop_reason_ == "converged"
-    assert 0 < default.n_iter_ < 200
+    assert 0 < default.n_iter_ < 50 and default.best_iter_ == default.n_iter_ == len(default.history_) - 1
+    assert default.history_.log_loss[0] == pytest.approx(safe.history_.log_loss[0])
     assert default.get_params(deep=False)["step"] is None  # what is chosen does not overwrite what was asked
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "rows", "weight"),
+    [
+        (MultinomialNB(), documents_of_unequal_lengths(), "auto"),
+        (GaussianNB(), with_gaps(*gaussian_rows()), 0.0),
+        (CategoricalNB(), with_gaps(*categorical_rows()), 0.0),
+    ],
+    ids=["unequal lengths", "gaps in numbers", "gaps in categories"],
+)
+def test_what_has_no_second_order_solver_takes_safe_steps(model, rows, weight):
+    X, y = rows
+    settings = {"target_weight": weight, "max_iter": 20}
+    default, safe = (RiskCalibration(model, step=step, **settings).fit(X, y) for step in (None, "safe"))
+    same_model(default, safe)
+    assert_array_equal(default.history_, safe.history_)
 
 
 @pytest.mark.parametrize(
     "model, options, rows",
     [
         (Exponential(), {}, positive_rows),
-        (QDA(priors=[0.2, 0.3, 0.5]), {}, gaussian_rows),
         (QDA(), {"step": Fixed()}, gaussian_rows),
         (QDA(), {"step": Batches(size=40), "random_state": 0}, gaussian_rows),
     ],
-    ids=["no exponential family", "fixed class weights", "fixed steps", "batches"],
+    ids=["no exponential family", "fixed steps", "batches"],
 )
 def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
     X, y = rows()
@@ -298,6 +328,7 @@ def test_a_model_without_natural_parameters_does_not_converge_by_tol():
         (QDA(), {"max_iter": "all"}, "max_iter must be an integer >= 0"),
         (QDA(), {"target_weight": "heavy"}, "target_weight must be"),
         (QDA(priors=[0.2, 0.3, 0.5]), {"step": "safe"}, "priors of the estimator must be None"),
+        (QDA(priors=[0.2, 0.3, 0.5]), {}, r"would undo them; .* predict_proba\(X, class_prior="),
     ],
 )
 def test_bad_settings_are_named(model, options, message):
@@ -309,3 +340,17 @@ def test_bad_settings_are_named(model, options, message):
 def test_states_that_no_row_has_are_no_obstacle(strength):
     X, y = rows_for("CategoricalNB")
     assert RiskCalibration(CategoricalNB(n_states=9, prior_strength=strength)).fit(X, y).converged_
+
+
+def test_fixed_steps_tell_that_they_undo_priors():
+    X, y = gaussian_rows()
+    with pytest.warns(UserWarning, match=r"undo the priors of the estimator.*class_prior="):
+        RiskCalibration.as_published(QDA(priors=[0.2, 0.3, 0.5])).fit(X, y)
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    X, y = gaussian_rows()
+    model = RiskCalibration(LDA()).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    model.fit(X[:, :2], y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2

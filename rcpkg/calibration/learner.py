@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,9 +20,10 @@ from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
+from rcpkg.calibration.optimum import fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
 from rcpkg.capabilities import MARGINALS
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, can
@@ -32,14 +35,14 @@ STOPS = {
     "none": Converged(0.0),
 }
 FIXED_STEPS = 63  # rc2025: 64 iterations, of which the first is the closed form
-SAFE_STEPS = 1000  # at most, where they are chosen for the reader; some tens are the rule with a target
+SAFE_STEPS = 1000  # at most, or iterations of Newton's method, where they are chosen for the reader
 TARGET_WEIGHT = 3.0  # does best over the data sets of the honest comparison: results/benchmark_target_weights.csv
 
 
 class Settings(NamedTuple):
-    """What a learner climbs, and how, with all that is automatic decided."""
+    """What a learner climbs, and how, with all that is automatic decided; no ``step``: at once to the optimum."""
 
-    step: Step
+    step: Step | None
     stop: Stop | HeldOut
     max_iter: int
     tol: float = 0.0
@@ -93,11 +96,23 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             stop = Converged(max(stop.tol, settings.tol))
         elif settings.tol:
             stop = FirstOf(stop, Converged(settings.tol))
+        step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=settings.step.keeps_prior, **target)
-        path = climb(objective, settings.step, stop, settings.max_iter, random_state=rng)
-        self._report(path, settings.step, stop)
-        return self._adopt(path.chosen.model, path.objective, path.history, path.best_iter, path.stop_reason)
+        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
+        if keeps_prior and getattr(model, "priors", None) is not None:
+            warnings.warn(
+                f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
+                "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)",
+                UserWarning,
+                stacklevel=2,
+            )
+        tol = stop.tol if isinstance(stop, Converged) else 0.0
+        if step is None:
+            outcome = fastest_optimum(objective, tol, settings.max_iter)
+        else:
+            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+        self._report(objective, outcome, tol, step)
+        return self._adopt(objective, outcome)
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -109,55 +124,61 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given."""
+        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
+        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
         model = clone(self.estimator)
         X, y = model.check_X_y(X, y)
-        return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
+        if sample_weight is None:
+            return model, X, y, None
+        weight, cv = check_weights(sample_weight, len(y)), getattr(self, "cv", "loo")
+        listed = not isinstance(cv, str | Integral) and not hasattr(cv, "split")
+        present = (weight > 0) | listed
+        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
-    def _adopt(
-        self,
-        model: ClosedFormClassifier,
-        objective: Objective,
-        history: list[dict[str, float]],
-        best_iter: int,
-        stop_reason: str,
-    ) -> Self:
-        """Take on a fitted model, what it knows of the data, and the history of the way to it."""
-        self.estimator_, self._frequencies = model, objective.class_frequencies
-        self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
-        self.n_features_in_ = model.n_features_in_
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
-        self._history = {name: np.array([row[name] for row in history]) for name in history[0]}
-        self.n_iter_, self.best_iter_ = len(history) - 1, best_iter
-        self.stop_reason_, self.converged_ = stop_reason, stop_reason == "converged"
+    def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
+        """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
+        model = copy(objective.family).set_statistics(outcome.statistics, outcome.parameters)
+        known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
+        history = {name: np.array([row[name] for row in outcome.history]) for name in outcome.history[0]}
+        fitted = {name: getattr(model, name) for name in known if hasattr(model, name)} | more
+        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        vars(self).update(
+            fitted,
+            estimator_=model,
+            _frequencies=objective.class_frequencies,
+            _history=history,
+            n_iter_=len(outcome.history) - 1,
+            best_iter_=outcome.best_iter,
+            stop_reason_=outcome.stop_reason,
+            converged_=outcome.stop_reason in ("converged", "closed_form"),
+        )
         return self
 
-    def _report(self, path: Path, step: Step, stop: Stop) -> None:
-        """Warn of a run that changed nothing because it could not, or that ended before it converged."""
-        reason, n_iter, tol = path.stop_reason, path.n_iter, stop.tol if isinstance(stop, Converged) else 0.0
+    def _report(self, objective: Objective, outcome: Outcome, tol: float, step: Step | None) -> None:
+        """Warn of a way that changed nothing because it could not, or ended before the optimum."""
+        reason, n_iter = outcome.stop_reason, len(outcome.history) - 1
         if reason == "invalid" and not n_iter:
             message = (
                 f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
                 "shorter steps, or RiskCalibration with step='safe'"
             )
-        elif tol and (n_iter or reason == "no_step") and reason in ("max_iter", "no_step"):
-            message = f"not converged after {n_iter} updates: {self._remedy(path, tol)}"
-        else:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        if not tol or reason not in ("max_iter", "no_step", "separable") or (reason == "max_iter" and not n_iter):
             return
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-    def _remedy(self, path: Path, tol: float) -> str:
-        gain = path.objective.promised_gain(path.chosen)
-        promise = f"the next promises a gain of {gain:.2g} a row, more than tol={tol:.2g}"
-        if path.stop_reason == "max_iter":
-            remedy = "raise max_iter"
+        can_be_drawn = hasattr(self, "target_weight") and can(objective.family, "target_weight > 0")
+        draw = "set a target_weight > 0" if can_be_drawn and not objective.target else ""
+        message = f"not converged after {n_iter} updates: "
+        if reason == "separable":
+            message += f"the model separates the classes of the training rows, which has no finite optimum; {draw}"
         else:
-            promise = f"{promise}, which rounding does not let it reach"
-            remedy = "standardise the features, give the estimator a prior_strength"
-        can_be_drawn = hasattr(self, "target_weight") and can(path.objective.family, "target_weight > 0")
-        draw = ", set a target_weight > 0" if can_be_drawn and not path.objective.target else ""
-        return f"{promise}; {remedy}{draw} or raise tol"
+            message += f"the next promises a gain of {outcome.promise:.2g} a row, more than tol={tol:.2g}"
+            if reason == "max_iter":
+                remedies = ["raise max_iter"]
+            else:
+                message += ", which rounding does not let it reach"
+                remedies = ["standardise the features", "give the estimator a prior_strength"]
+            message += f"; {', '.join(filter(None, [*remedies, draw]))} or raise tol"
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -177,6 +198,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
+
+    def _log_base(self, X: Array) -> Array | float:
+        return self.estimator_._log_base(X)
 
     @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
     def expected_rows(self, X: Array, weights: Array) -> Any:
@@ -213,23 +237,24 @@ class RiskCalibration(Learner):
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         %(target)s
     target_weight : float or "auto", default="auto"
-        b ≥ 0; 0 is the sources' algorithm. "auto": 3 with safe steps, else 0. With b > 0 a prior of the estimator
+        b ≥ 0; 0 is the sources' algorithm. "auto": 0 with fixed steps, else 3. With b > 0 a prior of the estimator
         shapes the target, and nothing else; ``estimator_`` has none.
     step : "safe" or Step, optional
         `Fixed`: s + lr · s(X, Y − P), as in the sources; `Batches`: the same over mini-batches. "safe", or `Safe`:
         steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough, most of
         them accelerated by the curvature that the last updates show; where no step is left that rises the run ends. A
-        prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: safe for an
-        exponential family of rcpkg whose class weights are free (``priors=None``), ``Fixed(0.1)`` otherwise.
+        prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: for an
+        exponential family the way to the optimum that is fastest, Newton's method or, where that is not to be had or
+        ``stopping`` chooses among iterates, safe steps; ``Fixed(0.1)`` otherwise.
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, optional
         %(stops)s
-        None: "none" with safe steps, "soft_error" with fixed ones.
+        None: "soft_error" with fixed steps, else "none".
     max_iter : int or "auto", default="auto"
-        Greatest number of updates. "auto": 1000 safe steps, or 63 fixed ones, the "64 iterations" of the sources.
+        Greatest number of updates. "auto": 63 fixed ones, the "64 iterations" of the sources, or 1000 others.
     tol : float, default=1e-8
-        Ends where a step of length one promises no more than this gain of the objective, in nats a row and pseudo-row:
-        the squared gradient in the metric of the model, which has no units. 0: go on to ``max_iter``. A model without
-        natural parameters does not converge by it.
+        Ends where the next step promises no more than this gain of the objective, in nats a row and pseudo-row: a safe
+        one of length one the squared gradient in the metric of the model, Newton's half its own squared length; neither
+        has units. 0: go on to ``max_iter``. A model without natural parameters does not converge by it.
     %(random_state)s
 
     Attributes
@@ -237,13 +262,16 @@ class RiskCalibration(Learner):
     %(path)s
     converged_ : bool
         Whether the reason is "converged". Without a target this does not certify a finite optimum: on rows that the
-        model separates there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells of a
-        run with ``stopping="none"`` and a ``tol`` that ended before, and of one whose first update was invalid.
+        model separates in part there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells
+        of a run with ``stopping="none"`` and a ``tol`` that ended before, and of one whose first update was invalid.
 
     Raises
     ------
     InvalidStatistics
         In ``fit``, where the closed form itself does not exist, and with ``Fixed(on_invalid="raise")``.
+    ValueError
+        In ``fit``, where the estimator has ``priors`` and the steps are not fixed: calibration fits the class weights
+        of the training rows. Those of another population are for ``predict_proba(X, class_prior=…)``.
 
     See Also
     --------
@@ -251,7 +279,7 @@ class RiskCalibration(Learner):
 
     Notes
     -----
-    The defaults are safe steps to convergence and the pooled target, with one weight for all data.
+    The default is the optimum with the pooled target, with one weight for all data.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
@@ -318,20 +346,19 @@ class RiskCalibration(Learner):
         return bool(self.target_weight)
 
     def _settings(self) -> Settings:
-        """Safe steps, drawn to the target, where the mathematics allows them, and as published otherwise.
-
-        That is for an exponential family whose class weights are free.
-        """
-        step = self.step
+        """To the optimum, drawn to the target, for an exponential family, and as published otherwise; a stop that is
+        not the optimum takes iterates."""
+        step, stopping = self.step, self.stopping
         if step is None:
-            family = can(self.estimator, "convergence") and getattr(self.estimator, "priors", None) is None
-            step = Safe() if family else Fixed()
+            family = can(self.estimator, "convergence")
+            to_the_end = stopping is None or isinstance(stop_of(stopping), Converged)
+            step = (None if to_the_end else Safe()) if family else Fixed()
         elif isinstance(step, str) and step == "safe":
             step = Safe()
         elif not isinstance(step, Step):
             raise ValueError(f"step must be None, 'safe' or a step such as Fixed(0.1); got {step!r}")
-        ascends = not step.keeps_prior
-        max_iter, weight, stopping = self.max_iter, self.target_weight, self.stopping
+        ascends = step is None or not step.keeps_prior
+        max_iter, weight = self.max_iter, self.target_weight
         if stopping is None:
             stopping = "none" if ascends else "soft_error"
         if isinstance(max_iter, str) and max_iter == "auto":

@@ -12,34 +12,56 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.fibre import most_probable
+from rcpkg.calibration.lbfgs import (
+    LARGEST_WHITENED,
+    in_free_coordinates,
+    in_linear_coordinates,
+    refuse_zero_probabilities,
+)
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import free_rows
+from rcpkg.calibration.newton import Found, by_newton, free_rows
 from rcpkg.calibration.objective import Objective, Point
-from rcpkg.calibration.searches import Found, by_newton, in_free_coordinates, in_linear_coordinates
 from rcpkg.calibration.steps import Run, Step
-from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.calibration.stops import Outcome
+from rcpkg.calibration.target_path import TargetPath, by_safe_steps
 from rcpkg.families import Statistics, can, require
 
 EPS = np.finfo(float).eps
-SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
 class Settings(NamedTuple):
-    """How to search: those of `ConditionalLikelihood`."""
+    """How to search: those of `ConditionalLikelihood`, and the gain in nats a row at which safe steps end, where these
+    take the place of Newton's."""
 
     solver: str = "auto"
     coordinates: str = "whitened"
     l2: float = 0.0
     tol: float = 1e-7
     max_iter: int = 1000
+    safe_tol: float = 1e-10
 
 
 AUTO = Settings()
 
 
-def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Optimum:
+def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
+    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
+
+    It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
+    """
+    family = objective.family
+    try:
+        require(family, "Newton's method")
+        family.check_complete(objective.X)
+        family.check_full(objective.X)
+    except ValueError:
+        return by_safe_steps(objective, tol, max_iter)
+    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+
+
+def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Outcome:
     """The optimum of an ``objective`` of `calibration_weights`, from its start or from another η, ``natural``."""
     family, X = objective.family, objective.X
     family.check_complete(X)
@@ -48,16 +70,17 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
         path = TargetPath(objective, max_iter=settings.max_iter)
         if path.lack and settings.solver == "newton":
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
-        return path.follow(objective.target.weight, settings.tol, SAFE_TOL, natural)
+        return path.follow(objective.target.weight, settings.tol, settings.safe_tol, natural)
     if natural is None:
         closed = None if objective.target else objective.closed_form
         natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
     found = searched(objective, settings, _finite(natural))
-    parameters = family.from_natural(found.natural)
+    parameters = family.from_natural(found.natural) if objective.target else most_probable(objective, found.natural)
     statistics = objective.total_weight * family.mean_parameters(parameters)
-    return Optimum(statistics, parameters, found.iterates.value, found.iterates.history, found.stop_reason)
+    iterates = found.iterates
+    return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)
 
 
 def searched(objective: Objective, settings: Settings, natural: Statistics) -> Found:

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
+from rcpkg.base import atomic
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
+from rcpkg.gaussians.densities import Gaussians, Spheres
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
-from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density, log_normal
+from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
@@ -32,10 +34,6 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
-    @property
-    def size(self) -> int:
-        return len(self.lambdas) * len(self.gammas)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
 
@@ -43,12 +41,21 @@ class ShrunkenGrid(Grid):
         return shrunken_log_density_loo(sample, self.lambdas, self.gammas, rows)
 
 
+class GaussianDensities:
+    """Mixin of the classifiers by Gaussian densities of the classes, with ``covariances_``."""
+
+    def _densities(self) -> Gaussians:
+        return Gaussians(self.statistics_.means, self.covariances_)
+
+
 @documented()
-class RDA(GridClassifier):
+class RDA(GaussianDensities, GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
         (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
+
+    %(gaps)s
 
     Parameters
     ----------
@@ -56,9 +63,7 @@ class RDA(GridClassifier):
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    %(cv)s
-    %(choice)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------
@@ -116,13 +121,9 @@ class RDA(GridClassifier):
             check_sequence(name, getattr(self, name), 0, 1)
         return ShrunkenGrid(self.lambdas, self.gammas)
 
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
-        self.lambda_, self.gamma_ = float(self.lambdas[place[0]]), float(self.gammas[place[1]])
+    def _adopt(self, grid: ShrunkenGrid, place: tuple[int, ...], sample: Sample) -> None:
+        self.lambda_, self.gamma_ = float(grid.lambdas[place[0]]), float(grid.gammas[place[1]])
         self.covariances_ = shrunken_covariances(sample.statistics, self.lambda_, self.gamma_)
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        density = shrunken_log_density(X, self.statistics_, [self.lambda_], [self.gamma_])[0, 0]
-        return density + self.class_log_prior_
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,6 @@ class EDDAGrid(Grid):
 
     models: Sequence[str]
     tol: float
-
-    @property
-    def size(self) -> int:
-        return len(self.models)
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         return self._log_density(sample.statistics, sample.class_sizes, X)
@@ -166,12 +163,14 @@ class EDDAGrid(Grid):
 
 
 @documented()
-class EDDA(GridClassifier):
+class EDDA(GaussianDensities, GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
     :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
     cross-validation.
+
+    %(gaps)s
 
     Parameters
     ----------
@@ -241,13 +240,10 @@ class EDDA(GridClassifier):
         check_number("tol", self.tol, 0, above=True)
         return EDDAGrid(self.models, self.tol)
 
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
-        self.model_ = self.models[place[0]]
+    def _adopt(self, grid: EDDAGrid, place: tuple[int, ...], sample: Sample) -> None:
+        self.model_ = grid.models[place[0]]
         counts, _, scatters = sample.statistics
         self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=sample.class_sizes)[0]
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        return log_normal(X[:, None, :] - self.statistics_.means, self.covariances_) + self.class_log_prior_
 
 
 @documented()
@@ -256,6 +252,9 @@ class NearestMeans(MomentClassifier):
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
     where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
+
+    %(gaps)s
+    Distances are then those over what the row has.
 
     Attributes
     ----------
@@ -282,6 +281,7 @@ class NearestMeans(MomentClassifier):
     0.93
     """
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
         sample, _ = self._sample(X, y, sample_weight)
@@ -291,6 +291,5 @@ class NearestMeans(MomentClassifier):
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 
-    def _joint_log_proba(self, X: Array) -> Array:
-        d, squares = X.shape[1], ((X[:, None, :] - self.means_) ** 2).sum(axis=-1)
-        return self.class_log_prior_ + gaussian_log_density(d, d * np.log(self.variance_), squares / self.variance_)
+    def _densities(self) -> Spheres:
+        return Spheres(self.means_, self.variance_)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import SquareableRows, log_posterior
+from rcpkg.base import SquareableRows, atomic, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
@@ -24,19 +24,9 @@ CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's
 
 
 def least_cost(P: Array, cost: Array | None) -> Index:
-    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`; first of ties.
+    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, shape (n, ...); the first of ties.
 
-    Parameters
-    ----------
-    P : array of shape (n, r, ...)
-        Class probabilities, classes on axis 1.
-    cost : array of shape (r, r) or None
-        C; None is the 0-1 loss.
-
-    Returns
-    -------
-    array of int of shape (n, ...)
-    """
+    Class probabilities P have the shape (n, r, ...); C None is the 0-1 loss."""
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 
@@ -45,7 +35,14 @@ class LocalClassifier(SquareableRows):
 
     ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
     shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
+
+    Rows with gaps are refused, in training and in prediction.
     """
+
+    why_no_gaps = (
+        "for which {name} has no rule: distances over fewer features choose other neighbours, and no joint model sums "
+        "them out; impute them, or take BDA7, whose densities have marginals"
+    )
 
     def __init__(
         self,
@@ -60,19 +57,14 @@ class LocalClassifier(SquareableRows):
         self.ties = ties
         self.cost = cost
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
-        that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead.
-
-        Raises
-        ------
-        ValueError
-            On bad data, fewer than two classes, a bad ``n_neighbors`` or ``cost``.
-        """
+        that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead."""
         X, self._codes = self.check_X_y(X, y)
-        self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
+        self._cost = None if self.cost is None else check_cost(self.cost, self.classes_).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
         if np.ndim(self.n_neighbors) == 1 or (isinstance(self.n_neighbors, str) and self.n_neighbors == "cv"):

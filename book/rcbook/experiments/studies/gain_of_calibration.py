@@ -153,8 +153,8 @@ def learners(family: str) -> dict[str, Any]:
     return {
         CLOSED: model,
         PUBLISHED: RiskCalibration.as_published(model, **published),
-        FIXED: RiskCalibration(model),
-        CHOSEN: RiskCalibrationCV(model),
+        FIXED: RiskCalibration(model, step="safe"),
+        CHOSEN: RiskCalibrationCV(model, closed_form=False),
         LOGISTIC: make_pipeline(features(family), logistic),
     }
 
