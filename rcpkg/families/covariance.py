@@ -143,7 +143,7 @@ class Full(Form):
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
         """Covariances P⁻¹, and whiteners."""
-        A = np.linalg.cholesky(P).swapaxes(-1, -2)
+        A = np.ascontiguousarray(np.linalg.cholesky(P).swapaxes(-1, -2))  # as a saved one is read
         root = np.linalg.solve(A, np.eye(P.shape[-1]))
         return self.square(root), A
 
