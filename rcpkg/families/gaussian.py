@@ -69,20 +69,16 @@ class GaussianClassifier(GaussianPrior):
         low, high = X.min(axis=0), X.max(axis=0)
         with np.errstate(over="ignore"):
             width = high - low
-        extreme = (width > RANGE[1]) | ((width > 0) & (width < RANGE[0]))
+        self._check_range(width, (width > RANGE[1]) | ((width > 0) & (width < RANGE[0])))
+        return np.where(width > 0, amid(X), low), width > 0
+
+    def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
         if extreme.any():
             j = int(np.argmax(extreme))
             raise InvalidStatistics(
                 f"the values of {self._column_name(j)} differ by {width[j]:.3g}, whose square cannot be represented: "
                 "rescale it"
             )
-        mean = X.mean(axis=0)
-        some = X[:: -(-len(X) // TYPICAL_ROWS)]
-        median = np.median(some, axis=0)
-        deviation = np.abs(some - median)
-        typical = positive_medians(deviation)
-        origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
-        return np.where(width > 0, origin, low), width > 0
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""
@@ -103,11 +99,16 @@ class GaussianClassifier(GaussianPrior):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time."""
+        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
+        it moves to them."""
         if self._form.full:
             self.check_complete(X)
         missing, before = np.isnan(X), self.varying_
-        self.varying_ = before | ((self.origin_ != X) & ~missing).any(axis=0)
+        X = np.where(missing, self.origin_, X)
+        with np.errstate(over="ignore"):
+            width = np.abs(X - self.origin_).max(axis=0)
+        self._check_range(width, width > RANGE[1])
+        self.varying_ = before | (width > 0)
         index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
         parts["second"] = np.zeros_like(self._form.outer(parts["first"], parts["first"]))
@@ -117,18 +118,37 @@ class GaussianClassifier(GaussianPrior):
             parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
             parts["seen"][:, index] = self._weight(statistics)
         self._incomplete = "seen" in parts
-        return Statistics(**parts)
+        return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
+
+    def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
+        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
+        halves the second moments: of moments about a point far off few digits are left for the scatter."""
+        form, weight, first = self._form, self._weight(statistics), statistics.first
+        power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
+        shift = amid(X)
+        change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
+        moves = -2 * shift * change > power
+        if not moves.any():
+            return statistics
+        origin = self.origin_.copy()
+        origin[self.varying_] += np.where(moves, shift, 0.0)
+        shift = np.broadcast_to((origin - self.origin_)[self.varying_], first.shape)
+        self.origin_ = origin
+        second = statistics.second - (form.outer(first, shift) + form.outer(shift, first - weight * shift))
+        return Statistics(**{**vars(statistics), "first": first - weight * shift, "second": second})
 
     def check_complete(self, X: Array) -> None:
         missing = np.isnan(X).any(axis=0)
         if missing.any():
             j = int(missing.argmax())
             name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
-            other = "" if self._form.full else ", or calibrate with target_weight=0, whose steps are checked one by one"
+            takers, other = "calibration and further portions of rows do", ""
+            if not self._form.full:
+                takers = "targets and conditional likelihood do"
+                other = ", or calibrate with target_weight=0, whose steps are checked one by one"
             raise ValueError(
-                f"{name} holds missing values, which calibration and further portions of rows must not have: each row "
-                "then has a marginal of its own, and conditional likelihood is not concave. Leave such rows out, "
-                f"impute them{other}"
+                f"{name} holds missing values, which {takers} not take: each row then has a marginal of its own, and "
+                f"conditional likelihood is not concave. Leave such rows out, impute them{other}"
             )
 
     def same_form(self, other: object) -> bool:
@@ -366,17 +386,17 @@ class GaussianClassifier(GaussianPrior):
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
-        centre, factor = (0.0 if kind == "plain" else self._origin), None
+        form, centre, factor = self._form, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal":
-            power = self._form.total(self._power(statistics))
-            factor = 1 / np.sqrt(power / statistics.count.sum())
+            power = form.total(self._power(statistics))
+            factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
         elif kind == "conditioned":
-            factor = (pooled.whitener if self._form.shared else pooled.whitener[0]).T
-        return Monomials(self.encode(X), self._origin, centre, factor, self._form.full, self._form.shared)
+            factor = form.by_class(pooled.whitener)[0].T
+        return Monomials(self.encode(X), self._origin, centre, factor, form)
 
     def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
         """Whitened by the pooled covariance."""
-        return Whitened(pooled.whitener if self._form.shared else pooled.whitener[0], definite)
+        return Whitened(self._form.by_class(pooled.whitener)[0], self._form, definite)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
@@ -387,6 +407,13 @@ class GaussianClassifier(GaussianPrior):
         covariance, whitener = self._form.inverse(precision)
         mean = self._form.times(covariance, natural.first) + self._origin
         return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
+
+
+def amid(X: Array) -> Array:
+    """The mean of rows or, in features in which it lies far off, their median."""
+    mean, some = X.mean(axis=0), X[:: -(-len(X) // TYPICAL_ROWS)]
+    median = np.median(some, axis=0)
+    return np.where(np.abs(mean - median) > FAR_MEAN * positive_medians(np.abs(some - median)), median, mean)
 
 
 def positive_medians(columns: Array) -> Array:
