@@ -78,7 +78,7 @@ class GridClassifier(MomentClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
     A subclass has the parameters below, makes its `Grid` in ``_grid(d)``, which checks its other parameters, and takes
-    the chosen model over in ``_adopt(grid, place)``.
+    the chosen model over in ``_adopt(grid, place, sample)``.
     """
 
     class_prior: str | ArrayLike = "laplace"
