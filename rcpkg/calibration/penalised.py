@@ -117,7 +117,7 @@ class PenalisedLikelihood(LogisticObjective):
         iterates.enter(at, float(np.abs(at.gradient).max()))
         while True:
             before, made = at.value, len(iterates.history) - 1
-            beta, at = minimise(self, plan_of(self), beta, at, iterates, max_iter - made)
+            beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.factor.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
