@@ -18,6 +18,8 @@ from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
 
+UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
+
 
 class InvalidStatistics(ValueError):
     """Statistics from which no valid parameters follow (a negative count, a singular covariance, ...)."""
@@ -126,6 +128,8 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
+        if self.classes_.dtype.kind == "i" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
+            warnings.warn(UNLABELLED, stacklevel=3)
         check_cost(getattr(self, "cost", None), self.classes_)
         return X, y
 

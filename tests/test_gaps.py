@@ -251,10 +251,10 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
     full = isinstance(model, QDA | LDA)
     learners = [RiskCalibration(model), ConditionalLikelihood(model)]
     for learner in learners + [RiskCalibration(model, target_weight=0.0)] * full:
-        with pytest.raises(ValueError, match="holds missing values, which calibration"):
+        with pytest.raises(ValueError, match=r"holds missing values, which (calibration|targets)"):
             learner.fit(gaps, y)
     if full:
-        with pytest.raises(ValueError, match="further portions of rows must not have"):
+        with pytest.raises(ValueError, match="further portions of rows do not take"):
             clone(model).partial_fit(X, y, classes=[0, 1, 2]).partial_fit(gaps, y)
     else:
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):

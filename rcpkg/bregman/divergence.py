@@ -164,28 +164,12 @@ class BregmanDivergence:
         raise refusal("side", "be 'left' or 'right', the side of the data in d", side)
 
     def information(self, X: ArrayLike, weights: ArrayLike | None = None) -> float:
-        r"""Bregman information :math:`E\,d(X, EX) = E\phi(X) - \phi(EX)` of weighted points."""
+        r"""Bregman information :math:`E\,d(X, EX) = E\phi(X) - \phi(EX)` of weighted points; of two their
+        Jensen-Bregman divergence."""
         X = self._point(X, "X")
         w = _probabilities(weights, len(X))
         # a point of weight zero may have infinite divergence from the mean of the others
         return float(w[w > 0] @ self(X[w > 0], self.centroid(X, w)))
-
-    def jensen(self, x: ArrayLike, y: ArrayLike, weight: float = 0.5) -> Array:
-        r"""Jensen-Bregman divergence :math:`w\phi(x) + (1-w)\phi(y) - \phi(wx + (1-w)y)`."""
-        if not 0 < weight < 1:
-            raise ValueError(f"weight must lie strictly between 0 and 1; got {weight}")
-        x, y = self._point(x, "x"), self._point(y, "y")
-        mean = weight * x + (1 - weight) * y
-        return weight * self(x, mean) + (1 - weight) * self(y, mean)
-
-    def pythagorean_gap(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
-        r""":math:`d(x, z) - d(x, y) - d(y, z) = \langle\nabla\phi(y) - \nabla\phi(z), x - y\rangle`.
-
-        The three-point identity; zero if y is the projection of z onto an affine set that holds x, and
-        non-negative if onto a convex set.
-        """
-        y = self._point(y, "y", interior=True)
-        return self._inner(self.grad(y) - self.grad(z), self._point(x, "x") - y)
 
     def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike, *, tol: float = 1e-10, max_iter: int = 100) -> Array:
         r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`, one a row.

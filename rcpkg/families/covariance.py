@@ -107,6 +107,32 @@ class Full(Form):
         """AᵀA of whiteners."""
         return A.swapaxes(-1, -2) @ A
 
+    def square(self, L: Array) -> Array:
+        """LLᵀ."""
+        return L @ L.swapaxes(-1, -2)
+
+    def congruent(self, S: Array, M: Array) -> Array:
+        """MᵀSM, for one M."""
+        return M.T @ S @ M
+
+    def inverted(self, M: Array) -> Array:
+        """M⁻¹, for one M."""
+        return np.linalg.solve(M, np.eye(len(M)))
+
+    def exp_diagonal(self, z: Array) -> Array:
+        """Lower triangles of z, with exp taken of the diagonal."""
+        return np.tril(z, -1) + np.exp(self.diagonal(z))[..., None] * np.eye(z.shape[-1])
+
+    def log_root(self, S: Array) -> Array:
+        """The z of which `exp_diagonal` gives the Cholesky factor of S."""
+        L = np.linalg.cholesky(S)
+        return np.tril(L, -1) + np.log(self.diagonal(L))[..., None] * np.eye(L.shape[-1])
+
+    def lower_gradient(self, S: Array, L: Array) -> Array:
+        """Half the gradient of tr(SLLᵀ) in the z of L, as `exp_diagonal` has it."""
+        G = np.tril(S @ L)
+        return np.tril(G, -1) + (self.diagonal(G) * self.diagonal(L))[..., None] * np.eye(L.shape[-1])
+
     def solve(self, P: Array, a: Array) -> Array:
         """P_y⁻¹ a_y."""
         return np.linalg.solve(P, a[:, :, None])[:, :, 0]
@@ -117,9 +143,9 @@ class Full(Form):
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
         """Covariances P⁻¹, and whiteners."""
-        A = np.linalg.cholesky(P).swapaxes(-1, -2)
+        A = np.ascontiguousarray(np.linalg.cholesky(P).swapaxes(-1, -2))  # as a saved one is read
         root = np.linalg.solve(A, np.eye(P.shape[-1]))
-        return root @ root.swapaxes(-1, -2), A
+        return self.square(root), A
 
     def root(self, S: Array) -> Array:
         """A matrix whose square is the covariance: that of `transformed` white noise."""
@@ -188,16 +214,26 @@ class Full(Form):
         each = np.broadcast_to(S, (len(mean), *S.shape[-2:]))
         return sum(w[:, None] * rows.completed(m, one)[0] for w, m, one in zip(weights.T, mean, each))
 
-    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
-        """A covariance, with variances 1 in proper units, of the directions in which S has none; and its rank."""
+    def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
+        """Correlations, zero of features without variance; scales; the eigenvalue below which there is but rounding."""
         variances = self.diagonal(S)
         varies = variances > ROUNDING * power
         scale = np.sqrt(np.where(varies, variances, 1.0))
         noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
-        correlation = np.where(np.outer(varies, varies), S / np.outer(scale, scale), 0.0)
+        correlation = np.where(varies[:, None] & varies, S / (scale[:, None] * scale), 0.0)
+        return correlation, scale, 100 * len(scale) * noise
+
+    def n_constant(self, S: Array, power: Array) -> int:
+        """Number of the directions in which S has no variance."""
+        correlation, _, noise = self._scaled(S, power)
+        return int((np.linalg.eigvalsh(correlation) < noise).sum())
+
+    def constant_directions(self, S: Array, power: Array) -> Array:
+        """A covariance, with variances 1 in proper units, of these directions."""
+        correlation, scale, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
-        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
-        return vectors @ vectors.T, vectors.shape[1]
+        vectors = vectors[:, values < noise] * scale[:, None]
+        return vectors @ vectors.T
 
     def dampen(self, trial: Array, old: Array) -> Array:
         """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
@@ -205,7 +241,7 @@ class Full(Form):
         half = np.linalg.solve(L, trial)
         values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
         root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
-        return root @ root.swapaxes(-1, -2)
+        return self.square(root)
 
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
@@ -251,6 +287,24 @@ class Diagonal(Form):
     def precision(self, A: Array) -> Array:
         return A * A
 
+    def square(self, L: Array) -> Array:
+        return L * L
+
+    def congruent(self, S: Array, M: Array) -> Array:
+        return S * M * M
+
+    def inverted(self, M: Array) -> Array:
+        return 1 / M
+
+    def exp_diagonal(self, z: Array) -> Array:
+        return np.exp(z)
+
+    def log_root(self, S: Array) -> Array:
+        return 0.5 * np.log(S)
+
+    def lower_gradient(self, S: Array, L: Array) -> Array:
+        return S * L * L
+
     def solve(self, P: Array, a: Array) -> Array:
         return a / P
 
@@ -293,9 +347,11 @@ class Diagonal(Form):
     def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
         return np.where(np.isnan(X), weights @ mean, X)
 
-    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
-        constant = ~(self.diagonal(S) > ROUNDING * power)
-        return constant.astype(float), int(constant.sum())
+    def n_constant(self, S: Array, power: Array) -> int:
+        return int(self.constant_directions(S, power).sum())
+
+    def constant_directions(self, S: Array, power: Array) -> Array:
+        return (~(self.diagonal(S) > ROUNDING * power)).astype(float)
 
     def dampen(self, trial: Array, old: Array) -> Array:
         return old * dampened(trial / old)

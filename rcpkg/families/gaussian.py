@@ -142,11 +142,13 @@ class GaussianClassifier(GaussianPrior):
         if missing.any():
             j = int(missing.argmax())
             name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
-            other = "" if self._form.full else ", or calibrate with target_weight=0, whose steps are checked one by one"
+            takers, other = "calibration and further portions of rows do", ""
+            if not self._form.full:
+                takers = "targets and conditional likelihood do"
+                other = ", or calibrate with target_weight=0, whose steps are checked one by one"
             raise ValueError(
-                f"{name} holds missing values, which calibration and further portions of rows must not have: each row "
-                "then has a marginal of its own, and conditional likelihood is not concave. Leave such rows out, "
-                f"impute them{other}"
+                f"{name} holds missing values, which {takers} not take: each row then has a marginal of its own, and "
+                f"conditional likelihood is not concave. Leave such rows out, impute them{other}"
             )
 
     def same_form(self, other: object) -> bool:
@@ -384,17 +386,17 @@ class GaussianClassifier(GaussianPrior):
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
-        centre, factor = (0.0 if kind == "plain" else self._origin), None
+        form, centre, factor = self._form, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal":
-            power = self._form.total(self._power(statistics))
-            factor = 1 / np.sqrt(power / statistics.count.sum())
+            power = form.total(self._power(statistics))
+            factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
         elif kind == "conditioned":
-            factor = (pooled.whitener if self._form.shared else pooled.whitener[0]).T
-        return Monomials(self.encode(X), self._origin, centre, factor, self._form.full, self._form.shared)
+            factor = form.by_class(pooled.whitener)[0].T
+        return Monomials(self.encode(X), self._origin, centre, factor, form)
 
     def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
         """Whitened by the pooled covariance."""
-        return Whitened(pooled.whitener if self._form.shared else pooled.whitener[0], definite)
+        return Whitened(self._form.by_class(pooled.whitener)[0], self._form, definite)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""

@@ -17,30 +17,11 @@ class GaussianNB(GaussianClassifier):
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior variances)s
-    %(class_prior_strength)s
-    %(ridge of variances)s
-    rows_per_feature : float, default=3.0
-        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond one, d being the number of
-        %(errors of variances)s
-    %(priors)s
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d); and the weights
-        ``seen`` (r, d) of the features, where values were missing in training.
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
-    %(means_)s
-    covariances_ : array of shape (r, d)
-        Variances within the classes.
-    %(origin_ and varying_)s
+    %(attributes of Gaussians)s
 
     Raises
     ------
@@ -81,29 +62,11 @@ class SharedVarianceGaussianNB(GaussianClassifier):
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior variances)s
-    %(class_prior_strength)s
-    %(ridge of variances)s
-    rows_per_feature : float, default=3.0
-        Rows are few where there are ν < d ``rows_per_feature`` of them beyond one a class, d being the number of
-        %(errors of variances)s
-    %(priors)s
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d,).
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (d,) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
-    %(means_)s
-    covariances_ : array of shape (d,)
-        Variances within the classes.
-    %(origin_ and varying_)s
+    %(attributes of Gaussians)s
 
     Raises
     ------

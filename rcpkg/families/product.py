@@ -1,6 +1,7 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -186,7 +187,8 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        of_blocks = [model.__sklearn_tags__().input_tags for _, model in self._named_models]
+        models = [model for _, model in self._named_models if hasattr(model, "__sklearn_tags__")]
+        of_blocks = [model.__sklearn_tags__().input_tags for model in models]
         tags.input_tags.categorical = bool(of_blocks) and all(block.categorical for block in of_blocks)
         tags.input_tags.positive_only = any(block.positive_only for block in of_blocks)
         tags.input_tags.string = any(block.string for block in of_blocks)
@@ -228,6 +230,7 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Block by block."""
+        self.models_ = [copy(model) for model in self.models_]  # those before keep what they know
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
             self._give_names(name, model, columns)

@@ -59,9 +59,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
 
 class Grid:
-    """A grid of ``size`` closed-form models. Arrays have the grid's axes first; -inf where a class has no density."""
-
-    size: int
+    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
@@ -80,7 +78,7 @@ class GridClassifier(MomentClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
     A subclass has the parameters below, makes its `Grid` in ``_grid(d)``, which checks its other parameters, and takes
-    the chosen model over in ``_adopt(grid, place)``.
+    the chosen model over in ``_adopt(grid, place, sample)``.
     """
 
     class_prior: str | ArrayLike = "laplace"
@@ -123,12 +121,14 @@ class GridClassifier(MomentClassifier):
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "random"))
-        errors, losses, weights = self._cross_validated(grid, sample, present, groups)
-        exists = np.isfinite(grid.log_density(sample, sample.X[:1])).all(axis=(-2, -1))
+        one = grid.log_density(sample, sample.X[:1])
+        exists = np.isfinite(one).all(axis=(-2, -1))
         if not exists.any():
             raise InvalidStatistics(
                 "no model of the grid gives every class a density: too few rows, or features constant within classes"
             )
+        block = max(1, BLOCK_ENTRIES // one.size)
+        errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
         place, self.cv_errors_, self.cv_log_loss_ = choose(errors, losses, weights=weights, among=exists, **options)
         self.statistics_ = sample.statistics
@@ -137,12 +137,11 @@ class GridClassifier(MomentClassifier):
         return self
 
     def _cross_validated(
-        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> tuple[Array, Array | None, Array | None]:
         """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
         weights of these rows."""
         cost = check_cost(self.cost, self.classes_)
-        block = max(1, BLOCK_ENTRIES // (grid.size * sample.n_classes))
         if self._leaves_one_out and self.scoring == "error" and self.ties == "random" and cost is None:
             parts = [
                 grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))

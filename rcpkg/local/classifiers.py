@@ -94,9 +94,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------
@@ -137,9 +135,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------
@@ -206,9 +202,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------
