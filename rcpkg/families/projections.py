@@ -1,4 +1,9 @@
-"""Steps of the sources' gradient descent on the log-loss, in natural parameters, with their projections."""
+"""Steps of the sources' gradient descent on the log-loss, in natural parameters, with their projections.
+
+A step takes the fitted ``model``, which knows its states or its origin, the ``old`` parameters and ``gradient``, lr/m
+times s(X, Y − P), to new parameters; where `linear_step` is ``printed``, ``labels``, lr/m times s(X, Y), are its step.
+``printed`` stands for the gradient and the projection that the sources print.
+"""
 
 from typing import Any
 
@@ -87,23 +92,6 @@ def categorical_step(
 
     Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
     corrected gradient has and the printed one, with its A_y = 0, has not.
-
-    Parameters
-    ----------
-    model : CategoricalNB
-        The fitted model, which knows its states.
-    old : CategoricalParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        Not used: lr/m times s(X, Y), for `linear_step`.
-    printed : bool, default=False
-        Whether the sources' gradient and projection are taken.
-
-    Returns
-    -------
-    CategoricalParameters
     """
     log_prior = _log_distribution(old.log_prior + gradient.count, printed)
     if printed:
@@ -121,23 +109,6 @@ def quadratic_step(
     printed: bool = False,
 ) -> GaussianParameters:
     """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
-
-    Parameters
-    ----------
-    model : QDA
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        Not used: lr/m times s(X, Y), for `linear_step`.
-    printed : bool, default=False
-        Whether the sources' gradient is taken, and p(y) projected.
-
-    Returns
-    -------
-    GaussianParameters
 
     Raises
     ------
@@ -165,23 +136,6 @@ def linear_step(
     printed: bool = False,
 ) -> GaussianParameters:
     """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
-
-    Parameters
-    ----------
-    model : SharedVarianceGaussianNB
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    change : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        lr/m times s(X, Y), the step that is printed.
-    printed : bool, default=False
-        Whether the step is that of the sources.
-
-    Returns
-    -------
-    GaussianParameters
 
     Raises
     ------
