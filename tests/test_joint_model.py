@@ -150,15 +150,6 @@ def test_without_a_target_conditional_likelihood_has_the_most_probable_joint_mod
     assert np.isfinite(free.conditional_mean(X)).all()
 
 
-def test_other_class_weights_do_not_go_by_those_of_an_arbitrary_joint_model():
-    """On balanced rows ``class_log_prior_`` need not be balanced; what is divided by are their shares."""
-    model = ConditionalLikelihood(SMOOTH, l2=1.0).fit(STATES, Y)
-    expected = model.predict_proba(STATES) * PRIOR
-    assert np.abs(np.exp(model.class_log_prior_) - 1 / 3).max() > 1e-3
-    found = model.predict_proba(STATES, class_prior=PRIOR)
-    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
-
-
 class OfCompleteRows(CategoricalNB):
     """Categories whose tags say that rows of ``fit`` must not have gaps."""
 
