@@ -20,7 +20,7 @@ row     to have                                              give
 8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``; where η has a domain,
                                                              ``free_coordinates(θ, definite)`` for L-BFGS with a target
 9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
-10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
+10      leave-one-out                                        row 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
@@ -28,6 +28,8 @@ row     to have                                              give
 13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
                                                              ``check_complete(X)``, which refuses them in row 7
 14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
+15      ``calibration_test``                                 row 10, ``redraw(X, y, rng)``: rows drawn from the model
+                                                             given the labels and the statistics of these
 ======  ===================================================  ========================================================
 
 Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`

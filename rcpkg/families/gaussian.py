@@ -101,6 +101,23 @@ class GaussianClassifier(GaussianPrior):
         second[self._block(index)] = statistics.second
         return Statistics(count=statistics.count, first=first, second=second)
 
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
+        X = self.encode(X)
+        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
+        classes = [y == c for c in np.unique(y)]
+        for rows in classes:
+            mean[rows] = X[rows].mean(axis=0)
+            Z[rows] -= Z[rows].mean(axis=0)
+        for rows in [slice(None)] if self._shared else classes:
+            within = (X - mean)[rows]
+            if self._full:
+                Q, R = np.linalg.qr(Z[rows])
+                Z[rows] = Q * np.sign(R.diagonal()) @ np.linalg.qr(within, mode="r")
+            else:
+                Z[rows] *= np.sqrt((within**2).sum(axis=0) / (Z[rows] ** 2).sum(axis=0))
+        return self._decode(mean + Z)
+
     def same_form(self, other: object) -> bool:
         """With the same features that vary."""
         return super().same_form(other) and np.array_equal(self.varying_, other.varying_)

@@ -379,6 +379,14 @@ class ProductModel(NamedCategories, _BaseComposition):
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
 
+    @available_if(lambda self: all(hasattr(model, "redraw") for _, model in self._named_models))
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Block by block."""
+        drawn = X.copy()
+        for model, columns in zip(self.models_, self.columns_):
+            drawn[:, columns] = model.redraw(X[:, columns], y, rng)
+        return drawn
+
     def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
         if unused.size:
