@@ -9,7 +9,7 @@ is p ≤ 0.05 of `calibration_test` with ``n_draws=19``; as the first draw that 
 - `POSTERIOR`: samples that the model describes wrongly but for the posterior, 300 each. There is no criterion: the
   share is reported.
 
-`POWER` has samples of wrong models, 200 each; the strength 0 is a sample of the model. ``n_per_degree`` is n over the
+`POWER` has samples of wrong models, 200 each. ``n_per_degree`` is n over the
 (r − 1) K free components of the update, for K coefficients of a score.
 
 Before it was fixed, pilots of 200 samples were seen: of thirty bits with 40 to 1,000 rows (by another program), and of
@@ -165,9 +165,9 @@ SIZED = LEARNT | RIGHT | POSTERIOR
 
 #: How a family may be wrong, and how much
 STRENGTHS = {
-    "tails": (0.0, 0.2, 0.4, 0.8),
-    "correlation": (0.0, 0.1, 0.3, 0.6),
-    "copies": (0.0, 0.2, 0.5, 0.9),
+    "tails": (0.2, 0.4, 0.8),
+    "correlation": (0.1, 0.3, 0.6),
+    "copies": (0.2, 0.5, 0.9),
     "pairs": (0.3,),
     "width": (2.0,),
 }
