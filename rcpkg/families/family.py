@@ -68,6 +68,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
+    learns_structure = False  # whether `learn_structure` chooses among families, by the labels
     calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
 
     def statistics(self, X: Array, weights: Array) -> Statistics:

@@ -65,6 +65,10 @@ class NetworkModel(CodedCategories):
         return self._promises_decomposable if self.structure is None else is_decomposable(self._given_parents())
 
     @property
+    def learns_structure(self) -> bool:  # type: ignore[override]
+        return self.structure is None
+
+    @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
         return [list(of) for of in self.families_.parents]

@@ -232,6 +232,10 @@ class ProductModel(NamedCategories, _BaseComposition):
             self._give_names(name, model, columns)
         return self._blockwise("extend_statistics", self._parts(X), statistics)
 
+    @property
+    def learns_structure(self) -> bool:  # type: ignore[override]
+        return any(model.learns_structure for model in self.models_)
+
     def learn_structure(self, X: Array, Y: Array) -> None:
         for model, columns in zip(self.models_, self.columns_):
             model.learn_structure(X[:, columns], Y)
