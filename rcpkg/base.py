@@ -1,17 +1,21 @@
 """What every generative classifier of the package shares: one hook, ``log p(x, y)``, and all predictions from it."""
 
 import warnings
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg._version import __version__
-from rcpkg.checks import check_cost, check_magnitude, number_labels, validate
+from rcpkg.capabilities import MARGINALS, require
+from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
 
 
@@ -81,6 +85,25 @@ class Estimator(BaseEstimator):
         super().__setstate__(state)
 
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def atomic(fit: Fit) -> Fit:
+    """Decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was, so that the labels of one
+    fit never meet the parameters of another."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    return cast(Fit, whole)
+
+
 class Classifier(ClassifierMixin, Estimator):
     """A classifier of validated rows, whose classes are numbered."""
 
@@ -103,8 +126,14 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
-        check_cost(getattr(self, "cost", None), len(self.classes_))
+        check_cost(getattr(self, "cost", None), self.classes_)
         return X, y
+
+
+def _has_marginals(model: Any) -> bool:
+    """Whether ``score_samples`` and ``conditional_mean`` are there; what is missing is the cause of the error."""
+    require(model, MARGINALS)
+    return True
 
 
 class GenerativeClassifier(Classifier):
@@ -113,19 +142,69 @@ class GenerativeClassifier(Classifier):
     A subclass sets ``classes_`` and ``class_log_prior_`` in ``fit`` and implements ``_joint_log_proba(X)``, the
     (n, r) array of log p(x, y); the predictions are derived from it here, once. A ``cost`` attribute, where the
     subclass has one, turns `predict` into the minimiser of the expected cost.
+
+    A joint model that gives ``expected_rows(X, W)``, Σ_y W_iy E[x_i | what is there of x_i, y], takes rows with gaps
+    (NaN) in predictions, for which ``_joint_log_proba`` marginalises; only it has the methods that tell of p(x).
     """
+
+    expected_rows: Callable[..., Any]  # given where p(x, y) is a density with marginals; families have θ for a third
 
     def _joint_log_proba(self, X: Array) -> Array:
         raise NotImplementedError
 
+    def _expected_rows(self, X: Array, weights: Array) -> Any:
+        return self.expected_rows(X, weights)
+
+    @property
+    def _calibrated_at(self) -> Array:
+        """Log class weights of the population whose posteriors are predicted."""
+        return self.class_log_prior_
+
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:
-        """Joint log density log p(x, y) for each row and class, shape (n, r)."""
+        """Joint log density log p(x, y) for each row and class, shape (n, r); of what a row with gaps has."""
         check_is_fitted(self)
         return self._joint_log_proba(self.check_X(X))
 
-    def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior."""
-        return log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+    @available_if(_has_marginals)
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
+        joint = self.predict_joint_log_proba(X)
+        largest = joint.max(axis=1, keepdims=True)
+        largest[np.isneginf(largest)] = 0.0
+        with np.errstate(divide="ignore"):
+            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0]
+
+    @available_if(_has_marginals)
+    def conditional_mean(self, X: ArrayLike) -> Any:
+        """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows with their gaps filled.
+
+        Returns
+        -------
+        array of shape (n, d), list of d arrays or dict
+            Of numbers, and of features with two states 0 and 1, the table. Of categories the probabilities of the
+            states of each feature, (n, r_j) in the order of ``categories_``, one where it is known. Of a
+            `ProductModel` either, by the names of the blocks.
+        """
+        check_is_fitted(self)
+        X = self.check_X(X)
+        return self._expected_rows(X, np.exp(log_posterior(self._joint_log_proba(X), self.class_log_prior_)))
+
+    def predict_log_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
+        """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior.
+
+        With ``class_prior``, positive class weights π' that sum to one, in the order of ``classes_`` or by label, that
+        of a population in which the classes have these: p'(y | x) ∝ p(y | x) π'_y / π_y, where π are those of the
+        model or, of a calibrated one, of its training rows.
+        """
+        joint, log_prior = self.predict_joint_log_proba(X), self.class_log_prior_
+        if class_prior is not None:
+            log_prior = np.log(check_class_prior(class_prior, self.classes_))
+            never = np.isneginf(self._calibrated_at)
+            if never.any():
+                label = self.classes_[never].tolist()[0]
+                raise ValueError(f"class_prior cannot change the weight of {label!r}, which is zero in the model")
+            joint = joint + (log_prior - self._calibrated_at)
+        return log_posterior(joint, log_prior)
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Log odds log p(y_2 | x) − log p(y_1 | x), shape (n,), of two classes; log p(y | x), shape (n, r), of more."""
@@ -135,14 +214,17 @@ class GenerativeClassifier(Classifier):
         with np.errstate(invalid="ignore"):
             return log_proba[:, 1] - log_proba[:, 0]
 
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Posterior p(y | x), shape (n, r)."""
-        return np.exp(self.predict_log_proba(X))
+    def predict_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
+        """Posterior p(y | x), shape (n, r); with ``class_prior`` for other class weights, as `predict_log_proba`."""
+        return np.exp(self.predict_log_proba(X, class_prior))
 
-    def predict(self, X: ArrayLike) -> NDArray:
-        """Class of largest posterior or, with a ``cost``, of least expected cost; ties go to the first class."""
-        log_proba = self.predict_log_proba(X)
-        cost = check_cost(getattr(self, "cost", None), len(self.classes_))
+    def predict(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> NDArray:
+        """Class of largest posterior or, with a ``cost``, of least expected cost; ties go to the first class.
+
+        With ``class_prior`` the posterior is that for other class weights, as in `predict_log_proba`.
+        """
+        log_proba = self.predict_log_proba(X, class_prior)
+        cost = check_cost(getattr(self, "cost", None), self.classes_)
         if cost is None:
             return self.classes_[np.argmax(log_proba, axis=1)]
         return self.classes_[np.argmin(np.exp(log_proba) @ cost.T, axis=1)]

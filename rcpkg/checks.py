@@ -1,5 +1,6 @@
 """Refusals of bad input: parameters, weights, labels, rows. Each names what is bad in one sentence, and the fix."""
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import validate_data
 
+from rcpkg.capabilities import MARGINALS, can
 from rcpkg.linalg import Array
 
 
@@ -54,11 +56,24 @@ def check_sequence(name: str, values: ArrayLike, low: float, high: float = np.in
     return array
 
 
-def check_cost(cost: ArrayLike | None, n_classes: int) -> Array | None:
-    """Validate a cost matrix: ``cost[g, h]`` is the cost of predicting class g when the truth is class h."""
+def check_cost(cost: ArrayLike | None, classes: NDArray) -> Array | None:
+    """Validate a cost matrix: ``cost[g, h]`` is the cost of predicting class g when the truth is class h.
+
+    Rows and columns of a frame are put into the order of ``classes`` by their labels.
+    """
     if cost is None:
         return None
+    if isinstance(cost, pd.DataFrame):
+        labels = classes.tolist()
+        for axis in (cost.index, cost.columns):
+            if len(axis) != len(labels) or not set(labels) <= set(axis):
+                raise ValueError(
+                    f"cost must have the labels {labels} on its rows and its columns; got {axis.tolist()}: name them "
+                    "so, or give an array in this order"
+                )
+        cost = cost.loc[labels, labels]
     cost = check_numbers("cost", cost)
+    n_classes = len(classes)
     if cost.shape != (n_classes, n_classes):
         raise ValueError(
             f"cost must have shape ({n_classes}, {n_classes}), one row and column a class; got {cost.shape}"
@@ -85,15 +100,31 @@ def check_priors(priors: ArrayLike | None, n_classes: int, name: str = "priors")
     return priors
 
 
+def check_class_prior(class_prior: ArrayLike | Mapping, classes: NDArray) -> Array:
+    """Class weights for use: r positive numbers that sum to one, in the order of ``classes`` or by label."""
+    if isinstance(class_prior, Mapping | pd.Series):
+        labels = list(class_prior.keys())
+        if len(labels) != len(classes) or any(label not in labels for label in classes.tolist()):
+            raise ValueError(f"class_prior must map each of the labels {classes.tolist()} to a weight; got {labels}")
+        class_prior = [class_prior[label] for label in classes.tolist()]
+    weights = check_priors(class_prior, len(classes), "class_prior")
+    if not weights.all():
+        raise ValueError("class_prior must hold positive numbers; leave out the columns of classes that cannot occur")
+    return weights
+
+
 #: Magnitudes of features whose squares and sums of squares are numbers
 LEAST_SPREAD, LARGEST = 1e-150, 1e150
 
 
 def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
     """Refuse rows whose squares overflow and, in ``fitting``, features whose variances vanish in rounding."""
-    if X.size and max(X.max(), -X.min()) > LARGEST:
-        j = int(np.abs(X).max(axis=0).argmax())
-        raise ValueError(f"X holds {np.abs(X[:, j]).max():g} in feature {j}, whose square overflows: rescale X")
+    largest = max(X.max(initial=0.0), -X.min(initial=0.0))
+    if np.isnan(largest):  # of rows with gaps
+        largest = np.fmax.reduce(np.abs(X), axis=None)
+    if largest > LARGEST:
+        j = int(np.nanargmax(np.fmax.reduce(np.abs(X), axis=0)))
+        raise ValueError(f"X holds {largest:g} in feature {j}, whose square overflows: rescale X")
     if fitting:
         spread = np.ptp(X, axis=0)
         small = np.flatnonzero((spread > 0) & (spread < LEAST_SPREAD))
@@ -159,10 +190,12 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
 
 
 def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
-    """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so."""
+    """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
+    missing values of rows without y where the joint model has marginals."""
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
-    finite = "allow-nan" if tags.allow_nan else True
+    sums_out = can(estimator, MARGINALS)
+    finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
     labels = np.asarray(y[0], dtype=None if hasattr(y[0], "dtype") else object) if y else np.empty(0)
     if labels.ndim == 1 and pd.isna(labels).any():
         raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
@@ -170,6 +203,12 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception:
         _explain(estimator, X)
+        name = type(estimator).__name__
+        why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
+        if not sums_out:
+            why = getattr(estimator, "why_no_gaps", "").format(name=name)
+        if why and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+            raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
     X = valid[0] if y else valid
     X = csr_array(X) if issparse(X) else X

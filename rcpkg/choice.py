@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
@@ -91,18 +90,26 @@ def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
     return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])
 
 
-def folds(cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_]) -> Iterator[tuple[NDArray, NDArray]]:
-    """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, or a list of folds, which
-    numbers the caller's rows, of which those ``present`` are X and y."""
+def folds(
+    cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_], groups: ArrayLike | None = None
+) -> Iterator[tuple[NDArray, NDArray]]:
+    """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, which may keep ``groups`` of
+    rows together, or a list of folds, which
+    numbers the caller's rows; those ``present`` are X and y."""
     if isinstance(cv, str):
         raise refusal("cv", 'be "loo", a number of folds or a splitter', cv)
     if isinstance(cv, Integral):
         check_number("cv", cv, 2, integer=True)
         if cv > (most := np.bincount(y).max()):
             raise ValueError(f"cv={cv} folds need a class of as many rows; the largest class has {most}")
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != present.shape:
+            raise ValueError(f"groups must hold {len(present)} labels, one a row; got shape {groups.shape}")
+        groups = groups[present]
     listed = not isinstance(cv, Integral) and not hasattr(cv, "split")
     position = np.cumsum(present) - 1
-    for fold in check_cv(cv, y, classifier=True).split(X, y):
+    for fold in check_cv(cv, y, classifier=True).split(X, y, groups):
         train, test = (position[part[present[part]]] for part in map(np.asarray, fold)) if listed else fold
         if len(train) and len(test):
             yield train, test
@@ -132,12 +139,18 @@ def log_class_prior(counts: Array, rule: str | ArrayLike = "laplace") -> Array:
 
 
 def log_class_prior_loo(
-    y: Array, n_classes: int, rule: str | ArrayLike = "laplace", weights: Array | None = None
+    y: Array,
+    n_classes: int,
+    rule: str | ArrayLike = "laplace",
+    weights: Array | None = None,
+    rows: Array | None = None,
 ) -> Array:
-    """`log_class_prior` without row i, for every i: shape (n, r); with ``weights``, without one of it at most."""
-    share = 1.0 if weights is None else np.minimum(weights, 1.0)[:, None]
+    """`log_class_prior` without row i, for every i or those of ``rows``: shape (n, r); with ``weights``, without one of
+    it at most."""
+    rows = np.arange(len(y)) if rows is None else rows
+    share = 1.0 if weights is None else np.minimum(weights[rows], 1.0)[:, None]
     counts = np.bincount(y, weights, minlength=n_classes)
-    return log_class_prior(np.maximum(counts - share * np.eye(n_classes)[y], 0.0), rule)
+    return log_class_prior(np.maximum(counts - share * np.eye(n_classes)[y[rows]], 0.0), rule)
 
 
 def own_scores(scores: Array, y: Array) -> Array:
@@ -156,10 +169,14 @@ def decision_losses(scores: Array, y: Array, cost: Array | None = None) -> Array
     has no density costs the most that a decision can."""
     if cost is None:
         return wrong_predictions(scores, y).astype(float)
-    n_classes = scores.shape[-1]
-    posterior = np.exp(log_posterior(scores.reshape(-1, n_classes), np.full(n_classes, -np.log(n_classes))))
-    decision = np.argmin(posterior.reshape(scores.shape) @ cost.T, axis=-1)
+    decision = np.argmin(np.exp(_log_posterior(scores)) @ cost.T, axis=-1)
     return np.where(np.isneginf(own_scores(scores, y)), cost.max(axis=0)[y], cost[decision, y])
+
+
+def _log_posterior(scores: Array) -> Array:
+    """log p(y | x) from scores log p(x, y) of shape (..., n, r)."""
+    r = scores.shape[-1]
+    return log_posterior(scores.reshape(-1, r), np.full(r, -np.log(r))).reshape(scores.shape)
 
 
 def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
@@ -170,6 +187,5 @@ def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
 def log_losses(scores: Array, y: Array) -> Array:
     """-log p(y | x) from scores log p(x, y) of shape (..., n, r), for each row; infinite where the own class has no
     density."""
-    own = own_scores(scores, y)
-    without = np.isneginf(own)
-    return np.where(without, np.inf, logsumexp(scores - np.where(without, 0.0, own)[..., None], axis=-1))
+    without = np.isneginf(own_scores(scores, y))
+    return np.where(without, np.inf, -own_scores(_log_posterior(scores), y))

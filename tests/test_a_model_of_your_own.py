@@ -25,8 +25,8 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.capabilities import NEEDS
 from rcpkg.families import ConjugateClassifier, can, one_hot, require
-from rcpkg.families.capabilities import NEEDS
 
 PAGE = Path(__file__).parents[1] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)

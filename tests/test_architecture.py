@@ -15,7 +15,7 @@ FLOORS = (
     ("rcbook.experiments",),
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
-        "rcbook.small_families",
+        *("rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
@@ -23,8 +23,8 @@ FLOORS = (
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
     ("rcpkg.choice",),
     ("rcpkg.base",),
-    ("rcpkg.checks",),
-    ("rcpkg._docs", "rcpkg._version", "rcpkg.linalg", "rcpkg.plotting"),
+    ("rcpkg.checks", "rcpkg.gaps"),
+    ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

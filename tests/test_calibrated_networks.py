@@ -100,7 +100,7 @@ def test_a_forest_grows_the_same_trees_on_dense_indicators():
     states = (X.max(axis=0) + 1).astype(int)
     P = []
     for settings in {}, {"sparse_output": False, "dtype": np.float32}:
-        forest = study._one_hot(RandomForestClassifier(20, random_state=0, max_features=0.3), **settings)(states)
+        forest = study.one_hot_encoded(RandomForestClassifier(20, random_state=0, max_features=0.3), **settings)(states)
         P.append(forest.fit(X, y).predict_proba(X))
     assert_array_equal(*P)
 

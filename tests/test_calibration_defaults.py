@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.compare_target_weights import SETS, excess, log_losses
-from model_cases import ALL, GAUSSIAN, MODELS, gaussian_rows, rows_for
+from model_cases import ALL, GAUSSIAN, MODELS, categorical_rows, document_rows, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -26,6 +26,7 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
+    MultinomialNB,
     ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
@@ -52,6 +53,15 @@ class Exponential(ClosedFormClassifier):
         return np.log(0.5) - np.log(parameters) - X / parameters
 
 
+def with_gaps(X, y):
+    return np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X), y
+
+
+def documents_of_unequal_lengths():
+    X, y = document_rows()
+    return X + np.arange(len(X))[:, None] % 3, y
+
+
 def positive_rows():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
@@ -67,15 +77,36 @@ def same_model(a, b):
 
 
 @ALL
-def test_an_exponential_family_takes_safe_steps_to_the_pooled_target(name):
+def test_an_exponential_family_goes_to_the_optimum_with_the_pooled_target(name):
+    """Where safe steps end; its history begins where theirs does."""
     X, y = rows_for(name)
-    explicit = {"step": "safe", "stopping": "none", "target": "pooled", "max_iter": SAFE_STEPS}
-    chosen = RiskCalibration(clone(MODELS[name]), target_weight=TARGET_WEIGHT, **explicit).fit(X, y)
+    explicit = {"step": "safe", "stopping": "none", "target": "pooled", "max_iter": SAFE_STEPS, "tol": 1e-10}
+    safe = RiskCalibration(clone(MODELS[name]), target_weight=TARGET_WEIGHT, **explicit).fit(X, y)
     default = RiskCalibration(clone(MODELS[name])).fit(X, y)
-    same_model(default, chosen)
+    assert_allclose(default.predict_joint_log_proba(X), safe.predict_joint_log_proba(X), atol=0.05)
+    assert_allclose(default.predict_proba(X), safe.predict_proba(X), atol=1e-3)
     assert default.converged_ and default.stop_reason_ == "converged"
-    assert 0 < default.n_iter_ < 200
+    assert 0 < default.n_iter_ < 50 and default.best_iter_ == default.n_iter_ == len(default.history_) - 1
+    assert default.history_.log_loss[0] == pytest.approx(safe.history_.log_loss[0])
     assert default.get_params(deep=False)["step"] is None  # what is chosen does not overwrite what was asked
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "rows", "weight"),
+    [
+        (MultinomialNB(), documents_of_unequal_lengths(), "auto"),
+        (GaussianNB(), with_gaps(*gaussian_rows()), 0.0),
+        (CategoricalNB(), with_gaps(*categorical_rows()), 0.0),
+    ],
+    ids=["unequal lengths", "gaps in numbers", "gaps in categories"],
+)
+def test_what_has_no_second_order_solver_takes_safe_steps(model, rows, weight):
+    X, y = rows
+    settings = {"target_weight": weight, "max_iter": 20}
+    default, safe = (RiskCalibration(model, step=step, **settings).fit(X, y) for step in (None, "safe"))
+    same_model(default, safe)
+    assert_array_equal(default.history_, safe.history_)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The choice of one model of a grid by its losses on rows left out."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from rcpkg import BDA7, EDDA, RDA, InvalidStatistics, QuadraticBayes
 from rcpkg.choice import choose
-from rcpkg.gaussians import scatter
+from rcpkg.gaussians import classifier, scatter
 
 ERRORS = np.array([[[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]], [[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]])  # 2 by 2 models, 3 rows
 LOG_LOSSES = np.array([[[0.1, 0.9, 0.9], [0.4, 0.4, 0.8]], [[0.7, 0.3, 0.4], [2.0, 2.0, 2.0]]])
@@ -63,3 +65,36 @@ def test_statistics_of_all_rows_are_computed_once(model, monkeypatch):
     monkeypatch.setattr(scatter, "class_statistics", counted)
     model.fit(X, y)
     assert sizes.count(len(X)) == 1
+
+
+GRIDS = [BDA7(), BDA7(ties="random", random_state=0), BDA7(cv=3), QuadraticBayes(), RDA(), EDDA(models=("EII", "VVV"))]
+
+
+@pytest.mark.parametrize("model", GRIDS, ids=repr)
+def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    X = X[::2] * [1.0, 1.0, 1.0, 1e-3]
+    X[3] *= 1e4  # a row that dominates its class
+    whole = model.fit(X, y[::2]).cv_errors_, model.cv_log_loss_, model.predict_joint_log_proba(X)
+    monkeypatch.setattr(classifier, "BLOCK_ENTRIES", 7 * 42 * 3)
+    parts = model.fit(X, y[::2]).cv_errors_, model.cv_log_loss_, model.predict_joint_log_proba(X)
+    assert_allclose(parts[0], whole[0], atol=0)
+    assert (parts[1] is None) == (whole[1] is None)
+    if parts[1] is not None:
+        assert_allclose(parts[1], whole[1], rtol=1e-9)
+    assert_allclose(parts[2], whole[2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [BDA7(), BDA7(ties="random", random_state=0), RDA()], ids=repr)
+def test_memory_does_not_grow_with_classes_times_rows(model, monkeypatch):
+    monkeypatch.setattr(classifier, "BLOCK_ENTRIES", 2**15)
+    y = np.repeat(np.arange(60), 3)
+    X = np.random.default_rng(0).normal(size=(len(y), 2)) + y[:, None]
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        assert (
+            tracemalloc.get_traced_memory()[1] < 3e6
+        )  # 25 or 42 models of 180 rows and 60 classes: 2.2 or 3.6 MB each
+    finally:
+        tracemalloc.stop()

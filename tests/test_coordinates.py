@@ -26,7 +26,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.coordinates import linear_coordinates
-from rcpkg.calibration.features import Features, dense_blocks, has_features, moments, products
+from rcpkg.calibration.features import Features, has_features, moments, products
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import COSTS, conjugate, first_guess, minimise, plan_of, quasi_newton, stratified
 from rcpkg.linalg import cholesky
@@ -35,12 +35,12 @@ KINDS = ("plain", "natural", "conditioned")
 LINEAR = ("natural", "closed_form", "curvature", "whitened")
 
 
-def features_of(name, kind="natural", cache_size=100.0, seed=0):
+def features_of(name, kind="natural", seed=0):
     """Fitted model, its features and the coefficients of its η."""
     model, X, y, Y = fitted(name, seed)
     encoded = model.encode(X)
     pooled = model.pooled_parameters(model.statistics(encoded, Y))[0]
-    features = Features(model, encoded, kind, pooled, cache_size)
+    features = Features(model.feature_map(encoded, kind, pooled=pooled), len(model.classes_))
     return model, X, y, features, model.natural_parameters(model.parameters_)
 
 
@@ -88,7 +88,9 @@ def test_natural_parameters_of_coefficients(name, kind):
 def test_features_in_blocks_are_those_of_the_cache(name, monkeypatch):
     monkeypatch.setattr("rcpkg.calibration.features.LEAST_BLOCK", 16)
     monkeypatch.setattr("rcpkg.calibration.features.LARGEST_BLOCK", 16)
-    cached, formed = (features_of(name, cache_size=size)[3] for size in (100.0, 0.0))
+    cached = features_of(name)[3]
+    monkeypatch.setattr("rcpkg.calibration.features.CACHE", 0.0)
+    formed = features_of(name)[3]
     assert cached.cached is not None and formed.cached is None
     B = np.random.default_rng(0).normal(size=(3, cached.width))
     for (rows, one), (same, other) in zip(cached.blocks(), formed.blocks(), strict=True):
@@ -117,7 +119,7 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     X, y = rng.integers(0, 40, size=(400, 3)).astype(float), np.arange(400) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
     encoded = model.encode(X)
-    features = Features(model, encoded, "conditioned", None, 100.0)
+    features = Features(model.feature_map(encoded, "conditioned"), 3)
     B = rng.standard_normal((3, features.width))
     objective = LogisticObjective(features, y, 3, None, 0.3)
     block = next(features.blocks())[1]
@@ -138,11 +140,11 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     X, y = np.column_stack([rng.permutation(np.arange(300) % size) for size in sizes]).astype(float), np.arange(300) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
     encoded = model.encode(X)
-    dense = np.vstack([np.ones(300), Features(model, encoded, "natural", None, 100.0).dense(slice(None))[1:]])
+    dense = np.vstack([np.ones(300), Features(model.feature_map(encoded, "natural"), 3).dense(slice(None))[1:]])
     monkeypatch.setattr("rcpkg.calibration.features.TABLE", 0.0)
     monkeypatch.setattr("rcpkg.calibration.features.READING", 1e3)
     monkeypatch.setattr("rcpkg.calibration.features.SPARSE_PRODUCT", 1e3)
-    features = Features(model, encoded, kind, None, 100.0)
+    features = Features(model.feature_map(encoded, kind), 3)
     assert features.joint is not None and len(features.joint.codes) < len(sizes)
     index = np.arange(5, 300, 7)
     phi, block = features.dense(index), features.block(index)
@@ -152,7 +154,7 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     assert np.allclose(products(B, block), B @ phi, rtol=0, atol=1e-12)
     W = rng.standard_normal((3, len(index)))
     assert np.allclose(moments(W, block), W @ phi.T, rtol=0, atol=1e-12)
-    parts = [part for _, part in dense_blocks(features)]
+    parts = [part for _, part in features.dense_blocks()]
     assert np.array_equal(np.hstack(parts), features.dense(slice(None)))
 
 
@@ -168,7 +170,7 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
     found = objective(V)
     assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
-    curvature = objective.curvature(V, free < 3)
+    curvature = objective.curvature(V)
     R = curvature.factors[0].lower
     k = free if free < 3 else 1  # the block of the first class alone
     direction = np.zeros_like(V)
@@ -186,8 +188,7 @@ def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     objective, B = objective_of(name, 0.5, 2, True)
     V = 4 * objective.of(B)  # surer posteriors
     H, rough = (
-        (lambda R: R @ R.T)(objective.curvature(V, True, negligible=negligible).factors[0].lower)
-        for negligible in (0.0, 0.5)
+        (lambda R: R @ R.T)(objective.curvature(V, negligible=negligible).factors[0].lower) for negligible in (0.0, 0.5)
     )
     assert not np.array_equal(H, rough)
     p = V.shape[1]
@@ -238,7 +239,7 @@ def test_no_cache_no_change(name, monkeypatch):
     X, y = rows_for(name)
     fits = []
     for megabytes in (1000.0, 0.0):
-        monkeypatch.setattr("rcpkg.calibration.optimum.CACHE", megabytes)
+        monkeypatch.setattr("rcpkg.calibration.features.CACHE", megabytes)
         fits.append(ConditionalLikelihood(ML[name]).fit(X, y))
     assert np.allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=0, atol=1e-9)
 
@@ -290,7 +291,7 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
     """H⁻¹y = s for the last pair; without pairs, the curvature's own H⁻¹g."""
     objective, B = objective_of("LDA", free=2)
     V = objective.of(B)
-    curvature = objective.curvature(V, True)
+    curvature = objective.curvature(V)
     rng = np.random.default_rng(0)
     pairs = []
     for _ in range(3):
@@ -313,7 +314,7 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
     change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
     assert np.allclose(product(D), change, rtol=1e-4, atol=1e-6)
     g = objective(V).gradient.ravel()
-    curvature = objective.curvature(V, full=False) if free == 3 else objective.curvature(V, full=True)
+    curvature = objective.curvature(V)
     g *= 0.09 / curvature.length(g)
     x, products = conjugate(g, product, curvature, V.shape)
     left = curvature.length(g - product(x.reshape(V.shape)).ravel()) ** 2

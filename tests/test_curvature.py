@@ -54,7 +54,6 @@ def test_conditional_curvature_is_the_sum_of_the_covariances_given_each_row(name
     mean = np.einsum("iy,iyp->ip", P, vectors)
     expected = np.einsum("i,iy,iyp,iyq->pq", weight, P, vectors, vectors) - np.einsum("i,ip,iq->pq", weight, mean, mean)
     assert_allclose(form.conditional_curvature(P, weight), expected, atol=1e-9)
-    assert_allclose(form.weighted_sums(Y - P), form.sums(model.statistics(X, Y - P)), atol=1e-9)
     matrix = np.random.default_rng(2).standard_normal((4, form.size))
     y, rows = Y.argmax(axis=1), slice(3, 20)
     own = vectors[np.arange(len(y)), y]

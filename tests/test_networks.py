@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from model_cases import categorical_rows, network_rows, random_direction
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from sklearn.metrics import mutual_info_score
 
@@ -24,7 +24,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Fixed, Objective
-from rcpkg.families import cliques, networks, one_hot, structure
+from rcpkg.families import cliques, elimination, networks, one_hot, structure
 
 STATES = (2, 3, 2, 3)
 EVERY = np.array(list(itertools.product(*map(range, STATES))), dtype=float)
@@ -108,7 +108,7 @@ def test_rows_with_different_gaps_go_together(parents):
 
 def test_sums_beyond_the_stated_memory_are_refused(monkeypatch):
     model, _, _ = network([[], [], [], [0, 1, 2]])
-    monkeypatch.setattr(cliques, "LARGEST_TABLES", 3 * 11)
+    monkeypatch.setattr(elimination, "LARGEST_TABLES", 3 * 11)
     with pytest.raises(
         ValueError, match=r"3 values of a row are missing together.*a table of 12 cells a class: impute"
     ):
@@ -119,9 +119,39 @@ def test_sums_beyond_the_stated_memory_are_refused(monkeypatch):
 def test_sums_in_blocks_of_rows(monkeypatch):
     model, X, _ = network(CLIQUES)
     X[:, 3] = np.nan
-    whole = model.predict_log_proba(X)
-    monkeypatch.setattr(cliques, "LARGEST_BLOCK", 40)
-    assert_array_equal(model.predict_log_proba(X), whole)
+    whole, states = model.predict_log_proba(X), np.hstack(model.conditional_mean(X))
+    monkeypatch.setattr(elimination, "LARGEST_BLOCK", 40)
+    assert_allclose(model.predict_log_proba(X), whole, rtol=1e-12)
+    assert_allclose(np.hstack(model.conditional_mean(X)), states, rtol=1e-12)
+
+
+@any_network
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+def test_gaps_are_filled_by_the_probabilities_of_states(parents, strength):
+    """Of each missing feature Σ p(x, y) over the rows that agree with what is there, state by state."""
+    model, _, _ = network(parents, strength)
+    joint = np.exp(model.predict_joint_log_proba(EVERY)).sum(axis=1)
+    for pattern in itertools.product([False, True], repeat=4):
+        rows = np.where(pattern, np.nan, EVERY)
+        agree = [((x == EVERY) | np.isnan(x)).all(axis=1) for x in rows]
+        possible = np.array([joint[of].sum() > 0 for of in agree])
+        for j, filled in enumerate(model.conditional_mean(rows)):
+            expected = [np.bincount(EVERY[of, j].astype(int), joint[of], filled.shape[1]) for of in agree]
+            expected = np.array(expected)[possible]
+            assert_allclose(filled[possible], expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
+            assert_allclose(filled.sum(axis=1), 1)
+
+
+def test_sums_do_not_underflow():
+    """Hundreds of features that are known, below one that is missing and which they contradict each other about."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    root = rng.integers(2, size=400)
+    X = np.column_stack([root, *((root + (rng.random(400) < 0.01)) % 2 for _ in range(800))]).astype(float)
+    model = KDependenceBayes(structure=[[]] + [[0]] * 800).fit(X, y)
+    row = np.r_[np.nan, np.zeros(400), np.ones(400)][None]
+    both = [model.predict_joint_log_proba(np.r_[v, row[0, 1:]][None]) for v in (0.0, 1.0)]
+    assert_allclose(model.predict_joint_log_proba(row), np.logaddexp(*both), rtol=1e-12)
 
 
 # Structure -----------------------------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from model_cases import categorical_rows
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.weighted_naive_bayes import maximise_weighted, with_intercept
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from rcpkg import WANBIAC, CategoricalNB, ConditionalLikelihood
-from rcpkg.calibration import maximise_weighted, stochastic_pass, with_intercept
-from rcpkg.calibration.wanbiac import Counts, Steps
+from rcpkg.calibration import Counts, Steps, stochastic_pass
 
 X, y = categorical_rows()
 HOLES = np.where(np.random.default_rng(3).uniform(size=X.shape) < 0.15, np.nan, X)
@@ -249,6 +249,57 @@ def test_a_row_of_weight_zero_is_none(solver):
     kept = WANBIAC(solver=solver, learning_rate=1e-300).fit(X[weight], y[weight])
     weighted = WANBIAC(solver=solver, learning_rate=1e-300).fit(X, y, sample_weight=weight)
     assert_allclose(weighted.predict_proba(X), kept.predict_proba(X), atol=1e-5)
+
+
+# Refits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("text", [False, True])
+def test_rows_of_weight_zero_declare_no_states(solver, text):
+    """Their states were counted among those that pseudo-rows are spread over."""
+    rows = np.vstack([X, X[:3] + np.array([0, 0, 7])])
+    rows = rows.astype(int).astype(str).astype(object) if text else rows
+    weight = np.repeat([1.0, 0.0], [len(y), 3])
+    model = WANBIAC(solver=solver, random_state=0)
+    weighted = model.fit(rows, np.append(y, y[:3]), weight).predict_proba(rows)
+    kept = WANBIAC(solver=solver, random_state=0).fit(rows[: len(y)], y)
+    assert_allclose(weighted, kept.predict_proba(rows), atol=1e-9)
+    assert model.weights_.cells.shape == kept.weights_.cells.shape
+
+
+def state_of(model):
+    return model.classes_.tolist(), model.predict(X).tolist(), model.predict_proba(X).tolist(), model.objective_
+
+
+@pytest.mark.parametrize("settings", [{"sample_weight": -np.ones(len(y))}, {"y": np.zeros(len(y))}], ids=["w", "y"])
+def test_a_failed_refit_leaves_the_model_as_it_was(settings):
+    """It answered with new labels from old parameters."""
+    model = WANBIAC().fit(X, y)
+    before = state_of(model)
+    with pytest.raises(ValueError):
+        model.fit(**{"X": X[:, :2], "y": np.array(["a", "b", "c"])[y]} | settings)
+    assert state_of(model) == before
+
+
+def test_a_refused_chunk_leaves_the_stream_as_it_was():
+    model = WANBIAC(solver="sgd").partial_fit(X, y, classes=[0, 1, 2])
+    before = state_of(model)
+    model.learning_rate = 1e300
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge"):
+        model.partial_fit(X[:50] + np.array([0, 0, 1]), y[:50])
+    with pytest.raises(ValueError, match="do not exist in the initial classes"):
+        model.partial_fit(X[:5], y[:5] + 7)
+    assert state_of(model) == before
+    model.learning_rate = 0.1
+    again = WANBIAC(solver="sgd").partial_fit(X, y, classes=[0, 1, 2])
+    assert_array_equal(model.partial_fit(X, y).weights_.ravel(), again.partial_fit(X, y).weights_.ravel())
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    model = WANBIAC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    model.fit(X[:, :2], y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2
 
 
 # Bad input ----------------------------------------------------------------------------------------

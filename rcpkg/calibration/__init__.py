@@ -53,7 +53,8 @@ from rcpkg.calibration.rules import (
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
 from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Projected, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
-from rcpkg.calibration.wanbiac import WANBIAC, maximise_weighted, stochastic_pass, with_intercept
+from rcpkg.calibration.stream import Counts, Steps, stochastic_pass
+from rcpkg.calibration.wanbiac import WANBIAC
 from rcpkg.families.projections import (
     categorical_step,
     centred_at_zero,
@@ -74,6 +75,7 @@ __all__ = [
     "CalibrationTest",
     "ConditionalLikelihood",
     "Converged",
+    "Counts",
     "DiscriminativeFrequencyEstimate",
     "FirstOf",
     "Fixed",
@@ -93,6 +95,7 @@ __all__ = [
     "SoftErrorCalibration",
     "SoftErrorRises",
     "Step",
+    "Steps",
     "Stop",
     "Target",
     "calibration_test",
@@ -104,7 +107,6 @@ __all__ = [
     "frequency_weights",
     "linear_step",
     "losses",
-    "maximise_weighted",
     "mean_losses",
     "project_simplex",
     "quadratic_gradient",
@@ -112,5 +114,4 @@ __all__ = [
     "row_losses",
     "soft_error_weights",
     "stochastic_pass",
-    "with_intercept",
 ]

@@ -52,10 +52,12 @@ BLOCKS = {
         best_iter_ : int
             The update that gave ``estimator_``.
         history_ : DataFrame
-            A row an iterate: iteration, soft_error, error, log_loss, step, and validation_log_loss with `HeldOut`.
+            A row an iterate: iteration, soft_error, error, log_loss, step (its length, or by Newton's method that of
+            the next, √(gᵀH⁻¹g) a row), the objective if that is penalised, and validation_log_loss with `HeldOut`.
         stop_reason_ : str
             "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a step left
-            the valid statistics; "no_step": no safe step is left that raises the objective.
+            the valid statistics; "no_step": none is left that raises the objective; "separable": without a target the
+            model separates the training rows, and no optimum is finite.
         """,
     "converged_": """
         converged_ : bool

@@ -146,7 +146,7 @@ class RiskCalibrationCV(Learner):
                 stacklevel=2,
             )
         fitted = path.objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(fitted, optimum.history, n_iter, reason)
+        return self._adopt(fitted, path.objective, optimum.history, n_iter, reason)
 
     @property
     def cv_results_(self) -> pd.DataFrame:

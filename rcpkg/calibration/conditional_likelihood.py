@@ -158,7 +158,7 @@ class ConditionalLikelihood(Learner):
         self.separable_, self.objective_ = reason == "separable", optimum.value
         self._warn(reason, history)
         fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(fitted, history, len(history) - 1, reason)
+        return self._adopt(fitted, objective, history, len(history) - 1, reason)
 
     def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
         if reason == "converged":

@@ -1,4 +1,4 @@
-"""The curvature of a regularised conditional likelihood, in minimal coordinates of an exponential family.
+"""The curvature of conditional and joint likelihood, in minimal coordinates of an exponential family.
 
 With features f(x) = (1, own(x)) that each class has for itself and shared(x) that all classes have in common, the
 statistics are s(x, y) = (e_y ⊗ f(x), shared(x)), and a natural parameter η is a vector β of r(1 + k) + l entries. In
@@ -9,18 +9,60 @@ these coordinates, which carry no redundancy but that of the class weights (thei
 are the information of the joint model and, up to its sign, the Hessian of the conditional log-likelihood.
 """
 
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.calibration.features import Features
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
-from rcpkg.linalg import slices
 
-BLOCK_ENTRIES = 2**18  # of the features that are weighted at a time, which then stay in the cache
+
+def conditional_information(
+    blocks: Iterable[tuple[Array, Array, Array]], k: int, p: int, full: bool = True, negligible: float = 0.0
+) -> Array:
+    """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, k, p, p), or its diagonal blocks, (k, p, p).
+
+    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks a
+    row that weighs less than ``negligible`` times the mean, since it hardly doubts between the two classes, may be left
+    out: its p_a p_b (z_a − z_b)² becomes p_a p_b (z_a² + z_b²), no less than half of it.
+    """
+    H = np.zeros((k, k, p, p) if full else (k, p, p))
+    for block, P, weight in blocks:
+        space = np.empty_like(block)
+        for a in range(k):
+            own = gram(block, P[a] * (1 - P[a]) * weight, space)
+            if not full:
+                H[a] += own
+                continue
+            H[a, a] += own
+            for b in range(a):
+                some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
+                H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
+    for a, b in zip(*np.triu_indices(k if full else 0, 1)):
+        H[a, b] = H[b, a]
+    return H
+
+
+def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
+    rows = np.flatnonzero(weight > negligible * weight.mean())
+    return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
+
+
+def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
+    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
+    root = np.multiply(block, np.sqrt(weight), out=space)
+    return root @ root.T
+
+
+def side_by_side(H: Array) -> Array:
+    """Blocks (k, k, p, p) as a matrix, the entries of a class side by side."""
+    k, _, p, _ = H.shape
+    return H.transpose(0, 2, 1, 3).reshape(k * p, k * p)
 
 
 class MinimalForm:
@@ -34,19 +76,19 @@ class MinimalForm:
         self.size = self.r * self.width + self.map.shared
 
     @cached_property
-    def _formed(self) -> tuple[Array, Array]:
-        own, shared = self.map.features()
-        return np.hstack([np.ones((len(own), 1)), own]), shared
+    def rows(self) -> Features:
+        """f of the rows, block by block."""
+        return Features(self.map, self.r)
 
-    @property
+    @cached_property
     def features(self) -> Array:
         """f(x_i), shape (n, 1 + k)."""
-        return self._formed[0]
+        return np.ascontiguousarray(self.rows.dense(slice(None)).T)
 
-    @property
+    @cached_property
     def shared_features(self) -> Array:
         """Shared features of the rows, shape (n, l)."""
-        return self._formed[1]
+        return self.map.features()[1]
 
     def _vector(self, constant: Array, own: Array, shared: Array) -> Array:
         return np.concatenate([np.hstack([constant[:, None], own]).ravel(), shared])
@@ -101,20 +143,17 @@ class MinimalForm:
         return I - np.outer(mean, mean)
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
-        """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P, shape (p, p); zero for the shared features.
+        """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
+        blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.dense_blocks())
+        return self.with_first_class(conditional_information(blocks, self.r - 1, self.width))
 
-        Its rows add up to zero over the classes, so that the blocks of two different classes give the others.
-        """
-        C, K = np.zeros((self.size, self.size)), self.width
-        of_class = [slice(y * K, (y + 1) * K) for y in range(self.r)]
-        for rows in slices(len(P), max(1, BLOCK_ENTRIES // K)):
-            Phi, weighted = self.features[rows], P[rows] * weight[rows, None]
-            for a, b in combinations(range(self.r), 2):
-                block = (Phi * (weighted[:, a] * P[rows, b])[:, None]).T @ Phi
-                C[of_class[a], of_class[a]] += block
-                C[of_class[b], of_class[b]] += block
-                C[of_class[a], of_class[b]] -= block
-                C[of_class[b], of_class[a]] -= block
+    def with_first_class(self, H: Array) -> Array:
+        """C of its blocks without the first class, whose part is what those of the others lack to zero."""
+        C = np.zeros((self.size, self.size))
+        whole = np.concatenate([-H.sum(axis=0, keepdims=True), H])
+        whole = np.concatenate([-whole.sum(axis=1, keepdims=True), whole], axis=1)
+        own = slice(0, self.r * self.width)
+        C[own, own] = side_by_side(whole)
         return C
 
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:
@@ -125,10 +164,6 @@ class MinimalForm:
             of_class = np.flatnonzero(y[rows] == c)
             out[:, of_class] = matrix[:, c * K : (c + 1) * K] @ own[of_class].T
         return out + matrix[:, self.r * K :] @ self.shared_features[rows].T
-
-    def weighted_sums(self, W: Array) -> Array:
-        """s(X, W) for weights that add up to zero in each row, as a vector: nothing is left of the shared features."""
-        return np.concatenate([(W.T @ self.features).ravel(), np.zeros(self.size - self.r * self.width)])
 
     @property
     def totalled(self) -> NDArray[np.intp]:

@@ -11,15 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
+from rcpkg.calibration.optimum import fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
+from rcpkg.calibration.target_path import Optimum
+from rcpkg.capabilities import MARGINALS
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, can
 
@@ -30,14 +34,14 @@ STOPS = {
     "none": Converged(0.0),
 }
 FIXED_STEPS = 63  # rc2025: 64 iterations, of which the first is the closed form
-SAFE_STEPS = 1000  # at most, where they are chosen for the reader; some tens are the rule with a target
+SAFE_STEPS = 1000  # at most, or iterations of Newton's method, where they are chosen for the reader
 TARGET_WEIGHT = 3.0  # does best over the data sets of the honest comparison: results/benchmark_target_weights.csv
 
 
 class Settings(NamedTuple):
-    """What a learner climbs, and how, with all that is automatic decided."""
+    """What a learner climbs, and how, with all that is automatic decided; no ``step``: at once to the optimum."""
 
-    step: Step
+    step: Step | None
     stop: Stop | HeldOut
     max_iter: int
     tol: float = 0.0
@@ -91,11 +95,26 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             stop = Converged(max(stop.tol, settings.tol))
         elif settings.tol:
             stop = FirstOf(stop, Converged(settings.tol))
+        step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=settings.step.keeps_prior, **target)
-        path = climb(objective, settings.step, stop, settings.max_iter, random_state=rng)
-        self._report(path, settings.step, stop)
-        return self._adopt(path.chosen.model, path.history, path.best_iter, path.stop_reason)
+        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
+        tol = stop.tol if isinstance(stop, Converged) else 0.0
+        if step is None:
+            optimum = fastest_optimum(objective, tol, settings.max_iter)
+            self._report(objective, optimum.stop_reason, len(optimum.history) - 1, optimum.promise, tol)
+            return self._adopt_optimum(objective, optimum)
+        path = climb(objective, step, stop, settings.max_iter, random_state=rng)
+        if path.stop_reason == "invalid" and not path.n_iter:
+            warnings.warn(
+                f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
+                "shorter steps, or RiskCalibration with step='safe'",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        elif tol:
+            promise = objective.promised_gain(path.chosen)
+            self._report(objective, path.stop_reason, path.n_iter, promise, tol)
+        return self._adopt(path.chosen.model, objective, path.history, path.best_iter, path.stop_reason)
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -113,10 +132,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
 
     def _adopt(
-        self, model: ClosedFormClassifier, history: list[dict[str, float]], best_iter: int, stop_reason: str
+        self,
+        model: ClosedFormClassifier,
+        objective: Objective,
+        history: list[dict[str, float]],
+        best_iter: int,
+        stop_reason: str,
     ) -> Self:
         """Take on a fitted model, what it knows of the data, and the history of the way to it."""
-        self.estimator_ = model
+        self.estimator_, self._frequencies = model, objective.class_frequencies
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
         if hasattr(model, "feature_names_in_"):
@@ -126,31 +150,29 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         self.stop_reason_, self.converged_ = stop_reason, stop_reason == "converged"
         return self
 
-    def _report(self, path: Path, step: Step, stop: Stop) -> None:
-        """Warn of a run that changed nothing because it could not, or that ended before it converged."""
-        reason, n_iter, tol = path.stop_reason, path.n_iter, stop.tol if isinstance(stop, Converged) else 0.0
-        if reason == "invalid" and not n_iter:
-            message = (
-                f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
-                "shorter steps, or RiskCalibration with step='safe'"
-            )
-        elif tol and (n_iter or reason == "no_step") and reason in ("max_iter", "no_step"):
-            message = f"not converged after {n_iter} updates: {self._remedy(path, tol)}"
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    def _adopt_optimum(self, objective: Objective, optimum: Optimum) -> Self:
+        """Take on the model at an ``optimum``, and the history of the search."""
+        model = objective.family.set_statistics(optimum.statistics, optimum.parameters)
+        return self._adopt(model, objective, optimum.history, len(optimum.history) - 1, optimum.stop_reason)
 
-    def _remedy(self, path: Path, tol: float) -> str:
-        gain = path.objective.promised_gain(path.chosen)
-        promise = f"the next promises a gain of {gain:.2g} a row, more than tol={tol:.2g}"
-        if path.stop_reason == "max_iter":
-            remedy = "raise max_iter"
+    def _report(self, objective: Objective, reason: str, n_iter: int, promise: float, tol: float) -> None:
+        """Warn of a way that ended before the optimum; its next step promises that gain of the objective a row."""
+        if not tol or reason not in ("max_iter", "no_step", "separable") or (reason == "max_iter" and not n_iter):
+            return
+        can_be_drawn = hasattr(self, "target_weight") and can(objective.family, "target_weight > 0")
+        draw = "set a target_weight > 0" if can_be_drawn and not objective.target else ""
+        message = f"not converged after {n_iter} updates: "
+        if reason == "separable":
+            message += f"the model separates the classes of the training rows, which has no finite optimum; {draw}"
         else:
-            promise = f"{promise}, which rounding does not let it reach"
-            remedy = "standardise the features, give the estimator a prior_strength"
-        can_be_drawn = hasattr(self, "target_weight") and can(path.objective.family, "target_weight > 0")
-        draw = ", set a target_weight > 0" if can_be_drawn and not path.objective.target else ""
-        return f"{promise}; {remedy}{draw} or raise tol"
+            message += f"the next promises a gain of {promise:.2g} a row, more than tol={tol:.2g}"
+            if reason == "max_iter":
+                remedies = ["raise max_iter"]
+            else:
+                message += ", which rounding does not let it reach"
+                remedies = ["standardise the features", "give the estimator a prior_strength"]
+            message += f"; {', '.join(filter(None, [*remedies, draw]))} or raise tol"
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -170,6 +192,15 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
+
+    @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
+    def expected_rows(self, X: Array, weights: Array) -> Any:
+        """Those of the calibrated model."""
+        return self.estimator_.expected_rows(X, weights, self.estimator_.fitted_parameters())
+
+    @property
+    def _calibrated_at(self) -> Array:
+        return np.log(self._frequencies)
 
 
 def stop_of(stopping: Any) -> Stop | HeldOut:
@@ -197,23 +228,25 @@ class RiskCalibration(Learner):
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         %(target)s
     target_weight : float or "auto", default="auto"
-        b ≥ 0; 0 is the sources' algorithm. "auto": 3 with safe steps, else 0. With b > 0 a prior of the estimator
+        b ≥ 0; 0 is the sources' algorithm. "auto": 0 with fixed steps, else 3. With b > 0 a prior of the estimator
         shapes the target, and nothing else; ``estimator_`` has none.
     step : "safe" or Step, optional
         `Fixed`: s + lr · s(X, Y − P), as in the sources; `Batches`: the same over mini-batches. "safe", or `Safe`:
         steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough, most of
         them accelerated by the curvature that the last updates show; where no step is left that rises the run ends. A
-        prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: safe for an
-        exponential family of rcpkg whose class weights are free (``priors=None``), ``Fixed(0.1)`` otherwise.
+        prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: for an
+        exponential family whose class weights are free (``priors=None``) the way to the optimum that is fastest,
+        Newton's method or, where that is not to be had or ``stopping`` chooses among iterates, safe steps;
+        ``Fixed(0.1)`` otherwise.
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, optional
         %(stops)s
-        None: "none" with safe steps, "soft_error" with fixed ones.
+        None: "soft_error" with fixed steps, else "none".
     max_iter : int or "auto", default="auto"
-        Greatest number of updates. "auto": 1000 safe steps, or 63 fixed ones, the "64 iterations" of the sources.
+        Greatest number of updates. "auto": 63 fixed ones, the "64 iterations" of the sources, or 1000 others.
     tol : float, default=1e-8
-        Ends where a step of length one promises no more than this gain of the objective, in nats a row and pseudo-row:
-        the squared gradient in the metric of the model, which has no units. 0: go on to ``max_iter``. A model without
-        natural parameters does not converge by it.
+        Ends where the next step promises no more than this gain of the objective, in nats a row and pseudo-row: a safe
+        one of length one the squared gradient in the metric of the model, Newton's half its own squared length; neither
+        has units. 0: go on to ``max_iter``. A model without natural parameters does not converge by it.
     %(random_state)s
 
     Attributes
@@ -221,8 +254,8 @@ class RiskCalibration(Learner):
     %(path)s
     converged_ : bool
         Whether the reason is "converged". Without a target this does not certify a finite optimum: on rows that the
-        model separates there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells of a
-        run with ``stopping="none"`` and a ``tol`` that ended before, and of one whose first update was invalid.
+        model separates in part there is none, and the gradient vanishes on the way there. A `ConvergenceWarning` tells
+        of a run with ``stopping="none"`` and a ``tol`` that ended before, and of one whose first update was invalid.
 
     Raises
     ------
@@ -235,7 +268,7 @@ class RiskCalibration(Learner):
 
     Notes
     -----
-    The defaults are safe steps to convergence and the pooled target, with one weight for all data.
+    The default is the optimum with the pooled target, with one weight for all data.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
@@ -302,20 +335,21 @@ class RiskCalibration(Learner):
         return bool(self.target_weight)
 
     def _settings(self) -> Settings:
-        """Safe steps, drawn to the target, where the mathematics allows them, and as published otherwise.
+        """To the optimum, drawn to the target, where the mathematics allows it, and as published otherwise.
 
-        That is for an exponential family whose class weights are free.
+        That is for an exponential family whose class weights are free; a stop that is not the optimum takes iterates.
         """
-        step = self.step
+        step, stopping = self.step, self.stopping
         if step is None:
             family = can(self.estimator, "convergence") and getattr(self.estimator, "priors", None) is None
-            step = Safe() if family else Fixed()
+            to_the_end = stopping is None or isinstance(stop_of(stopping), Converged)
+            step = (None if to_the_end else Safe()) if family else Fixed()
         elif isinstance(step, str) and step == "safe":
             step = Safe()
         elif not isinstance(step, Step):
             raise ValueError(f"step must be None, 'safe' or a step such as Fixed(0.1); got {step!r}")
-        ascends = not step.keeps_prior
-        max_iter, weight, stopping = self.max_iter, self.target_weight, self.stopping
+        ascends = step is None or not step.keeps_prior
+        max_iter, weight = self.max_iter, self.target_weight
         if stopping is None:
             stopping = "none" if ascends else "soft_error"
         if isinstance(max_iter, str) and max_iter == "auto":

@@ -1,17 +1,17 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features, Sample, dense_blocks, moments, products, squared
+from rcpkg.calibration.curvature import conditional_information, gram, side_by_side
+from rcpkg.calibration.features import Features, moments, products, squared
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factor, jittered_cholesky
 
-EPS = np.finfo(float).eps
 TIED = 1e-14  # posteriors that differ by this share are equal
 
 
@@ -33,9 +33,11 @@ class LogisticObjective:
     ``ridge`` is M; by default BM are the slopes.
     """
 
+    divisible = True  # whether some of the rows may stand for all
+
     def __init__(
         self,
-        features: Features | Sample,
+        features: Features,
         y: NDArray[np.intp],
         r: int,
         weight: Array | None = None,
@@ -44,10 +46,12 @@ class LogisticObjective:
         ridge: Array | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
-        self.ridge = ridge
+        self.ridge, self.penalised = ridge, bool(l2)
         self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
         self.free = r - 1 if free is None else free
-        self.total = float(len(y) if weight is None else weight.sum())
+        self.full = self.free < r  # whether curvatures are those of all classes, or of each class alone
+        self.size = self.free * features.width  # entries of V
+        self.rows_weight = self.total = float(len(y) if weight is None else weight.sum())
 
     def of(self, B: Array) -> Array:
         """V of B."""
@@ -58,24 +62,32 @@ class LogisticObjective:
         B = np.vstack([np.zeros(V.shape[1]), V]) if self.free < self.r else V
         return B - B.mean(axis=0)
 
+    def scored(self, V: Array) -> Array:
+        """The coefficients of the scores in V, a view of shape (free, p)."""
+        return V.reshape(-1)[: self.free * self.features.width].reshape(self.free, -1)
+
+    def _counting(self, rows: slice) -> Array:
+        return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
-        gradient, sums, separated = np.zeros_like(V), np.zeros(3), True
-        lacking = self.r - self.free
+        gradient, sums, separated = np.zeros(V.shape), np.zeros(3), True
+        B, slope, lacking = self.scored(V), self.scored(gradient), self.r - self.free
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
-            W, own = posteriors(products(V, block), y, self.r)
+            W, own = posteriors(products(B, block), y, self.r)
             of_block, right = row_sums(W, own, y, self.r, weight)
             sums += of_block
             separated = separated and right
             W[y[own.columns] - lacking, own.columns] -= 1
             if weight is not None:
                 W *= weight
-            gradient += moments(W, block)
+            slope += moments(W, block)
         gradient /= self.total
-        losses = Losses(*(sums / self.total).tolist())
-        penalty, slope = self.penalty(V)
-        return Evaluation(losses.log_loss + penalty, gradient + slope, losses, separated and not self.l2)
+        losses = Losses(*(sums / self.rows_weight).tolist())
+        penalty, pull = self.penalty(V)
+        value = losses.log_loss * (self.rows_weight / self.total) + penalty
+        return Evaluation(value, gradient + pull, losses, separated and not self.penalised)
 
     def penalty(self, V: Array) -> tuple[float, Array]:
         """The penalty of V, and its gradient."""
@@ -94,27 +106,21 @@ class LogisticObjective:
 
     def penalty_matrix(self) -> Array:
         """l2 M Mᵀ / m, the Hessian of the penalty of one class."""
-        p = self.features.width
-        squared = np.diag(np.arange(p) > 0).astype(float) if self.ridge is None else self.ridge @ self.ridge.T
-        return self.l2 / self.total * squared
+        slopes = np.diag(np.arange(self.features.width) > 0).astype(float)
+        return self.l2 / self.total * (slopes if self.ridge is None else self.ridge @ self.ridge.T)
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
         for rows, block in self.features.blocks():
             P, _ = posteriors(products(B, block), self.y[rows], self.r)
-            W = P * (1 - P) if self.weight is None else P * (1 - P) * self.weight[rows]
-            h += moments(W, squared(block))
-        of_penalty = np.arange(len(h[0])) > 0 if self.ridge is None else np.einsum("jk,jk->j", self.ridge, self.ridge)
-        return (h + self.of_own * self.l2 * of_penalty) / self.total
+            h += moments(P * (1 - P) * self._counting(rows), squared(block))
+        return h / self.total + self.of_own * self.penalty_matrix().diagonal()
 
     def squares(self) -> Array:
         """Σ_i w_i φ(x_i)² / m, shape (p,)."""
-        total = np.zeros((1, self.features.width))
-        for rows, block in self.features.blocks():
-            weight = np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
-            total += moments(weight[None], squared(block))
-        return total[0] / self.total
+        blocks = self.features.blocks()
+        return sum(moments(self._counting(rows)[None], squared(block))[0] for rows, block in blocks) / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
@@ -139,8 +145,8 @@ class LogisticObjective:
         """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
         p = self.features.width
         G, sums = np.zeros((p, p)), np.zeros((self.r, p))
-        for rows, block in dense_blocks(self.features):
-            weight = np.ones(block.shape[1]) if self.weight is None else self.weight[rows]
+        for rows, block in self.features.dense_blocks():
+            weight = self._counting(rows)
             G += block @ block.T if self.weight is None else gram(block, weight)
             sums += np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0) @ block.T
         return G / self.total, sums / self.total
@@ -148,57 +154,40 @@ class LogisticObjective:
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
         weight = weight * (self.total / weight.sum())
-        rows = Sample(self.features, index), self.y[index]
+        rows = self.features.take(index), self.y[index]
         return LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge)
 
-    def curvature(
-        self, V: Array, full: bool, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
-    ) -> "Curvature":
-        """The Hessian of f at V; ``full``, or its diagonal blocks, one for each row of V.
+    def information(self, V: Array, blur: float = 0.0, negligible: float = 0.0) -> Array:
+        """The Hessian of the mean log-loss at V: `conditional_information` of all classes but the first, or of each.
 
-        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure. ``pseudo``
-        are the squares of each feature, per row, in rows that stand for those with a feature that is rare in a sample.
-        Outside the diagonal blocks a row that weighs less than ``negligible`` times the mean, since it hardly doubts
-        between the two classes, may be left out: its p_a p_b (z_a − z_b)² becomes p_a p_b (z_a² + z_b²), no less than
-        half of it.
+        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure.
         """
-        k, p = V.shape
-        H = np.zeros((k, k, p, p)) if full else np.zeros((k, p, p))
-        variance = np.zeros(k)
-        for rows, block in dense_blocks(self.features):
-            P, _ = posteriors(V @ block, self.y[rows], self.r)
-            P = (1 - blur) * P + blur / self.r
-            weight = 1 / self.total if self.weight is None else self.weight[rows] / self.total
-            space = np.empty_like(block)
-            for a in range(k):
-                spread = P[a] * (1 - P[a]) * weight
-                variance[a] += spread.sum()
-                own = gram(block, spread, space)
-                if not full:
-                    H[a] += own
-                    continue
-                H[a, a] += own
-                for b in range(a):
-                    some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
-                    H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
-        added = np.zeros((k, p)) if pseudo is None else variance[:, None] * pseudo
-        return self._with_penalty(H, added)
+        B, k = self.scored(V), self.r - 1 if self.full else self.free
 
-    def _with_penalty(self, H: Array, added: Array) -> "Curvature":
-        """H, of the lower classes or of each, with the curvature of the penalty and more on its diagonal."""
-        k, p = added.shape
-        penalty, diagonal = self.penalty_matrix(), np.arange(p)
-        if H.ndim == 3:
-            H += self.of_own * penalty
-            H[:, diagonal, diagonal] += added
-            return Curvature([curvature_factor(part) for part in H])
-        for a in range(k):
-            H[a, a, diagonal, diagonal] += added[a]
-            for b in range(a):
-                H[b, a] = H[a, b]
-        share = np.eye(k) if self.r == 2 else np.eye(k) - 1 / self.r  # of the classes, between them
+        def weighted() -> Iterator[tuple[Array, Array, Array]]:
+            for rows, block in self.features.dense_blocks():
+                P, _ = posteriors(B @ block, self.y[rows], self.r)
+                yield block, (1 - blur) * P[-k:] + blur / self.r, self._counting(rows) / self.total
+
+        return conditional_information(weighted(), k, self.features.width, self.full, negligible)
+
+    def curvature(
+        self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
+    ) -> "Curvature":
+        """The Hessian of f at V, with all classes, or its diagonal blocks, one for each row of V.
+
+        ``pseudo`` are the squares of each feature, per row, in rows that stand for those with a feature that is rare in
+        a sample; `information` has the rest.
+        """
+        H, penalty = self.information(V, blur, negligible), self.penalty_matrix()
+        diagonal = np.einsum("aajj->aj" if self.full else "ajj->aj", H)  # a view
+        if pseudo is not None:
+            diagonal += np.outer(diagonal[:, 0], pseudo)  # φ_0 = 1
+        if not self.full:
+            return Curvature([curvature_factor(block) for block in H + self.of_own * penalty])
+        share = np.eye(self.free) - (0.0 if self.r == 2 else 1 / self.r)  # of the classes, between them
         H += share[:, :, None, None] * penalty
-        return Curvature([curvature_factor(H.transpose(0, 2, 1, 3).reshape(k * p, k * p))])
+        return Curvature([curvature_factor(side_by_side(H))])
 
 
 class Curvature(NamedTuple):
@@ -216,18 +205,6 @@ class Curvature(NamedTuple):
     def length(self, g: Array) -> float:
         """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
         return float(np.linalg.norm([np.linalg.norm(factor.whiten(part)) for factor, part in self._blocks(g)]))
-
-
-def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
-    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
-    rows = np.flatnonzero(weight > negligible * weight.mean())
-    return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
-
-
-def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
-    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
-    root = np.multiply(block, np.sqrt(weight), out=space)
-    return root @ root.T
 
 
 def curvature_factor(H: Array) -> Factor:

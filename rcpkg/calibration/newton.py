@@ -7,22 +7,15 @@ search begins on a sample of them. What is faster is told by a count of multipli
 
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import usual_squares
-from rcpkg.calibration.logistic import (
-    EPS,
-    Curvature,
-    Evaluation,
-    LogisticObjective,
-    curvature_factor,
-    posteriors,
-)
+from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, curvature_factor, posteriors
 from rcpkg.calibration.rules import history_row
+from rcpkg.linalg import EPS
 
 MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
@@ -71,16 +64,6 @@ class Limits(NamedTuple):
 COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
 
 Record = Callable[[Array, Evaluation, float], bool]
-
-
-class Objective(Protocol):
-    """A function to minimise, infinite outside its domain."""
-
-    def __call__(self, V: Array) -> Evaluation:
-        """Value and gradient, and the losses of the rows."""
-
-    def hessian(self, V: Array) -> Callable[[Array], Array]:
-        """Its products with arrays of the shape of V; only for a curvature of each class alone."""
 
 
 class Iterates:
@@ -152,40 +135,31 @@ class Plan(NamedTuple):
 
 
 def plan_of(objective: LogisticObjective) -> Plan:
-    """The curvature of as many rows as are worth their cost, by a count of multiplications."""
-    n, p, k = objective.features.n, objective.features.width, objective.free
-    full = objective.free < objective.r
-    one_pass = cost_of_pass(4.0 * n * objective.features.work * k, n * k)
+    """The curvature of as many rows as are worth their cost, by a count of multiplications; it serves for as many
+    iterations as it costs passes over the rows."""
+    n, p, full = objective.features.n, objective.features.width, objective.full
+    k = objective.r - 1 if full else objective.free
+    one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
     per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
-    solving = COSTS.product * ((k * p) ** 3 if full else k * p**3) / 3
+    solving = COSTS.product * (objective.size**3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
     rows = max(COSTS.passes * one_pass / per_row, least)
     part, pseudo = objective, None
-    if rows < n:
+    if rows < n and objective.divisible:
         index, weight = stratified(objective, rows, SAMPLES.of_class * p)
         if len(index) < n:
             part = objective.on(index, weight)
-            pseudo = SAMPLES.pseudo / len(index) * usual_squares(part.features)
+            pseudo = SAMPLES.pseudo / len(index) * part.features.usual_squares()
 
     def curvature(V: Array, blur: float) -> Curvature:
-        return part.curvature(V, full, blur, pseudo, LIMITS.negligible)
+        return part.curvature(V, blur, pseudo, LIMITS.negligible)
 
-    stint = stint_of(part.features.n * per_row + solving, one_pass)
-    return Plan(curvature, stint, pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
-
-
-def cost_of_pass(products: float, entries: float) -> float:
-    """Multiplications of a pass over the rows that computes so many ``entries`` of posteriors."""
-    return products + COSTS.entry * entries + COSTS.call
-
-
-def stint_of(curvature: float, one_pass: float) -> int:
-    """Iterations for which a curvature serves: as many as it costs passes over the rows."""
-    return int(np.clip(curvature / one_pass, 1, COSTS.longest_stint))
+    stint = np.clip((part.features.n * per_row + solving) / one_pass, 1, COSTS.longest_stint)
+    return Plan(curvature, int(stint), pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
 
 
 def minimise(
-    objective: Objective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
+    objective: LogisticObjective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
@@ -210,7 +184,7 @@ def minimise(
         if after is None:
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
-        without_gain = without_gain + 1 if after.value >= at.value else 0
+        without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at = moved, after
         if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break
@@ -218,7 +192,7 @@ def minimise(
 
 
 def line_search(
-    objective: Objective, V: Array, at: Evaluation, direction: Array, slope: float
+    objective: LogisticObjective, V: Array, at: Evaluation, direction: Array, slope: float
 ) -> tuple[Array, Evaluation | None, float]:
     """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
     step = 1.0

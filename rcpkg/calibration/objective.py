@@ -219,6 +219,11 @@ class Objective:
         return float(len(self.Y) if self.sample_weight is None else self.sample_weight.sum())
 
     @property
+    def class_frequencies(self) -> Array:
+        """Shares of the classes in the rows, by their weights, shape (r,)."""
+        return _weighted(self.Y, self.sample_weight).sum(axis=0) / self.total_weight
+
+    @property
     def size(self) -> float:
         """Rows and pseudo-rows by their weights: m + b m̄."""
         return self.total_weight + (self.target.weight * self.target.size if self.target else 0.0)

@@ -1,11 +1,12 @@
 """The optimum of conditional likelihood of an objective, with or without a target or a ridge; as steps of `climb`, too.
 
 One function decides on the search. With a target it is Newton's method in minimal coordinates (`TargetPath`), without
-one that of multinomial logistic regression on the features of the family (`NewtonSearch`); L-BFGS in named coordinates
+one that of multinomial logistic regression on the features of the family (`by_newton`); L-BFGS in named coordinates
 where these are asked for, or a Hessian is too large.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,27 +17,42 @@ from rcpkg.calibration.features import Features, has_features
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.newton import free_rows
 from rcpkg.calibration.objective import Objective, Point
-from rcpkg.calibration.searches import LinearSearch, NewtonSearch, Search, StandardisedSearch
+from rcpkg.calibration.searches import Found, by_newton, in_free_coordinates, in_linear_coordinates
 from rcpkg.calibration.steps import Run, Step
-from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.calibration.target_path import Optimum, TargetPath, by_safe_steps
 from rcpkg.families import Statistics, can, require
 
 EPS = np.finfo(float).eps
-CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
-SAFE_TOL = 1e-10  # gain in nats a row at which safe steps end, where a target has too many parameters for Newton's
 
 
 class Settings(NamedTuple):
-    """How to search: those of `ConditionalLikelihood`."""
+    """How to search: those of `ConditionalLikelihood`, and the gain in nats a row at which safe steps end, where these
+    take the place of Newton's."""
 
     solver: str = "auto"
     coordinates: str = "whitened"
     l2: float = 0.0
     tol: float = 1e-7
     max_iter: int = 1000
+    safe_tol: float = 1e-10
 
 
 AUTO = Settings()
+
+
+def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Optimum:
+    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
+
+    It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
+    """
+    family = objective.family
+    try:
+        require(family, "Newton's method")
+        family.check_complete(objective.X)
+        family.check_full(objective.X)
+    except ValueError:
+        return by_safe_steps(objective, tol, max_iter)
+    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
 
 
 def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Optimum:
@@ -48,22 +64,24 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
         path = TargetPath(objective, max_iter=settings.max_iter)
         if path.lack and settings.solver == "newton":
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
-        return path.follow(objective.target.weight, settings.tol, SAFE_TOL, natural)
+        return path.follow(objective.target.weight, settings.tol, settings.safe_tol, natural)
     if natural is None:
         closed = None if objective.target else objective.closed_form
         natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
-    search = search_of(objective, settings, _finite(natural))
-    reason = search.minimise(settings.max_iter)
-    parameters = family.from_natural(search.natural())
+    found = searched(objective, settings, _finite(natural))
+    parameters = family.from_natural(found.natural)
     statistics = objective.total_weight * family.mean_parameters(parameters)
-    return Optimum(statistics, parameters, search.iterates.value, search.iterates.history, reason)
+    history = found.iterates.history
+    promise = history[-1]["step"] ** 2 / 2
+    return Optimum(statistics, parameters, found.iterates.value, history, found.stop_reason, promise)
 
 
-def search_of(objective: Objective, settings: Settings, natural: Statistics) -> Search:
-    """The search from ``natural`` that the settings, the family and its size ask for."""
-    name, l2, tol, linear = settings.coordinates, settings.l2, settings.tol, has_features(objective.family)
+def searched(objective: Objective, settings: Settings, natural: Statistics) -> Found:
+    """What the search finds from ``natural`` on that the settings, the family and its size ask for."""
+    name, l2, linear = settings.coordinates, settings.l2, has_features(objective.family)
+    given = {"start": natural, "tol": settings.tol, "max_iter": settings.max_iter}
     if not linear and (l2 or settings.solver == "newton" or name not in ("whitened", "standardised")):
         raise ValueError(
             f"the scores of {type(objective.family).__name__} are not known to be linear in features of the rows: "
@@ -75,24 +93,31 @@ def search_of(objective: Objective, settings: Settings, natural: Statistics) -> 
 
     if objective.target or name == "standardised" or not linear:
         coordinates = objective.family.free_coordinates(pooled(), objective.target is not None)
-        return StandardisedSearch(objective, coordinates, coordinates.of(natural), tol)
+        return in_free_coordinates(objective, coordinates=coordinates, **given)
     if settings.solver == "newton" or (settings.solver == "auto" and name == "whitened"):
         logistic = conditioned(objective, l2, pooled())
         if logistic is not None:
-            return NewtonSearch(logistic, natural, tol)
+            return by_newton(logistic, **given)
         name = "curvature"
-    features, ridge = Features(objective.family, objective.X, "plain" if l2 else "natural", None, CACHE), None
+    features, ridge = features_of(objective, "plain" if l2 else "natural"), None
     if l2 and name in ("whitened", "curvature") and features.width <= LARGEST_WHITENED:
-        features = Features(objective.family, objective.X, "conditioned", pooled(), CACHE)
+        features = features_of(objective, "conditioned", pooled())
         ridge = features.ridge()
     r = len(objective.family.classes_)
     logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, l2, r, ridge)
-    return LinearSearch(logistic, natural, tol, name, lambda: conditioned(objective, l2, pooled()))
+    certified = partial(conditioned, objective, l2, pooled())
+    return in_linear_coordinates(logistic, name=name, certified=certified, **given)
+
+
+def features_of(objective: Objective, kind: str, pooled: Any = None) -> Features:
+    """Those of its rows."""
+    family = objective.family
+    return Features(family.feature_map(objective.X, kind, pooled=pooled), len(family.classes_))
 
 
 def conditioned(objective: Objective, l2: float, pooled: Any) -> LogisticObjective | None:
     """The objective in features of good condition; None where they are too many for a curvature."""
-    features, r = Features(objective.family, objective.X, "conditioned", pooled, CACHE), len(objective.family.classes_)
+    features, r = features_of(objective, "conditioned", pooled), len(objective.family.classes_)
     free = free_rows(r, features.width)
     if not free:
         return None

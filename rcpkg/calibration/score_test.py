@@ -23,6 +23,11 @@ LARGEST_SAMPLE = 10**7  # rows that are drawn anew
 class CalibrationTest(NamedTuple):
     """Outcome of `calibration_test`.
 
+    A small p value says that calibration gains more on the training rows than chance explains: the posterior of the
+    closed form is wrong, or it is right in the limit and the closed form, wrong about the features alone, wastes rows.
+    A large one says that chance explains the gain, because the model is nearly right or because rows are few: it is no
+    reason not to calibrate.
+
     Attributes
     ----------
     statistic : float
@@ -56,11 +61,6 @@ def calibration_test(
     A structure that is learnt is learnt again on each draw, with a warning: where it holds dependences by chance, p
     values are too large.
 
-    A small p value says that calibration gains more on the training rows than chance explains: the posterior of the
-    closed form is wrong, or it is right in the limit and the closed form, wrong about the features alone, wastes rows.
-    A large one says that chance explains the gain, because the model is nearly right or because rows are few: it is no
-    reason not to calibrate.
-
     Parameters
     ----------
     estimator : ConjugateClassifier
@@ -71,11 +71,6 @@ def calibration_test(
         Draws of the rows, whose T* give the p value (1 + #{T* ≥ T}) / (n_draws + 1).
     random_state : int or RandomState, optional
         For the draws.
-
-    Warns
-    -----
-    UserWarning
-        Where a structure is learnt.
 
     Raises
     ------
@@ -190,10 +185,11 @@ def _repetitions(sample_weight: ArrayLike, n: int) -> NDArray[np.intp]:
 def score_statistic(form: MinimalForm, P: Array, W: Array) -> float:
     """T of `calibration_test`, for posteriors P of the closed form of labels or of weights W ≥ 0, both (n, r)."""
     features, weight, K, own = form.features, W.sum(axis=1), form.width, slice(form.r * form.width)
-    g, u, mean = form.weighted_sums(W - weight[:, None] * P), form.class_weights, (W.T @ features).ravel()
-    curvature = form.conditional_curvature(P, weight)[own, own] + np.outer(u[own], u[own])
+    g, mean = ((part.T @ features).ravel() for part in (W - weight[:, None] * P, W))
+    u = form.class_weights[own]
+    curvature = form.conditional_curvature(P, weight)[own, own] + np.outer(u, u)
     curvature -= np.outer(mean, mean) / weight.sum() ** 2
     for c in range(form.r):
         of_class = slice(c * K, (c + 1) * K)
         curvature[of_class, of_class] += (features * W[:, [c]]).T @ features / weight.sum()
-    return float(g[own] @ jittered_cholesky(curvature).solve(g[own][:, None])[:, 0])
+    return float(g @ jittered_cholesky(curvature).solve(g[:, None])[:, 0])

@@ -20,13 +20,15 @@ TOL = 1e-6  # length √(gᵀH⁻¹g / m) of a Newton step at an optimum, m coun
 
 
 class Optimum(NamedTuple):
-    """A model of greatest objective, −objective / m, the iterates on the way to it, and why the search ended."""
+    """A model of greatest objective, −objective / m, the iterates on the way to it, why the search ended, and what gain
+    of the objective, in nats a row and pseudo-row, its next step promises."""
 
     statistics: Statistics
     parameters: Any
     value: float
     history: list[dict[str, float]]
     stop_reason: str
+    promise: float
 
 
 class TargetPath:
@@ -75,17 +77,22 @@ class TargetPath:
             if natural is not None:
                 parameters = family.from_natural(natural)
                 self.last = self.objective.total_weight * family.mean_parameters(parameters)
-            return self._by_safe_steps(b, safe_tol)
-        point, history = self.maximum.point, self.maximum.history
-        statistics = self.objective.total_weight * self.form.statistics(point.mean)
-        return Optimum(statistics, point.parameters, history[-1]["objective"], history, self.maximum.stop_reason)
+            optimum = by_safe_steps(self.objective.with_weight(b), safe_tol, self.max_iter, self.last)
+            self.last = optimum.statistics
+            return optimum
+        beta, _, history, reason = self.maximum
+        parameters = family.from_natural(self.form.natural(beta))
+        statistics = self.objective.total_weight * family.mean_parameters(parameters)
+        last = history[-1]
+        return Optimum(statistics, parameters, last["objective"], history, reason, last["step"] ** 2 / 2)
 
     def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
         if natural is None and self.maximum is None:
             family = self.objective.family
             natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
         beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
-        self.b, self.maximum = b, self.likelihood.maximise(beta, b, tol, self.max_iter)
+        self.likelihood = self.likelihood.with_weight(b)
+        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter)
 
     def log_posterior(self, X: Any, optimum: Optimum) -> Array:
         """log p(y | x) of rows at an optimum."""
@@ -97,13 +104,13 @@ class TargetPath:
             raise NotConverged(self.lack)
         F, maximum = self.likelihood, self.maximum
         if maximum.stop_reason != "converged":
-            raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {self.b:g}")
+            raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {F.b:g}")
         change = None
         if self.change is not None:
             target, size = self.change
-            change = target - np.outer(maximum.point.mean, size)
-        log_P = F.leave_one_out(maximum.beta, maximum.point, maximum.H, self.b, change)
-        return log_P, F.log_evidence(maximum.point, maximum.H, self.b, self.mode)
+            mean = self.form.mean(F.form.model.from_natural(self.form.natural(maximum.beta)))
+            change = target - np.outer(mean, size)
+        return F.leave_one_out(maximum, change), F.log_evidence(maximum, self.mode)
 
     @cached_property
     def change(self) -> tuple[Array, Array] | None:
@@ -123,8 +130,9 @@ class TargetPath:
         family = self.objective.family
         return self.form.coefficients(family.natural_parameters(family.parameters(self.objective.target.statistics)))
 
-    def _by_safe_steps(self, b: float, tol: float) -> Optimum:
-        F = self.objective.with_weight(b)
-        path = climb(F, Safe(), Converged(tol), self.max_iter, start=self.last)
-        chosen, self.last = path.chosen, path.chosen.statistics
-        return Optimum(chosen.statistics, chosen.parameters, -chosen.value / F.size, path.history, path.stop_reason)
+
+def by_safe_steps(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Optimum:
+    """The optimum of an ``objective`` by safe steps, until one promises a gain of at most ``tol`` nats a row."""
+    path = climb(objective, Safe(), Converged(tol), max_iter, start=start)
+    end, promise = path.chosen, objective.promised_gain(path.chosen)
+    return Optimum(end.statistics, end.parameters, -end.value / objective.size, path.history, path.stop_reason, promise)

@@ -1,210 +1,26 @@
-"""Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014).
-
-A row is its indicators: a leading one for the class weights, and a one for each state that it holds. ``scale`` holds
-log π and log θ, a column a class, and ``weights`` w likewise; ones in the place of ``scale`` are logistic regression.
-"""
+"""Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014)."""
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import OptimizeResult, minimize
-from scipy.sparse import csr_array, hstack, issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, log_posterior
-from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.checks import check_choice, check_number
-from rcpkg.families import CategoricalNB, Statistics
+from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.calibration.features import Features
+from rcpkg.calibration.logistic import Evaluation, LogisticObjective
+from rcpkg.calibration.newton import Iterates
+from rcpkg.calibration.searches import lbfgs
+from rcpkg.calibration.stream import DECAY, Counts, Steps, stochastic_pass
+from rcpkg.checks import check_choice, check_number, check_weights
+from rcpkg.families import CategoricalNB, Statistics, one_hot
 
 SOLVERS = ("lbfgs", "sgd")
 ITERATIONS, PASSES = 1000, 1
-DECAY = 1e-2  # λ of the source's schedule η₀/(1 + λt)
-
-
-def with_intercept(indicators: csr_array) -> csr_array:
-    """``indicators`` of states, shape (n, K), behind a column of ones."""
-    return csr_array(hstack([np.ones((indicators.shape[0], 1)), indicators], format="csr"))
-
-
-class Table:
-    """Given features of rows, as `LogisticObjective` reads them: sparse ones behind a column of ones, or dense ones."""
-
-    def __init__(self, rows: csr_array | Array) -> None:
-        (self.n, self.width), sparse = rows.shape, issparse(rows)
-        self.block = rows[:, 1:] if sparse else np.ascontiguousarray(rows.T)
-
-    def blocks(self) -> Iterator[tuple[slice, csr_array | Array]]:
-        """All rows at a time."""
-        yield slice(0, self.n), self.block
-
-
-def weighted_objective(
-    rows: csr_array | Array, Y: Array, scale: Array, penalty: float, center: float
-) -> Callable[[Array], tuple[float, Array]]:
-    """f(w) = −CLL + C Σ (w − c)² and its gradient, as functions of a vector."""
-    likelihood = LogisticObjective(Table(rows), Y.argmax(axis=1), Y.shape[1], Y.sum(axis=1), free=Y.shape[1])
-
-    def objective(w: Array) -> tuple[float, Array]:
-        W = w.reshape(scale.shape)
-        at, beyond = likelihood((W * scale).T), W - center
-        value = likelihood.total * at.value + penalty * float(np.sum(beyond**2))
-        return value, (likelihood.total * at.gradient.T * scale + 2 * penalty * beyond).ravel()
-
-    return objective
-
-
-def maximise_weighted(
-    rows: csr_array | Array,
-    Y: Array,
-    scale: Array,
-    *,
-    penalty: float = 0.0,
-    center: float = 1.0,
-    start: Array | None = None,
-    max_iter: int = ITERATIONS,
-    tol: float = 1e-6,
-    relative: float = 0.0,
-    callback: Callable[[OptimizeResult], None] | None = None,
-) -> OptimizeResult:
-    """Maximum of CLL(w ∘ scale) − C Σ (w − c)² by L-BFGS, C = ``penalty``, c = ``center``.
-
-    CLL(β) = Σ_i Σ_y Y_iy log p(y | x_i), p(y | x) ∝ exp(β_y · x); its gradient in w is scale ∘ xᵀ(Y − P).
-
-    Parameters
-    ----------
-    rows : array of shape (n, 1 + K), sparse or dense
-        Indicators, see `with_intercept`, or other features, dense.
-    Y : array of shape (n, r)
-        One-hot labels, times the weights of the rows.
-    scale : array of shape (1 + K, r)
-        Log probabilities log π and log θ, or ones.
-    penalty, center : float
-        C ≥ 0 and c.
-    start : array of shape (1 + K, r), optional
-        By default all weights are ``center``.
-    max_iter, tol, relative : int, float, float
-        Ends after so many iterations, where no entry of the gradient per row exceeds ``tol``, or where the objective
-        f = −[CLL − C Σ (w − c)²] falls by no more than ``relative`` · max(f, 1) in an iteration.
-    callback : callable, optional
-        Is given each iterate as ``intermediate_result``, with ``x``, the weights as a vector, and ``fun``, that is f.
-
-    References
-    ----------
-    wanbia2014, equations (2), (4), (5), and §VI with the sign that makes it a penalty.
-    """
-    objective, total = weighted_objective(rows, Y, scale, penalty, center), float(Y.sum())
-    first = np.full(scale.shape, center, dtype=float) if start is None else start
-    options = {"maxiter": max_iter, "maxfun": 10 * max_iter, "gtol": tol * total, "ftol": relative}
-    optimum = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", callback=callback, options=options)
-    optimum.x = optimum.x.reshape(scale.shape)
-    return optimum
-
-
-@dataclass
-class Counts:
-    """Counts (1 + K, r) behind naive Bayes, that grow row by row; the first feature is the class itself.
-
-    ``totals`` (1 + d, r) are those of each feature, ``feature`` (1 + K,) tells which one a state belongs to, and each
-    distribution has ``strength`` pseudo-rows, ``pseudo`` (1 + K,) a state.
-    """
-
-    cells: Array
-    totals: Array
-    feature: NDArray[np.intp]
-    strength: float
-    pseudo: Array
-
-    @classmethod
-    def none(cls, n_states: NDArray[np.intp], n_classes: int, strength: float) -> "Counts":
-        """No rows yet, of features with so many states."""
-        return cls.of(np.zeros((1 + n_states.sum(), n_classes)), n_states, strength)
-
-    @classmethod
-    def of(cls, cells: Array, n_states: NDArray[np.intp], strength: float) -> "Counts":
-        """Given counts, of features with so many states."""
-        sizes, r = np.concatenate([[1], n_states]), cells.shape[1]
-        pseudo = strength / np.concatenate([[r], np.repeat(n_states, n_states)])
-        totals = np.add.reduceat(cells, np.cumsum(sizes) - sizes, axis=0)
-        totals[0] = cells[0].sum()
-        return cls(cells, totals, np.repeat(np.arange(len(sizes)), sizes), strength, pseudo)
-
-    def log_probabilities(self, columns: NDArray[np.intp]) -> Array:
-        """log π or log θ of some states, shape (states, r): MAP with symmetric Dirichlet priors (wanbia2014 §II)."""
-        total = self.totals[self.feature[columns]] + self.strength
-        return np.log((self.cells[columns] + self.pseudo[columns][:, None]) / total)
-
-    def add(self, columns: NDArray[np.intp], y: int, weight: float = 1.0) -> None:
-        """Count one row, the first of whose columns is the class itself, so many times."""
-        self.cells[columns, y] += weight
-        self.totals[self.feature[columns[1:]], y] += weight
-        self.totals[0] += weight
-
-
-class Steps(NamedTuple):
-    """Stochastic steps η_t = η₀/(1 + λt), with ``rate`` η₀ and ``decay`` λ; ``penalty`` is C/n, ``center`` c."""
-
-    rate: float
-    decay: float = DECAY
-    penalty: float = 0.0
-    center: float = 1.0
-
-
-def stochastic_pass(
-    columns: NDArray[np.intp],
-    y: NDArray[np.intp],
-    weights: Array,
-    scale: Array | Counts,
-    steps: Steps,
-    *,
-    done: int = 0,
-    sample_weight: Array | None = None,
-) -> Array:
-    """One pass of stochastic gradient ascent; returns the posteriors P (n, r) of each row before it was learnt from.
-
-    w ← w + η_t [scale ∘ x(Y_t − P_t) − 2C(w − c)/n], with η_t = η₀/(1 + λt). Given `Counts`, log π and log θ are those
-    of the rows before, and the counts take in each row after it: probabilities and weights from one pass.
-
-    Parameters
-    ----------
-    columns : array of shape (n, 1 + d)
-        The indicators that are one: 0, and then a state of each feature, −1 where it is missing.
-    y : array of shape (n,)
-        Class numbers.
-    weights : array of shape (1 + K, r)
-        Changed in place.
-    scale : array of shape (1 + K, r) or Counts
-        Log probabilities, or ones, or counts, which are changed in place.
-    steps, done : Steps, int
-        η₀, λ, C/n and c; and how many rows were learnt from before.
-    sample_weight : array of shape (n,), optional
-        A row counts so many times, and its slope likewise.
-
-    References
-    ----------
-    wanbia2014 §V.
-    """
-    P, complete = np.empty((len(y), weights.shape[1])), columns.min(initial=0) >= 0
-    for i, at in enumerate(columns):
-        here = at if complete else at[at >= 0]
-        log_prob = scale.log_probabilities(here) if isinstance(scale, Counts) else scale[here]
-        score = np.einsum("jy,jy->y", weights[here], log_prob)
-        P[i] = np.exp(score - score.max())
-        P[i] /= P[i].sum()
-        slope = -P[i]
-        slope[y[i]] += 1
-        step, weight = steps.rate / (1 + steps.decay * (done + i)), 1.0 if sample_weight is None else sample_weight[i]
-        if steps.penalty:
-            weights -= 2 * step * steps.penalty * (weights - steps.center)
-        weights[here] += step * weight * slope * log_prob
-        if isinstance(scale, Counts):
-            scale.add(here, y[i], weight)
-    return P
 
 
 class WANBIAC(GenerativeClassifier):
@@ -324,32 +140,38 @@ class WANBIAC(GenerativeClassifier):
         return self.naive_bayes_.check_X(X)
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
+        """Fit naive Bayes, then the weights; rows count ``sample_weight`` times, those of weight zero not at all."""
         self._check_parameters()
-        self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
-        X, Y = self.naive_bayes_.training_data(X, y, sample_weight)
-        rows = with_intercept(self.naive_bayes_.encode(X))
-        cells = np.ascontiguousarray((rows.T @ Y)[1:].T)
-        self.naive_bayes_.set_statistics(Statistics(count=Y.sum(axis=0), cells=cells))
-        self._take_over()
-        parameters = self.naive_bayes_.parameters_
-        scale = np.vstack([parameters.log_prior, parameters.log_prob.T])
-        W = np.full(scale.shape, float(self.center))
+        nb = CategoricalNB(prior_strength=self.prior_strength)
+        X, y = nb.check_X_y(X, y)
+        weight = check_weights(sample_weight, len(y))
+        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        nb.prepare(X)
+        encoded, r = nb.encode(X), len(nb.classes_)
+        nb.set_statistics(nb.statistics(encoded, one_hot(y, r) * weight[:, None]))
+        features = Features(nb.feature_map(encoded, "natural"), r)
+        objective = LogisticObjective(features, y, r, weight, free=r)
+        scale = features.coefficients(nb.natural_parameters(nb.parameters_))  # log π and log θ
+        C = self.penalty / objective.total
+
+        def loss(w: Array) -> Evaluation:
+            W = w.reshape(scale.shape)
+            at, beyond = objective(W * scale), W - self.center
+            gradient = (at.gradient * scale + 2 * C * beyond).ravel()
+            return at._replace(value=at.value + C * float(np.sum(beyond**2)), gradient=gradient, separated=False)
+
+        W, reason = np.full(scale.shape, float(self.center)), ""
         if self.solver == "lbfgs":
-            limits = {"max_iter": self.max_iter or ITERATIONS, "tol": self.tol}
-            optimum = maximise_weighted(rows, Y, scale, penalty=self.penalty, center=self.center, start=W, **limits)
-            slope = float(np.abs(optimum.jac).max() / Y.sum())
-            self.n_iter_, self.converged_ = optimum.nit, slope <= self.tol
-            W = optimum.x
-            if not self.converged_:
-                self._warn(optimum.nit, slope)
+            iterates, n_iter = Iterates(self.tol, penalised=True), self.max_iter or ITERATIONS
+            w, reason = lbfgs(loss, W.ravel(), iterates, n_iter)
+            W, n_iter = w.reshape(scale.shape), len(iterates.history) - 1
+            if reason != "converged":
+                self._warn(n_iter, iterates.history[-1]["step"])
         else:
-            self.n_iter_, self.converged_ = self.max_iter or PASSES, False
-            W = self._passes(X, Y, W, scale)
-        log_P = log_posterior(rows @ (W * scale), self.class_log_prior_)
-        self.objective_ = float(np.vdot(Y, log_P) - self.penalty * np.sum((W - self.center) ** 2))
-        self._seen = len(Y)
-        return self._set_weights(W)
+            n_iter = self.max_iter or PASSES
+            W = self._passes(nb, X, y, weight, W.T.copy(), scale.T.copy(), n_iter)
+        value = -objective.total * loss(W.ravel()).value
+        return self._adopt(nb, W, len(y), n_iter, reason == "converged", value)
 
     def _warn(self, n_iter: int, slope: float) -> None:
         warnings.warn(
@@ -359,15 +181,16 @@ class WANBIAC(GenerativeClassifier):
             stacklevel=3,
         )
 
-    def _passes(self, X: Array, Y: Array, W: Array, scale: Array) -> Array:
-        rng, n = check_random_state(self.random_state), len(Y)
-        columns, y, weight = self._columns(X), Y.argmax(axis=1), Y.sum(axis=1)
-        for done in range(self.n_iter_):
+    def _passes(
+        self, nb: CategoricalNB, X: Array, y: NDArray[np.intp], weight: Array, W: Array, scale: Array, passes: int
+    ) -> Array:
+        rng, columns, n = check_random_state(self.random_state), _columns(nb, X), len(y)
+        for done in range(passes):
             order = rng.permutation(n)
-            at, steps = {"done": done * n, "sample_weight": weight[order]}, self._steps(n)
-            stochastic_pass(columns[order], y[order], W, scale, steps, **at)
+            at = {"done": done * n, "sample_weight": weight[order]}
+            stochastic_pass(columns[order], y[order], W, scale, self._steps(n), **at)
             self._check_steps(W)
-        return W
+        return W.T
 
     def _check_steps(self, W: Array) -> None:
         """Refuse weights that stochastic steps have driven out of the range of numbers."""
@@ -385,50 +208,36 @@ class WANBIAC(GenerativeClassifier):
 
         Each row is learnt from with the probabilities of the rows before it, so that a stream is read once; the states
         of a feature are those of all calls up to this one, and a penalty counts for the rows of a call. The first call
-        names all ``classes``.
-
-        Raises
-        ------
-        ValueError
-            If the steps leave the range of numbers.
+        names all ``classes``. Rows that are refused, here or by a ``ValueError`` of steps that leave the range of
+        numbers, leave the model as it was.
         """
         self._check_parameters()
-        seen, before, categories = 0, (), None
-        if hasattr(self, "weights_"):
-            seen, before = self._seen, (self.naive_bayes_.statistics_, self.weights_)
-            categories = self.naive_bayes_.categories_
-        else:
-            self.naive_bayes_ = CategoricalNB(prior_strength=self.prior_strength)
-        nb = self.naive_bayes_.partial_fit(X, y, classes)
+        begun = hasattr(self, "weights_")
+        before = self.naive_bayes_ if begun else None
+        nb = copy(before) if begun else CategoricalNB(prior_strength=self.prior_strength)
+        nb.partial_fit(X, y, classes)
         codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
-        self._take_over()
         cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
-        if before:
-            known = np.concatenate([np.isin(new, old) for new, old in zip(nb.categories_, categories, strict=True)])
-            for table, old in zip((cells, W), before):
+        if begun:
+            known = np.concatenate([np.isin(*states) for states in zip(nb.categories_, before.categories_)])
+            for table, old in (cells, before.statistics_), (W, self.weights_):
                 table[0], table[1:][known] = old.count, old.cells.T
-        columns, counts = self._columns(codes), Counts.of(cells, nb.n_states_, self.prior_strength)
-        stochastic_pass(columns, labels, W, counts, self._steps(len(labels)), done=seen)
+        counts = Counts.of(cells, nb.n_states_, self.prior_strength)
+        seen = self._seen if begun else 0
+        stochastic_pass(_columns(nb, codes), labels, W, counts, self._steps(len(labels)), done=seen)
         self._check_steps(W)
-        self._seen = seen + len(labels)
-        self.n_iter_, self.converged_, self.objective_ = 1, False, None
-        return self._set_weights(W)
+        return self._adopt(nb, W.T, seen + len(labels), 1, False, None)
 
-    def _take_over(self) -> None:
-        """What naive Bayes knows of the rows."""
-        nb = self.naive_bayes_
+    def _adopt(
+        self, nb: CategoricalNB, W: Array, seen: int, n_iter: int, converged: bool, objective: float | None
+    ) -> Self:
+        """Take on naive Bayes, what it knows of the rows, and the weights (r, 1 + K)."""
+        self.naive_bayes_, self.weights_ = nb, Statistics(count=W[:, 0].copy(), cells=W[:, 1:].copy())
         self.classes_, self.class_log_prior_, self.n_features_in_ = nb.classes_, nb.class_log_prior_, nb.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
         if hasattr(nb, "feature_names_in_"):
             self.feature_names_in_ = nb.feature_names_in_
-
-    def _columns(self, X: Array) -> NDArray[np.intp]:
-        """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
-        nb = self.naive_bayes_
-        places = nb.places(X)
-        return np.column_stack([np.zeros(len(X), np.intp), np.where(places < 0, -1, places + nb.starts_ + 1)])
-
-    def _set_weights(self, W: Array) -> Self:
-        self.weights_ = Statistics(count=W[0], cells=np.ascontiguousarray(W[1:].T))
+        self._seen, self.n_iter_, self.converged_, self.objective_ = seen, n_iter, converged, objective
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -439,3 +248,9 @@ class WANBIAC(GenerativeClassifier):
             count=self.weights_.count * nb.parameters_.log_prior, cells=self.weights_.cells * nb.parameters_.log_prob
         )
         return nb.scores(nb.indicators(nb.places(X)), weighted)
+
+
+def _columns(nb: CategoricalNB, X: Array) -> NDArray[np.intp]:
+    """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
+    places = nb.places(X)
+    return np.column_stack([np.zeros(len(X), np.intp), np.where(places < 0, -1, places + nb.starts_ + 1)])

@@ -6,8 +6,8 @@ exponential families also give natural parameters η, mean parameters μ = E[s(x
 ∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
 """
 
+from rcpkg.capabilities import Unsupported, can, require
 from rcpkg.families.binary import BernoulliNB
-from rcpkg.families.capabilities import Unsupported, can, require
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.counts import CategoricalNB, MultinomialNB
 from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, dampened, safe_class_counts, safe_counts

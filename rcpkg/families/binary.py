@@ -136,6 +136,14 @@ class BernoulliNB(CategoricalNB):
             joint[_summed(X, zero.astype(float)) > 0.5] = -np.inf
         return joint
 
+    def expected_rows(self, X: Array | csr_array, weights: Array, parameters: CategoricalParameters) -> Array:
+        """Probability that each feature is one, (n, d): Σ_y W_iy p(1 | y) where it is missing."""
+        ones, missing = self.encode(X)
+        filled = ones.toarray()
+        there = missing.toarray() > 0
+        filled[there] = (weights @ np.exp(parameters.log_prob[:, 1::2]))[there]
+        return filled
+
     def scores(self, X: Array | csr_array | tuple, natural: Statistics) -> Array:
         """η_y + Σ of the η of what is counted."""
         return _summed(X if isinstance(X, tuple) else self.encode(X), natural.cells) + natural.count

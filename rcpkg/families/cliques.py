@@ -14,7 +14,6 @@ from rcpkg.families.count_model import StateFeatures
 from rcpkg.families.statistics import Statistics
 
 LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
-LARGEST_BLOCK = 2**21  # entries that are summed over missing values at a time
 
 Parents = Sequence[Sequence[int]]
 
@@ -148,75 +147,6 @@ class Families:
                 carrier = self.last[j]
                 joint[j] = margin(joint[carrier], self.members[carrier], of)[..., None] * joint[j]
         return joint
-
-    def marginal(self, places: NDArray[np.intp], log_tables: list[Array]) -> Array:
-        """log Σ over the missing features of ∏_j p(x_j | x_pa(j)) over the families that have one, shape (n, r).
-
-        Rows with the same features missing go together. A missing feature without a descendant that is known sums
-        to one; the others are summed out one by one, children before parents.
-        """
-        missing = places < 0
-        needed = np.zeros_like(missing)
-        for j in reversed(self.order):
-            for f in self.parents[j]:
-                needed[:, f] |= missing[:, f] & (~missing[:, j] | needed[:, j])
-        out = np.zeros((len(places), log_tables[0].shape[0]))
-        rows = np.flatnonzero(needed.any(axis=1))
-        if len(rows):
-            patterns, of_row = np.unique(missing[rows], axis=0, return_inverse=True)
-            for number, pattern in enumerate(patterns):
-                those = rows[of_row.ravel() == number]
-                gone = pattern & ~needed[those[0]]
-                out[those] = self._summed_out(places[those], pattern, gone, log_tables)
-        return out
-
-    def _summed_out(
-        self, places: NDArray[np.intp], missing: NDArray[np.bool_], gone: NDArray[np.bool_], log_tables: list[Array]
-    ) -> Array:
-        """`marginal` of rows with the same features ``missing``, of which those ``gone`` sum to one."""
-        scopes = [tuple(f for f in of if missing[f]) if not gone[of[-1]] else () for of in self.members]
-        sizes = [int(np.prod(self.n_states[list(scope)], dtype=object)) for scope in self._cliques(scopes)]
-        if max(sizes) * log_tables[0].shape[0] > LARGEST_TABLES:
-            raise ValueError(
-                f"{len(self.n_states[missing])} values of a row are missing together, and to sum over them takes a "
-                f"table of {max(sizes)} cells a class: impute them, give missing values a state of their own, or use "
-                "a decomposable network or fewer parents"
-            )
-        step = max(1, LARGEST_BLOCK // (max(sizes) * log_tables[0].shape[0]))
-        blocks = [places[start : start + step] for start in range(0, len(places), step)]
-        return np.concatenate([self._eliminated(block, scopes, log_tables) for block in blocks])
-
-    def _cliques(self, scopes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Features that the tables have together, one table for each feature that is summed out."""
-        left, cliques = [set(scope) for scope in scopes if scope], [()]
-        for j in reversed(self.order):
-            joined = set().union(*(scope for scope in left if j in scope))
-            if joined:
-                left = [scope for scope in left if j not in scope] + [joined - {j}]
-                cliques.append(tuple(sorted(joined)))
-        return cliques
-
-    def _eliminated(self, places: NDArray[np.intp], scopes: list[tuple[int, ...]], log_tables: list[Array]) -> Array:
-        """The sum over the features of ``scopes``, those of each family that are missing and matter."""
-        factors = []
-        for of, scope, table in zip(self.members, scopes, log_tables):
-            if scope:
-                known = [f for f in of if f not in scope]
-                front = table.transpose(0, *(1 + of.index(f) for f in (*known, *scope)))
-                chosen = front[(slice(None), *places[:, known].T)] if known else front[:, None]
-                factors.append((scope, chosen))
-        total = np.zeros((log_tables[0].shape[0], len(places)))
-        for j in reversed(self.order):
-            touching = [factor for factor in factors if j in factor[0]]
-            if touching:
-                scope = (*sorted(set().union(*(of for of, _ in touching)) - {j}), j)
-                message = logsumexp(sum(onto(table, of, scope) for of, table in touching), axis=-1)
-                factors = [factor for factor in factors if j not in factor[0]]
-                if len(scope) > 1:
-                    factors.append((scope[:-1], message))
-                else:
-                    total = total + message
-        return total.T
 
     def moved(self, cells: Array, others: "Families", places: list[NDArray[np.intp]]) -> Array:
         """Cells in the layout of the same network with more states, where state v of feature j has ``places[j][v]``."""

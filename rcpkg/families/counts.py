@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
+from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
+from rcpkg.capabilities import Unsupported
 from rcpkg.families._docs import documented
-from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
 from rcpkg.families.states import CodedCategories, row_blocks
-from rcpkg.families.statistics import Statistics
+from rcpkg.families.statistics import Statistics, one_hot
 
 
 @documented()
@@ -168,6 +169,17 @@ class CategoricalNB(CodedCategories):
             if self.unknown == "impossible":
                 joint[rows][(places < 0).any(axis=1)] = -np.inf
         return joint
+
+    @available_if(lambda self: self.unknown == "skip")
+    def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> list[Array]:
+        """Probabilities of the states of each feature, (n, r_j): one of a known state, Σ_y W_iy p(v | y) of others."""
+        places, filled = self.places(X), []
+        for j, p in enumerate(np.split(np.exp(parameters.log_prob), self.starts_[1:], axis=1)):
+            known = places[:, j] >= 0
+            of_states = weights @ p
+            of_states[known] = one_hot(places[known, j], p.shape[1])
+            filled.append(of_states)
+        return filled
 
     def feature_map(
         self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None

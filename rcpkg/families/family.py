@@ -25,10 +25,12 @@ row     to have                                              give
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
 12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
-13      gaps                                                 the tag ``allow_nan``; ``log_joint`` of the marginals;
-                                                             ``check_complete(X)``, which refuses them in row 7
-14      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
-15      ``calibration_test``                                 row 10, ``redraw(X, y, rng)``: rows drawn from the model
+13      predictions for rows with gaps, ``score_samples``,    ``expected_rows(X, W, θ)``, and ``log_joint`` of the
+        ``conditional_mean``                                 marginals: of what a row has
+14      gaps in training                                     row 13; the tag ``allow_nan``; ``check_complete(X)``,
+                                                             which refuses them in row 7
+15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
+16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
                                                              given the labels and the statistics of these
 ======  ===================================================  ========================================================
 
@@ -50,8 +52,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights
-from rcpkg.families.capabilities import gives, require
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics, one_hot
 
@@ -219,6 +221,9 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.log_joint(X, self.fitted_parameters())
+
+    def _expected_rows(self, X: Array, weights: Array) -> Any:
+        return self.expected_rows(X, weights, self.fitted_parameters())
 
     def _class_name(self, y: int) -> str:
         return f"class {self.classes_[y]!s}" if hasattr(self, "classes_") else f"class number {y}"

@@ -1,47 +1,51 @@
 """What all Gaussian classifiers share, whether their covariances are full or diagonal, shared or not."""
 
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number
-from rcpkg.families.family import equal_class_weights, safe_class_counts
+from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_counts
 from rcpkg.families.gaussian_features import Monomials, Whitened
-from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters, GaussianPrior, for_outer, per_class
+from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import slices
 
 LOG_2PI = np.log(2 * np.pi)
-INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
-LEAST_PRECISION = 0.1  # what it is raised to if it does not
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
 FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
 TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
+PASS_BLOCK = 2**12  # rows of one call of `weigh`
 
 
 class GaussianClassifier(GaussianPrior):
-    """What the four Gaussian models share.
+    """What the four Gaussian models share: all but the ``_form`` of their covariances.
 
     Statistics: Σ W_iy (1, x_i, x_i ⊗ x_i), where ⊗ is the outer product or, for independent features, the product
-    feature by feature; the last is summed over the classes where they share their covariance (``_shared``). Moments
-    are taken about ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so
-    that no digits are lost to a large mean; features that are constant in all rows (not ``varying_``) take no part.
+    feature by feature; the last is summed over the classes where they share their covariance. Moments are taken about
+    ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so that no digits are
+    lost to a large mean; features that are constant in all rows (not ``varying_``) take no part.
+
+    Predictions marginalise what a row lacks. Where features are independent training rows may have gaps, too:
+    statistics then have a further part, the weights ``seen`` (r, d) of the features, in the place of the counts.
     """
 
-    _full: bool
-    _shared: bool
-    _remedies: str  # what to do about an invalid covariance, beside a prior
-
-    def _target_size(self, r: int, d: int) -> float:
-        """Size of the pooled and grand targets: as many rows as make their statistics interior."""
-        raise NotImplementedError
-
-    def _dampen(self, trial: Array, old: Array) -> Array:
-        """``trial`` covariances made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
-        raise NotImplementedError
+    _incomplete = False  # whether values were missing in training
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
+        missing = np.isnan(X)
+        self._incomplete = bool(missing.any())
+        if self._incomplete:
+            if missing.all(axis=0).any():
+                name = self._column_name(int(np.argmax(missing.all(axis=0))))
+                raise ValueError(f"{name} holds missing values only: drop it")
+            X = np.where(missing, np.nanmedian(X, axis=0), X)
         check_number("singular_ridge", self.singular_ridge, 0)
         check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
@@ -89,34 +93,29 @@ class GaussianClassifier(GaussianPrior):
         return super()._feature_name(j)
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero."""
-        varying = self.varying_ | (self.origin_ != X).any(axis=0)
-        if varying.sum() == self.varying_.sum():
-            return statistics
-        index = np.flatnonzero(self.varying_[varying])
-        self.varying_ = varying
-        first = np.zeros((len(statistics.count), int(varying.sum())))
-        second = np.zeros_like(self._sum(self._outer(first, first)))
-        first[:, index] = statistics.first
-        second[self._block(index)] = statistics.second
-        return Statistics(count=statistics.count, first=first, second=second)
+        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
+        the weights of what is seen, where values are missing for the first time."""
+        missing, before = np.isnan(X), self.varying_
+        self.varying_ = before | ((self.origin_ != X) & ~missing).any(axis=0)
+        index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
+        parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
+        parts["second"] = np.zeros_like(self._form.outer(parts["first"], parts["first"]))
+        parts["first"][:, index] = statistics.first
+        parts["second"][self._form.block(index)] = statistics.second
+        if self._incomplete or missing.any():
+            parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
+            parts["seen"][:, index] = self._weight(statistics)
+        self._incomplete = "seen" in parts
+        return Statistics(**parts)
 
-    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
-        X = self.encode(X)
-        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
-        classes = [y == c for c in np.unique(y)]
-        for rows in classes:
-            mean[rows] = X[rows].mean(axis=0)
-            Z[rows] -= Z[rows].mean(axis=0)
-        for rows in [slice(None)] if self._shared else classes:
-            within = (X - mean)[rows]
-            if self._full:
-                Q, R = np.linalg.qr(Z[rows])
-                Z[rows] = Q * np.sign(R.diagonal()) @ np.linalg.qr(within, mode="r")
-            else:
-                Z[rows] *= np.sqrt((within**2).sum(axis=0) / (Z[rows] ** 2).sum(axis=0))
-        return self._decode(mean + Z)
+    def check_complete(self, X: Array) -> None:
+        if np.isnan(X).any():
+            j = int(np.isnan(X).any(axis=0).argmax())
+            raise ValueError(
+                f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and "
+                "conditional likelihood is not concave. Leave such rows out, impute them, or calibrate with "
+                "target_weight=0, whose steps are checked one by one"
+            )
 
     def same_form(self, other: object) -> bool:
         """With the same features that vary."""
@@ -132,9 +131,8 @@ class GaussianClassifier(GaussianPrior):
         """Covariances, or variances, of the shape that the model gives them; zero for features that do not vary."""
         parameters = self._of_fitted()
         r, d = len(parameters.mean), len(self.varying_)
-        zeros = self._from_diagonal(np.zeros(d))
-        covariances = zeros if self._shared else np.tile(zeros, (r, *[1] * zeros.ndim))
-        covariances[self._block(np.flatnonzero(self.varying_))] = parameters.covariance
+        covariances = self._form.each(self._form.from_diagonal(np.zeros(d)), r)
+        covariances[self._form.block(np.flatnonzero(self.varying_))] = parameters.covariance
         return covariances
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -148,13 +146,94 @@ class GaussianClassifier(GaussianPrior):
         check_is_fitted(self)
         return self.fitted_parameters()
 
-    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
-        first = weight * mean
-        return Statistics(count=count, first=first, second=scatter + self._sum(self._outer(first, mean)))
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i ⊗ x_i), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
+        X, form, r = self.encode(X), self._form, weights.shape[1]
+        first, seen = np.zeros((2, r, X.shape[1]))
+        second = np.zeros_like(form.by_class(form.outer(first, first)))
+        weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
+        for rows in slices(len(X), form.block_of_rows):
+            x = X[rows] - self._origin
+            if self._incomplete:
+                there = ~np.isnan(x)
+                seen += weights[rows].T @ there
+                x[~there] = 0.0
+            first += weights[rows].T @ x
+            form.add_moments(second, x, weights_of_second[rows])
+        parts = {"seen": seen} if self._incomplete else {}
+        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
-    def _safe_weight(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """Weights of the means after a safe update, which gives the classes these counts."""
-        return count[:, None]
+    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
+        X, form = self.encode(X), self._form
+        log_prior, mean, covariance, A = parameters
+        joint = form.distances(X, mean, A)
+        joint *= -0.5
+        joint += log_prior + form.log_det(A) - 0.5 * X.shape[1] * LOG_2PI
+        gaps = np.flatnonzero(np.isnan(joint[:, 0]))
+        gaps = gaps[np.isnan(X[gaps]).any(axis=1)]
+        if len(gaps):
+            seen = np.count_nonzero(~np.isnan(X[gaps]), axis=1)[:, None]
+            squares, log_det = form.marginals(X[gaps], mean, covariance, A)
+            joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
+        return joint
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks, which keeps nothing of a row."""
+        X = self.encode(X)
+        blocks = slices(len(X), max(PASS_BLOCK, self._form.block_of_rows))
+        return reduce(add, (self.statistics(X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks))
+
+    def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
+        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
+        filled = self._form.expected(self.encode(X), weights, parameters.mean, parameters.covariance)
+        return np.where(np.isnan(X), self._decode(filled), X)
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + ⟨η_1y, x⟩ + ⟨η_2y, x ⊗ x⟩, with x about the origin."""
+        X = self.encode(X) - self._origin
+        return X @ natural.first.T + natural.count + self._form.forms(X, natural.second)
+
+    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
+        roots = self._form.by_class(self._form.root(parameters.covariance))
+        for c, mean in enumerate(parameters.mean):
+            root = roots[0 if self._form.shared else c]
+            X[y == c] = mean + self._form.transformed(X[y == c], root)
+        return self._decode(X)
+
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
+        X = self.encode(X)
+        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
+        classes = [y == c for c in np.unique(y)]
+        for rows in classes:
+            mean[rows] = X[rows].mean(axis=0)
+            Z[rows] -= Z[rows].mean(axis=0)
+        for rows in [slice(None)] if self._form.shared else classes:
+            Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
+        return self._decode(mean + Z)
+
+    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
+        parts = {"seen": weight} if self._incomplete else {}
+        first = weight * mean
+        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean), **parts)
+
+    def _check_seen(self, statistics: Statistics) -> None:
+        weight = self._weight(statistics)
+        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
+        if self._incomplete and unseen.any():
+            y, j = np.argwhere(unseen)[0]
+            raise InvalidStatistics(
+                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
+                "prior_strength > 0"
+            )
+
+    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+        self._check_seen(statistics)
+        return super().settle(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
         """Refuses also classes to which only the prior gives weight: they have no mean."""
@@ -162,40 +241,29 @@ class GaussianClassifier(GaussianPrior):
         return super().class_log_prior(count)
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
-        """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C)."""
+        """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).
+
+        Where values are missing the weight n_yj of those seen stands in the place of s_0y.
+        """
         log_prior = self.class_log_prior(statistics.count)
+        self._check_seen(statistics)
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._moments(statistics)
-        covariance = (prior_scatter + scatter) / (m + weight)
-        power = (prior_scatter + statistics.second) / (m + weight)
-        count = statistics.count.sum() if self._shared else statistics.count
-        whitener = self._whitener(covariance, power, count)
+        covariance = (prior_scatter + scatter) / self._form.over(m + weight)
+        power = (self._form.diagonal(prior_scatter) + self._power(statistics)) / (m + weight)
+        whitener = self._whitener(covariance, power, self._form.sum(statistics.count))
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
-
-    def _check_variances(self, covariance: Array, power: Array, count: Array) -> None:
-        low = ~(self._diagonal(covariance) > ROUNDING * np.abs(self._diagonal(power)))
-        if low.any():
-            y, j = np.argwhere(np.atleast_2d(low))[0]
-            self._refuse(f"{self._feature_name(j)} has no positive variance", y, count, low.shape[-1])
-
-    def _refuse(self, fault: str, y: int, count: Array, d: int) -> None:
-        where, n = ("the classes", count) if np.ndim(count) == 0 else (self._class_name(y), count[y])
-        ridge = "" if self.singular_ridge else "singular_ridge > 0 or "
-        raise InvalidStatistics(
-            f"{fault} within {where}, with n = {n:.6g} rows for d = {d} features (too few or degenerate rows, or an "
-            f"update of the statistics that went too far): {self._remedies}, or set {ridge}prior_strength > 0"
-        )
 
     def freeze(self, old: Statistics, new: Statistics) -> Statistics:
         """Class after class takes on its new statistics where they give a positive definite covariance."""
         kept, fresh = old, vars(new)
-        by_class = [name for name in fresh if not (self._shared and name == "second")]
+        by_class = [name for name in fresh if not (self._form.shared and name == "second")]
         for y in range(len(old.count)):
             mine, parts = np.arange(len(old.count)) == y, vars(kept)
             moved = {name: np.where(per_class(mine, parts[name]), fresh[name], parts[name]) for name in by_class}
             kept = self._if_valid(Statistics(**{**parts, **moved}), kept)
-        if self._shared:
+        if self._form.shared:
             kept = self._if_valid(Statistics(**{**vars(kept), "second": new.second}), kept)
         return kept
 
@@ -209,16 +277,16 @@ class GaussianClassifier(GaussianPrior):
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
         covariances with their shrinkage dampened, so that they stay positive definite."""
-        m, (_, prior) = self.prior_strength, self._prior(old)
+        form, m, (_, prior) = self._form, self.prior_strength, self._prior(old)
         mean, scatter, weight = self._moments(old)
         count = safe_class_counts(old.count, change.count)
-        moved = self._safe_weight(old, change, count)
+        moved = safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
         shift = change.first - mean * self._weight(change)
-        about_mean = self._outer(mean, shift) + self._outer(change.first, mean)
-        trial = scatter + change.second - self._sum(about_mean + self._outer(shift, shift / moved))
-        new_weight = self._sum(for_outer(moved, about_mean))
-        covariance = self._dampen((prior + trial) / (m + new_weight), (prior + scatter) / (m + weight))
-        return self._from_moments(count, moved, mean + shift / moved, (m + new_weight) * covariance - prior)
+        about_mean = form.outer(mean, shift) + form.outer(change.first, mean)
+        trial = scatter + change.second - (about_mean + form.outer(shift, shift / moved))
+        weight, new_weight = form.over(m + weight), form.over(m + form.sum(moved))
+        covariance = form.dampen((prior + trial) / new_weight, (prior + scatter) / weight)
+        return self._from_moments(count, moved, mean + shift / moved, new_weight * covariance - prior)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
@@ -238,25 +306,40 @@ class GaussianClassifier(GaussianPrior):
         self, log_prior: Array, mean: Array, scatter: Array, statistics: Statistics, between: Array | float = 0.0
     ) -> tuple[GaussianParameters, float]:
         """Parameters with the ML or MAP covariance of all rows, and the pseudo-rows they count for."""
-        (r, d), m, total = mean.shape, self.prior_strength, statistics.count.sum()
-        scatter, prior = self._total(scatter), self._prior(statistics)[1]
+        form, (r, d), total = self._form, mean.shape, statistics.count.sum()
+        scatter, prior = form.total(scatter), self._prior(statistics)[1]
         prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
-        covariance = (prior + (scatter + between)) / (m + total)
-        power = covariance + self._outer(mean, mean).max(axis=0)
-        whitener = self._whitener(covariance, power, total)
-        if not self._shared:
-            covariance, whitener = (np.tile(one, (r, *[1] * one.ndim)) for one in (covariance, whitener))
-        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), self._target_size(r, d)
+        covariance = (prior + (scatter + between)) / (self.prior_strength + total)
+        whitener = self._whitener(covariance, form.diagonal(covariance) + (mean**2).max(axis=0), total)
+        covariance, whitener = form.each(covariance, r), form.each(whitener, r)
+        size = float(r * form.pseudo_rows(d))
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener), size
 
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared."""
+        """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared; of a row without gaps."""
         prior, mean = np.exp(parameters.log_prior), parameters.mean - self._origin
-        outer = self._outer(mean, mean)
-        return Statistics(
-            count=prior,
-            first=prior[:, None] * mean,
-            second=self._sum(per_class(prior, outer) * (parameters.covariance + outer)),
-        )
+        weight = np.repeat(prior[:, None], mean.shape[1], axis=1) if self._incomplete else prior[:, None]
+        covariance = parameters.covariance
+        scatter = covariance if self._form.shared else per_class(prior, covariance) * covariance
+        return self._from_moments(prior, weight, mean, scatter)
+
+    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
+        """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin; where values were missing,
+        what each feature adds to the first is that of ``seen``."""
+        log_prior, mean, _, A = parameters
+        mean, precision = mean - self._origin, self._form.precision(A)
+        first = self._form.times(precision, mean)
+        parts = {"first": first, "second": -0.5 * precision}
+        if self._incomplete:
+            return Statistics(count=log_prior, **parts, seen=np.log(A) - 0.5 * (mean * first + LOG_2PI))
+        count = log_prior - 0.5 * ((mean * first).sum(axis=1) + mean.shape[1] * LOG_2PI) + self._form.log_det(A)
+        return Statistics(count=count, **parts)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y."""
+        precision, d = -2 * natural.second, natural.first.shape[1]
+        squares = (natural.first * self._form.solve(precision, natural.first)).sum(axis=1)
+        return natural.count + 0.5 * (squares - self._form.log_det_of(precision) + d * LOG_2PI)
 
     def feature_map(
         self,
@@ -268,33 +351,25 @@ class GaussianClassifier(GaussianPrior):
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
         centre, factor = (0.0 if kind == "plain" else self._origin), None
         if kind == "minimal":
-            power = self._diagonal(self._total(statistics.second))
+            power = self._form.total(self._power(statistics))
             factor = 1 / np.sqrt(power / statistics.count.sum())
         elif kind == "conditioned":
-            factor = (pooled.whitener if self._shared else pooled.whitener[0]).T
-        return Monomials(self.encode(X), self._origin, centre, factor, self._full, self._shared)
+            factor = (pooled.whitener if self._form.shared else pooled.whitener[0]).T
+        return Monomials(self.encode(X), self._origin, centre, factor, self._form.full, self._form.shared)
 
     def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
         """Whitened by the pooled covariance."""
-        return Whitened(pooled.whitener if self._shared else pooled.whitener[0], definite)
-
-    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
-        """Means, covariances and whiteners of precisions P and linear terms P μ."""
-        raise NotImplementedError
-
-    def _definite(self, precision: Array) -> Array:
-        """Precisions of shape (r, …), a common one added where they are not all positive definite."""
-        raise NotImplementedError
+        return Whitened(pooled.whitener if self._form.shared else pooled.whitener[0], definite)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
-        precision = -2 * natural.second
-        precision = self._definite(precision[None])[0] if self._shared else self._definite(precision)
+        precision = self._form.definite(-2 * natural.second)
         log_prior = self.class_log_partition(
             Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
         )
-        mean, covariance, whitener = self._solved(precision, natural.first)
-        return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean + self._origin, covariance, whitener)
+        covariance, whitener = self._form.inverse(precision)
+        mean = self._form.times(covariance, natural.first) + self._origin
+        return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
 
 
 def positive_medians(columns: Array) -> Array:

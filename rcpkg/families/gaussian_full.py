@@ -1,189 +1,29 @@
 """Gaussian classes with full covariance matrices: quadratic and linear discriminant analysis."""
 
 from collections.abc import Callable
-from functools import reduce
-from operator import add
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dtrtrs
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from rcpkg.base import Array
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
-from rcpkg.families.family import dampened
-from rcpkg.families.gaussian import INDEFINITE, LEAST_PRECISION, LOG_2PI, GaussianClassifier
+from rcpkg.families.covariance import Full
+from rcpkg.families.gaussian import GaussianClassifier
 from rcpkg.families.gaussian_features import products
-from rcpkg.families.gaussian_prior import ROUNDING, GaussianParameters
+from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.projections import quadratic_step
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import EPS, cholesky, correlations, slices
+from rcpkg.linalg import EPS, slices
 
-BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
-BLOCK_ENTRIES = 2**17  # likewise, for blocks of quadratic features, which differ in width
-PASS_BLOCK = 16 * BLOCK  # rows of one call of `weigh`
+BLOCK_ENTRIES = 2**17  # of blocks of quadratic features, which differ in width
 LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
 FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
-class FullGaussian(GaussianClassifier):
-    """Gaussian classes with full covariance matrices, (r, d, d), or (d, d) where shared."""
-
-    _full = True
-
-    def _outer(self, a: Array, b: Array) -> Array:
-        return a[:, :, None] * b[:, None, :]
-
-    def _diagonal(self, covariance: Array) -> Array:
-        return covariance.diagonal(axis1=-2, axis2=-1)
-
-    def _target_size(self, r: int, d: int) -> float:
-        return float(r * (d + 1))
-
-    def _from_diagonal(self, variances: Array) -> Array:
-        return np.diag(variances)
-
-    def _block(self, index: NDArray[np.intp]) -> tuple:
-        return ..., index[:, None], index
-
-    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
-        variances = self._diagonal(total)
-        varies = variances > ROUNDING * self._diagonal(power)
-        scale = np.sqrt(np.where(varies, variances, 1.0))
-        noise = EPS * (self._diagonal(power)[varies] / variances[varies]).max(initial=1.0)
-        correlation = np.where(np.outer(varies, varies), total / np.outer(scale, scale), 0.0)
-        values, vectors = np.linalg.eigh(correlation)
-        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
-        return vectors @ vectors.T, vectors.shape[1]
-
-    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
-        self._check_variances(covariance, power, count)
-        d = covariance.shape[-1]
-        A, scale = correlations(covariance)
-        noise = EPS * (self._diagonal(power) / scale**2).max(axis=-1).ravel()
-        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whitening factors
-            try:
-                matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
-            except np.linalg.LinAlgError:
-                matrix[:] = np.inf
-            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
-            if not np.sum(matrix * matrix) * noise[y] < 0.01:
-                j = cholesky(covariance.reshape(-1, d, d)[y]).weakest
-                fault = f"the covariance matrix is not positive definite ({self._feature_name(j)} depends on others)"
-                self._refuse(fault, y, count, d)
-        A /= scale[..., None, :]
-        return A
-
-    def _dampen(self, trial: Array, old: Array) -> Array:
-        L = np.linalg.cholesky(old)
-        half = np.linalg.solve(L, trial)
-        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
-        root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
-        return root @ root.swapaxes(-1, -2)
-
-    def statistics(self, X: Array, weights: Array) -> Statistics:
-        """Σ W_iy (1, x_i, x_i x_iᵀ): count (r,), first (r, d), second (r, d, d), or (d, d) where shared."""
-        X, origin = self.encode(X), self._origin
-        r, d = weights.shape[1], X.shape[1]
-        first = np.zeros((r, d))
-        second = np.zeros((1 if self._shared else r, d, d))
-        row_weights = weights.sum(axis=1, keepdims=True) if self._shared else weights
-        for rows in slices(len(X), BLOCK):
-            x = X[rows] - origin
-            first += weights[rows].T @ x
-            for total, w in zip(second, row_weights[rows].T):
-                total += (x * w[:, None]).T @ x
-        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if self._shared else second)
-
-    def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
-        """log p(y) + log N(x; μ_y, Σ_y), by the inverse Cholesky factors and one matrix product a block of rows."""
-        log_prior, mean, _, A = parameters
-        X = self.encode(X)
-        r, d = mean.shape
-        centre = mean.mean(axis=0)
-        constant = log_prior + np.log(self._diagonal(A)).sum(axis=-1) - 0.5 * d * LOG_2PI
-        white_mean = (A @ (mean - centre)[:, :, None])[:, :, 0]
-        joint = np.empty((len(X), r))
-        for rows in slices(len(X), BLOCK):
-            x = X[rows] - centre
-            if self._shared:
-                # one whitening for all classes, whose distances differ by what is linear in x
-                Z = x @ A.T
-                joint[rows] = Z @ white_mean.T - 0.5 * (white_mean**2).sum(axis=1)
-                joint[rows] -= 0.5 * np.einsum("id,id->i", Z, Z)[:, None]
-            else:
-                Z = x @ A.reshape(r * d, d).T
-                Z -= white_mean.ravel()
-                Z = Z.reshape(-1, r, d)
-                joint[rows] = -0.5 * np.einsum("iyd,iyd->iy", Z, Z)
-        return joint + constant
-
-    def weighted_statistics(
-        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
-    ) -> Statistics:
-        """One pass in row blocks, which keeps nothing of a row."""
-        X = self.encode(X)
-        blocks = (
-            self.statistics(X[rows], weigh(self.log_joint(X[rows], parameters), rows))
-            for rows in slices(len(X), PASS_BLOCK)
-        )
-        return reduce(add, blocks)
-
-    def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """η = (log p(y) − ½ μᵀΣ⁻¹μ − ½ log|2πΣ|, Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
-        log_prior, mean, _, A = parameters
-        mean = mean - self._origin
-        precision = A.swapaxes(-1, -2) @ A
-        first = (precision @ mean[:, :, None])[:, :, 0]
-        log_det = np.log(self._diagonal(A)).sum(axis=-1)
-        count = log_prior - 0.5 * (mean * first).sum(axis=1) + log_det - 0.5 * mean.shape[1] * LOG_2PI
-        return Statistics(count=count, first=first, second=-0.5 * precision)
-
-    def class_log_partition(self, natural: Statistics) -> Array:
-        """η_0y + ½ η_1yᵀ P_y⁻¹ η_1y − ½ log|P_y/2π| with P_y = −2 η_2y."""
-        precision = -2 * natural.second
-        log_det = np.linalg.slogdet(precision / (2 * np.pi))[1]
-        solved = np.linalg.solve(precision, natural.first[:, :, None])[:, :, 0]
-        return natural.count + 0.5 * (natural.first * solved).sum(axis=1) - 0.5 * log_det
-
-    def _solved(self, precision: Array, first: Array) -> tuple[Array, Array, Array]:
-        whitener = np.linalg.cholesky(precision).swapaxes(-1, -2)
-        root = np.linalg.solve(whitener, np.eye(precision.shape[-1]))
-        covariance = root @ root.swapaxes(-1, -2)
-        return (covariance @ first[:, :, None])[:, :, 0], covariance, whitener
-
-    def _definite(self, precision: Array) -> Array:
-        values, vectors = np.linalg.eigh(precision)
-        common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
-        common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))
-        factor = np.linalg.cholesky(common)
-        half = np.linalg.solve(factor, precision)
-        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.swapaxes(-1, -2))).min()
-        return precision if lowest > INDEFINITE else precision + (LEAST_PRECISION - lowest) * common
-
-    def scores(self, X: Array, natural: Statistics) -> Array:
-        """η_0y + η_1yᵀ x + xᵀ η_2y x, with x about the origin."""
-        X = self.encode(X) - self._origin
-        scores = X @ natural.first.T + natural.count
-        for y, second in enumerate(natural.second[None] if self._shared else natural.second):
-            square = np.einsum("id,id->i", X @ second, X)
-            if self._shared:
-                scores += square[:, None]
-            else:
-                scores[:, y] += square
-        return scores
-
-    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
-        factors = np.linalg.cholesky(parameters.covariance)
-        for c, mean in enumerate(parameters.mean):
-            X[y == c] = mean + X[y == c] @ (factors if self._shared else factors[c]).T
-        return self._decode(X)
-
-
 @documented()
-class QDA(FullGaussian):
+class QDA(GaussianClassifier):
     """Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y).
 
     ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
@@ -241,7 +81,7 @@ class QDA(FullGaussian):
     0.98
     """
 
-    _shared = False
+    _form = Full(shared=False)
     projected_step = quadratic_step
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
 
@@ -276,7 +116,7 @@ class QDA(FullGaussian):
     def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
         """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
         mean = parameters.mean - self._origin
-        size = np.sqrt((self._diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        size = np.sqrt((self._form.diagonal(parameters.covariance) + mean**2).mean(axis=0))
         typical = np.ones(coefficients.shape[1])
         typical[1 : len(size) + 1] = size
         products(size[:, None], typical[len(size) + 1 :, None])
@@ -284,7 +124,7 @@ class QDA(FullGaussian):
 
 
 @documented()
-class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
+class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
@@ -442,5 +282,5 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FullGaussian):
         scalings = self.scalings_
         return (self.check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
 
-    _shared = True
+    _form = Full(shared=True)
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

@@ -7,11 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_numbers
+from rcpkg.families.covariance import ROUNDING, Diagonal, Fault, Full
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import EPS
-
-ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
 
 
 class GaussianParameters(NamedTuple):
@@ -36,7 +34,8 @@ class GaussianPrior(ConjugateClassifier):
     exponential family.
     """
 
-    _shared: bool
+    _form: Full | Diagonal
+    _remedies: str  # what to do about an invalid covariance, beside a prior
     varying_: NDArray[np.bool_]  # of the features, whether they take part
     _pseudo_scatter: Array | None = None  # D
     _named_prior: tuple[Array, Array] | None = None  # μ₀ = "grand" and Σ₀ = "pooled", by the rows of the closed form
@@ -58,66 +57,48 @@ class GaussianPrior(ConjugateClassifier):
         self.singular_ridge = singular_ridge
         self.rows_per_feature = rows_per_feature
 
-    def _outer(self, a: Array, b: Array) -> Array:
-        """a_y ⊗ b_y for each class y."""
-        raise NotImplementedError
-
-    def _diagonal(self, covariance: Array) -> Array:
-        raise NotImplementedError
-
-    def _from_diagonal(self, variances: Array) -> Array:
-        """Covariances with these variances and no correlations."""
-        raise NotImplementedError
-
-    def _block(self, index: NDArray[np.intp]) -> tuple:
-        """Index of the covariances, or second moments, of some features, after that of the class, if there is one."""
-        raise NotImplementedError
-
-    def _constant_directions(self, total: Array, power: Array) -> tuple[Array, int]:
-        """A covariance, with variances 1 in proper units, of the directions in which no rows differ; and its rank."""
-        raise NotImplementedError
-
-    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
-        """Whitening factors A; `InvalidStatistics` where a covariance is not positive definite beyond rounding.
-
-        The covariance is the difference of ``power`` and a square, and bears rounding errors in proportion to it.
-        ``count`` are the rows of each class or, where the covariance is that of all classes, their number.
-        """
-        raise NotImplementedError
-
     @property
     def _origin(self) -> Array | float:
         origin = getattr(self, "origin_", 0.0)
         return origin if np.ndim(origin) == 0 or self.varying_.all() else origin[self.varying_]
 
-    def _sum(self, by_class: Array) -> Array:
-        return by_class.sum(axis=0) if self._shared else by_class
-
-    def _total(self, summed: Array) -> Array:
-        """The sum over the classes of what `_sum` gives, which where shared it is already."""
-        return summed if self._shared else summed.sum(axis=0)
-
     def _weight(self, s: Statistics) -> Array:
-        """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d)."""
-        return s.count[:, None]
-
-    def _total_weight(self, s: Statistics) -> Array:
-        """The weight of all rows or, where values are missing, of those seen of each feature."""
-        return s.count.sum()
+        """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d), of those seen."""
+        return vars(s).get("seen", s.count[:, None])
 
     def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
-        """Sample means, the scatter about them, and its weight; the last two summed over the classes where shared."""
+        """Sample means, the scatter about them, and its weight by feature; the last two summed where shared."""
         weight = self._weight(s)
         mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
-        outer = self._outer(mean, mean)
-        weight = for_outer(weight, outer)
-        return mean, s.second - self._sum(weight * outer), self._sum(weight)
+        return mean, s.second - self._form.outer(weight * mean, mean), self._form.sum(weight)
 
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
         weight = self._weight(statistics)
-        deviation = statistics.first / weight - statistics.first.sum(axis=0) / self._total_weight(statistics)
-        return self._outer(deviation * weight, deviation).sum(axis=0)
+        deviation = statistics.first / weight - statistics.first.sum(axis=0) / weight.sum(axis=0)
+        return self._form.total(self._form.outer(deviation * weight, deviation))
+
+    def _power(self, statistics: Statistics) -> Array:
+        """Second moments of each feature, beneath its variance."""
+        return self._form.diagonal(statistics.second)
+
+    def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
+        """Whiteners; `InvalidStatistics` where a covariance is not positive definite beyond the rounding of ``power``.
+
+        ``count`` are the rows of each class or, where the covariance is that of all classes, their number.
+        """
+        found = self._form.whitener(covariance, power)
+        if not isinstance(found, Fault):
+            return found
+        where, n = ("the classes", count) if np.ndim(count) == 0 else (self._class_name(found.y), count[found.y])
+        name = self._feature_name(found.feature)
+        fault = f"the covariance matrix is not positive definite ({name} depends on others)"
+        ridge = "" if self.singular_ridge else "singular_ridge > 0 or "
+        raise InvalidStatistics(
+            f"{fault if found.depends else f'{name} has no positive variance'} within {where}, with n = {n:.6g} rows "
+            f"for d = {power.shape[-1]} features (too few or degenerate rows, or an update of the statistics that went "
+            f"too far): {self._remedies}, or set {ridge}prior_strength > 0"
+        )
 
     def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
@@ -139,16 +120,15 @@ class GaussianPrior(ConjugateClassifier):
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
-        n = self._total_weight(statistics)
-        _, scatter, _ = self._moments(statistics)
-        within, power = self._total(scatter), self._total(statistics.second)
+        form, n = self._form, self._weight(statistics).sum(axis=0)
+        within, power = form.total(self._moments(statistics)[1]), form.total(self._power(statistics))
         try:
-            self._whitener(within / n, power / n, statistics.count.sum())
+            self._whitener(within / form.over(n), power / n, statistics.count.sum())
         except InvalidStatistics:
             if not self.singular_ridge:
                 raise
-            within = within + self._total(self._ridge(statistics))
-        return statistics.first.sum(axis=0) / n, within / n
+            within = within + form.total(self._ridge(statistics))
+        return statistics.first.sum(axis=0) / n, within / form.over(n)
 
     def _want_of_rows(self, statistics: Statistics, n_rows: int, d: int) -> float:
         """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
@@ -159,7 +139,7 @@ class GaussianPrior(ConjugateClassifier):
         """
         r = len(statistics.count)
         degrees = max(statistics.count.sum(), n_rows) - r
-        return max(self.rows_per_feature - max(degrees if self._shared else degrees / r, 0.0) / d, 0.0)
+        return max(self.rows_per_feature - max(degrees if self._form.shared else degrees / r, 0.0) / d, 0.0)
 
     def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
@@ -170,31 +150,22 @@ class GaussianPrior(ConjugateClassifier):
         the part `_want_of_rows` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are
         not few.
         """
-        t, n = self.singular_ridge, self._total_weight(statistics)
+        form, t, n = self._form, self.singular_ridge, self._weight(statistics).sum(axis=0)
         _, scatter, weight = self._moments(statistics)
-        within, power = self._total(scatter), self._total(statistics.second) / n
-        total = (within + self._between(statistics)) / n
+        within, power = form.total(scatter), form.total(self._power(statistics)) / n
+        total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
         variances = np.ones(statistics.first.shape[1])
-        for covariance in total, within / n:
-            own = self._diagonal(covariance)
-            variances = np.where(own > ROUNDING * self._diagonal(power), own, variances)
-        directions, n_constant = self._constant_directions(total, power)
+        for covariance in total, within:
+            own = form.diagonal(covariance)
+            variances = np.where(own > ROUNDING * power, own, variances)
+        directions, n_constant = form.constant_directions(total, power)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
-        base, full = t * directions, t * self._from_diagonal(variances)
+        base, full = t * directions, t * form.from_diagonal(variances)
         of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
-        if self._shared:
-            valid = self._is_valid(within / n + base, power + base, statistics.count.sum())
-            return n * (of_few if valid else of_singular)
-        parts = zip(scatter / weight, statistics.second / weight, statistics.count)
-        valid = [self._is_valid((S + base)[None], (P + base)[None], c[None]) for S, P, c in parts]
-        return weight * np.where(per_class(np.array(valid), weight), of_few, of_singular)
-
-    def _is_valid(self, covariance: Array, power: Array, count: Array) -> bool:
-        try:
-            self._whitener(covariance, power, count)
-        except InvalidStatistics:
-            return False
-        return True
+        parts = zip(*map(form.by_class, (scatter / form.over(weight), self._power(statistics) / weight)))
+        valid = [not isinstance(form.whitener((S + base)[None], P + form.diagonal(base)), Fault) for S, P in parts]
+        chosen = [of_few if sound else of_singular for sound in valid]
+        return form.over(weight) * (chosen[0] if self._form.shared else np.array(chosen))
 
     def _check_prior(self, d: int) -> None:
         if isinstance(self.prior_mean, str):
@@ -211,9 +182,9 @@ class GaussianPrior(ConjugateClassifier):
                 )
             return
         covariance = self._covariance_of(self.prior_covariance, d)
-        shape = self._from_diagonal(np.zeros(d)).shape
+        shape = self._form.from_diagonal(np.zeros(d)).shape
         symmetric = covariance.shape == shape and np.allclose(covariance, covariance.T)
-        if not symmetric or not self._is_valid(covariance, covariance, np.array(1.0)):
+        if not symmetric or isinstance(self._form.whitener(covariance, self._form.diagonal(covariance)), Fault):
             raise ValueError(
                 "prior_covariance must be 'pooled', 'diagonal', a positive number, or a symmetric and positive "
                 f"definite array of shape {shape}; got {self.prior_covariance!r}"
@@ -222,13 +193,13 @@ class GaussianPrior(ConjugateClassifier):
     def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
         """Σ₀ as an array, a number standing for its multiple of the identity."""
         covariance = check_numbers("prior_covariance", prior)
-        return covariance * self._from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
+        return covariance * self._form.from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
 
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
         """μ₀ about the origin, and the scatter m Σ₀ + D."""
         m, d = self.prior_strength, statistics.first.shape[1]
         if m == 0:
-            zero = np.zeros_like(self._from_diagonal(np.zeros(d)))
+            zero = np.zeros_like(self._form.from_diagonal(np.zeros(d)))
             return 0.0, zero if self._pseudo_scatter is None else self._pseudo_scatter
         varying = getattr(self, "varying_", np.ones(d, dtype=bool))
         grand, pooled = self._named_prior or (None, None)
@@ -237,10 +208,10 @@ class GaussianPrior(ConjugateClassifier):
         mean, covariance = self.prior_mean, self.prior_covariance
         mean = grand if _is_name(mean) else np.broadcast_to(mean, len(varying))[varying] - self._origin
         if not _is_name(covariance):
-            index = self._block(np.flatnonzero(varying))
+            index = self._form.block(np.flatnonzero(varying))
             covariance = self._covariance_of(covariance, len(varying))[index]
         else:
-            covariance = pooled if covariance == "pooled" else self._from_diagonal(self._diagonal(pooled))
+            covariance = pooled if covariance == "pooled" else self._form.from_diagonal(self._form.diagonal(pooled))
         return mean, m * covariance
 
     @property
@@ -258,11 +229,6 @@ class GaussianPrior(ConjugateClassifier):
 def per_class(by_class: Array, array: Array) -> Array:
     """One number a class, shaped to multiply ``array``, whose first axis is the class."""
     return by_class.reshape(-1, *[1] * (array.ndim - 1))
-
-
-def for_outer(weight: Array, outer: Array) -> Array:
-    """Weights of means, (r, 1) or (r, d), shaped to multiply outer products."""
-    return weight if outer.ndim == 2 else weight[:, :, None]
 
 
 def _is_name(prior: object) -> bool:

@@ -10,11 +10,12 @@ from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
+from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
-from rcpkg.families.capabilities import Unsupported
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
+from rcpkg.families.elimination import log_marginal, state_probabilities
 from rcpkg.families.family import safe_counts
 from rcpkg.families.states import CodedCategories
 from rcpkg.families.statistics import Statistics
@@ -164,7 +165,14 @@ class NetworkModel(CodedCategories):
             return X @ counted.T + parameters.log_prior
         places = self.places(X)
         joint = self.indicators(places) @ counted.T + parameters.log_prior
-        return joint + self.families_.marginal(places, self.families_.split(log_prob)) if places.min() < 0 else joint
+        return (
+            joint + log_marginal(self.families_, places, self.families_.split(log_prob)) if places.min() < 0 else joint
+        )
+
+    def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> list[Array]:
+        """Probabilities of the states of each feature, (n, r_j): Σ_y W_iy p(v | what is there, y), one if known."""
+        families = self.families_
+        return state_probabilities(families, self.places(X), families.split(parameters.log_prob), weights)
 
     def check_complete(self, X: csr_array) -> None:
         if X.nnz < X.shape[0] * len(self.n_states_):

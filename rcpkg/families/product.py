@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
+from rcpkg.capabilities import can
 from rcpkg.families._docs import documented
-from rcpkg.families.capabilities import can
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
 from rcpkg.families.states import NamedCategories

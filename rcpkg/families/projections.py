@@ -152,7 +152,8 @@ def quadratic_step(
         raise InvalidStatistics("a step of gradient descent made a matrix η_2 singular; lower learning_rate")
     covariance = floor_eigenvalues(-0.5 * np.linalg.inv(second))
     mean = (covariance @ first[:, :, None])[:, :, 0]
-    whitener = model._whitener(covariance, covariance, np.zeros(len(mean)))
+    power = np.diagonal(covariance, axis1=1, axis2=2)
+    whitener = model._whitener(covariance, power, np.zeros(len(mean)))
     return GaussianParameters(_log_distribution(log_prior, printed), mean, covariance, whitener)
 
 

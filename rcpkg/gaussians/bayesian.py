@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg.base import atomic
 from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
-from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
+from rcpkg.gaussians.densities import StudentTs
+from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrices
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
-from rcpkg.gaussians.predictive import log_predictive
+from rcpkg.gaussians.predictive import posterior_dof, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import Array
 
@@ -28,15 +30,19 @@ NAMED_SEEDS = {
 
 
 class PredictiveDensities:
-    """Mixin of the classifiers by predictive densities, which ``_log_predictive(X)`` gives."""
+    """Mixin of the classifiers by predictive densities, of the ``seed_``, ``dof_`` and ``measure`` of a prior."""
 
     def log_predictive(self, X: ArrayLike) -> Array:
-        """Log predictive densities log E[N_h](x), normalised in x: shape (n, r)."""
+        """Log predictive densities log E[N_h](x) of what each row has, normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._log_predictive(self.check_X(X))
+        return self._densities().log_density(self.check_X(X))
 
-    def _joint_log_proba(self, X: Array) -> Array:
-        return self._log_predictive(X) + self.class_log_prior_
+    def _densities(self) -> StudentTs:
+        counts, means, scatters = self.statistics_
+        d, seeds = means.shape[1], self.seed_
+        if isinstance(seeds, Seed):
+            seeds = seed_matrices(seeds, self.dof_, self.statistics_)
+        return StudentTs(counts, means, scatters + seeds, posterior_dof(counts, d, self.dof_, self.measure))
 
 
 @documented()
@@ -109,6 +115,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         self.cost = cost
         self.class_prior = class_prior
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
         """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
         ``sample_weight`` times."""
@@ -116,7 +123,8 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         self.statistics_ = sample.statistics
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
-        self._log_predictive(sample.X[:1])
+        for count, _, scatter, seed in zip(*self.statistics_, self.seed_):
+            posterior_factor(count, scatter, seed, self.dof_, self.measure)
         return self
 
     def _prior_parameters(self, statistics: ClassStatistics) -> tuple[float, Array]:
@@ -131,8 +139,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         if isinstance(self.seed, str):
             if self.seed not in NAMED_SEEDS:
                 raise refusal("seed", f"be one of {', '.join(NAMED_SEEDS)} or an array", self.seed)
-            rule = NAMED_SEEDS[self.seed]
-            return dof, np.stack([seed_matrix(rule, dof, statistics, h) for h in range(n_classes)])
+            return dof, seed_matrices(NAMED_SEEDS[self.seed], dof, statistics)
         seed = check_numbers("seed", self.seed)
         if seed.shape not in ((d, d), (n_classes, d, d)):
             raise ValueError(f"seed must have shape ({d}, {d}) or ({n_classes}, {d}, {d}); got {seed.shape}")
@@ -143,13 +150,6 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
             raise ValueError("seed must be positive semi-definite")
         return dof, np.broadcast_to(seed, (n_classes, d, d)).copy()
 
-    def _log_predictive(self, X: Array) -> Array:
-        columns = [
-            log_predictive(X, n, mean, scatter, seed=seed, dof=self.dof_, measure=self.measure)
-            for n, mean, scatter, seed in zip(*self.statistics_, self.seed_)
-        ]
-        return np.stack(columns, axis=1)
-
 
 @dataclass(frozen=True)
 class PredictiveGrid(Grid):
@@ -159,36 +159,31 @@ class PredictiveGrid(Grid):
     seeds: Sequence[Seed]
     measure: str
 
+    @property
+    def size(self) -> int:
+        return len(self.dofs) * len(self.seeds)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
 
-    def left_out(self, sample: Sample) -> Array:
-        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure)
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure, rows)
 
-    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
+    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
         if sample.weights is not None:
-            return super().left_out_errors(sample, log_prior)
-        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure).wrong
+            return super().left_out_errors(sample, rows, log_prior)
+        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure, rows).wrong
 
 
 class PredictiveClassifier(PredictiveDensities, GridClassifier):
-    """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`: q a multiple of d."""
+    """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`."""
 
-    measure = "fisher"
-
-    def _seeds(self) -> Sequence[Seed]:
-        raise NotImplementedError
-
-    def _grid(self, d: int) -> PredictiveGrid:
-        dofs = d * check_sequence("dof_multiples", self.dof_multiples, 0, above=True)
-        return PredictiveGrid(dofs, self._seeds(), self.measure)
-
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
-        grid = self._grid(sample.X.shape[1])
+    def _adopt(self, grid: PredictiveGrid, place: tuple[int, ...], sample: Sample) -> None:
         self.dof_, self.seed_ = float(grid.dofs[place[0]]), grid.seeds[place[1]]
 
-    def _log_predictive(self, X: Array) -> Array:
-        return grid_log_predictive(X, self.statistics_, [self.dof_], [self.seed_], self.measure)[0, 0]
+
+def _dofs(multiples: Sequence[float], d: int) -> Array:
+    return d * check_sequence("dof_multiples", multiples, 0, above=True)
 
 
 @documented()
@@ -240,6 +235,8 @@ class BDA7(PredictiveClassifier):
     0.99
     """
 
+    measure = "fisher"
+
     def __init__(
         self,
         *,
@@ -255,8 +252,8 @@ class BDA7(PredictiveClassifier):
         self.class_prior = class_prior
         super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
-    def _seeds(self) -> Sequence[Seed]:
-        return BDA7_SEEDS
+    def _grid(self, d: int) -> PredictiveGrid:
+        return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS, self.measure)
 
 
 @documented()
@@ -329,5 +326,6 @@ class QuadraticBayes(PredictiveClassifier):
         self.measure = measure
         super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
 
-    def _seeds(self) -> Sequence[Seed]:
-        return [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]
+    def _grid(self, d: int) -> PredictiveGrid:
+        seeds = [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]
+        return PredictiveGrid(_dofs(self.dof_multiples, d), seeds, self.measure)

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows
+from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic
 from rcpkg.checks import check_choice, check_cost, check_weights
 from rcpkg.choice import (
     choose,
@@ -17,16 +17,30 @@ from rcpkg.choice import (
     log_losses,
     wrong_predictions,
 )
+from rcpkg.gaussians.densities import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, slices
+
+BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 
 
 class MomentClassifier(SquareableRows, GenerativeClassifier):
-    """A generative classifier of the classes' counts, means and scatter matrices, which take weights."""
+    """A classifier by one density a class, made of the classes' counts, means and scatter matrices, which take weights.
 
-    def _sample(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Sample, NDArray[np.bool_]]:
+    A subclass gives the densities, with their marginals, in ``_densities()``.
+    """
+
+    def _densities(self) -> Spheres | Gaussians | StudentTs:
+        raise NotImplementedError
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self._densities().log_density(X) + self.class_log_prior_
+
+    def expected_rows(self, X: Array, weights: Array) -> Array:
+        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d), for weights W that sum to one in each row."""
+        return self._densities().expected_rows(X, weights)
+
+    def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, NDArray[np.bool_]]:
         """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""
         X, y = self.check_X_y(X, y)
         present = np.ones(len(X), dtype=bool)
@@ -45,26 +59,28 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
 
 class Grid:
-    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
+    """A grid of ``size`` closed-form models. Arrays have the grid's axes first; -inf where a class has no density."""
+
+    size: int
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
         raise NotImplementedError
 
-    def left_out(self, sample: Sample) -> Array:
-        """Log densities (..., n, r) of each row of a sample, fitted without it."""
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        """Log densities (..., n, r) of each of n rows of a sample, fitted without it."""
         raise NotImplementedError
 
-    def left_out_errors(self, sample: Sample, log_prior: Array) -> Array:
-        """Whether each row is classified wrongly by each model fitted without it, shape (..., n)."""
-        return wrong_predictions(self.left_out(sample) + log_prior, sample.y)
+    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
+        """Whether each of n rows of a sample is classified wrongly by each model fitted without it, shape (..., n)."""
+        return wrong_predictions(self.left_out(sample, rows) + log_prior, sample.y[rows])
 
 
 class GridClassifier(MomentClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
-    A subclass has the parameters ``cv``, ``scoring``, ``ties``, ``cost`` and ``random_state``, makes its `Grid` in
-    ``_grid(d)``, which checks its own parameters, and takes the chosen place in ``_adopt(sample, place)``.
+    A subclass has the parameters below, makes its `Grid` in ``_grid(d)``, which checks its other parameters, and takes
+    the chosen model over in ``_adopt(grid, place)``.
     """
 
     class_prior: str | ArrayLike = "laplace"
@@ -87,20 +103,28 @@ class GridClassifier(MomentClassifier):
     def _grid(self, d: int) -> Grid:
         raise NotImplementedError
 
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
+    def _adopt(self, grid: Grid, place: tuple[int, ...], sample: Sample) -> None:
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @atomic
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Choose the model by cross-validation, and fit it to all rows.
 
-        Rows count ``sample_weight`` times; leave-one-out leaves out one of them, or all of less than one.
+        Rows count ``sample_weight`` times; leave-one-out leaves out one of them, or all of less than one. A splitter
+        ``cv`` that keeps ``groups`` of rows together, such as GroupKFold, takes their labels, one a row.
         """
         sample, present = self._sample(X, y, sample_weight)
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "random"))
-        self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
-        errors, losses, weights = self._cross_validated(grid, sample, present)
+        splits = self._splits(sample, present, groups)
+        errors, losses, weights = self._cross_validated(grid, sample, splits)
         exists = np.isfinite(grid.log_density(sample, sample.X[:1])).all(axis=(-2, -1))
         if not exists.any():
             raise InvalidStatistics(
@@ -109,19 +133,33 @@ class GridClassifier(MomentClassifier):
         options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
         place, self.cv_errors_, self.cv_log_loss_ = choose(errors, losses, weights=weights, among=exists, **options)
         self.statistics_ = sample.statistics
-        self._adopt(sample, place)
+        self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
+        self._adopt(grid, place, sample)
         return self
 
+    def _splits(
+        self, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None
+    ) -> list[tuple[NDArray, NDArray]] | None:
+        """Training and test rows of the folds; None: each row is left out."""
+        if isinstance(self.cv, str) and self.cv == "loo":
+            return None
+        return list(folds(self.cv, sample.X, sample.y, present, groups))
+
     def _cross_validated(
-        self, grid: Grid, sample: Sample, present: NDArray[np.bool_]
+        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None
     ) -> tuple[Array, Array | None, Array | None]:
         """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
         weights of these rows."""
-        cost = check_cost(self.cost, sample.n_classes)
-        if self.scoring == "error" and self.ties == "random" and cost is None and self.cv == "loo":
-            return grid.left_out_errors(sample, self._prior_left_out(sample)), None, sample.weights
+        cost = check_cost(self.cost, self.classes_)
+        block = max(1, BLOCK_ENTRIES // (grid.size * sample.n_classes))
+        if splits is None and self.scoring == "error" and self.ties == "random" and cost is None:
+            parts = [
+                grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))
+                for rows in _blocks(np.arange(len(sample.y)), block)
+            ]
+            return np.concatenate(parts, axis=-1), None, sample.weights
         rows, errors, losses = [], [], []
-        for test, scores in self._held_out(grid, sample, present):
+        for test, scores in self._held_out(grid, sample, splits, block):
             rows.append(test)
             errors.append(decision_losses(scores, sample.y[test], cost))
             losses.append(log_losses(scores, sample.y[test]))
@@ -129,16 +167,21 @@ class GridClassifier(MomentClassifier):
         return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
 
     def _held_out(
-        self, grid: Grid, sample: Sample, present: NDArray[np.bool_]
+        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None, block: int
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """Held-out rows, and their scores log p(x, y) by every model fitted without them, shape (..., rows, r)."""
-        if isinstance(self.cv, str) and self.cv == "loo":
-            yield np.arange(len(sample.y)), grid.left_out(sample) + self._prior_left_out(sample)
-            return
-        for train, test in folds(self.cv, sample.X, sample.y, present):
+        """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
+        if splits is None:
+            for rows in _blocks(np.arange(len(sample.y)), block):
+                yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
+        for train, test in splits or ():
             part = sample.take(train)
             prior = log_class_prior(part.statistics.counts, self.class_prior)
-            yield test, grid.log_density(part, sample.X[test]) + prior
+            for rows in _blocks(test, block):
+                yield rows, grid.log_density(part, sample.X[rows]) + prior
 
-    def _prior_left_out(self, sample: Sample) -> Array:
-        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights)
+    def _prior_left_out(self, sample: Sample, rows: Array) -> Array:
+        return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights, rows)
+
+
+def _blocks(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
+    return [rows[part] for part in slices(len(rows), size)]

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
+from rcpkg.base import atomic
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
+from rcpkg.gaussians.densities import Gaussians, Spheres
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
-from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density, log_normal
+from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
@@ -20,7 +22,7 @@ from rcpkg.gaussians.shrinkage import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, slices
 
 BATCH_ENTRIES = 2**21  # of the scatter matrices without a row, of as many rows as are refitted at a time
 
@@ -32,15 +34,26 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
+    @property
+    def size(self) -> int:
+        return len(self.lambdas) * len(self.gammas)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
 
-    def left_out(self, sample: Sample) -> Array:
-        return shrunken_log_density_loo(sample, self.lambdas, self.gammas)
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        return shrunken_log_density_loo(sample, self.lambdas, self.gammas, rows)
+
+
+class GaussianDensities:
+    """Mixin of the classifiers by Gaussian densities of the classes, with ``covariances_``."""
+
+    def _densities(self) -> Gaussians:
+        return Gaussians(self.statistics_.means, self.covariances_)
 
 
 @documented()
-class RDA(GridClassifier):
+class RDA(GaussianDensities, GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
@@ -112,13 +125,9 @@ class RDA(GridClassifier):
             check_sequence(name, getattr(self, name), 0, 1)
         return ShrunkenGrid(self.lambdas, self.gammas)
 
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
-        self.lambda_, self.gamma_ = float(self.lambdas[place[0]]), float(self.gammas[place[1]])
+    def _adopt(self, grid: ShrunkenGrid, place: tuple[int, ...], sample: Sample) -> None:
+        self.lambda_, self.gamma_ = float(grid.lambdas[place[0]]), float(grid.gammas[place[1]])
         self.covariances_ = shrunken_covariances(sample.statistics, self.lambda_, self.gamma_)
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        density = shrunken_log_density(X, self.statistics_, [self.lambda_], [self.gamma_])[0, 0]
-        return density + self.class_log_prior_
 
 
 @dataclass(frozen=True)
@@ -128,18 +137,23 @@ class EDDAGrid(Grid):
     models: Sequence[str]
     tol: float
 
+    @property
+    def size(self) -> int:
+        return len(self.models)
+
     def log_density(self, sample: Sample, X: Array) -> Array:
         return self._log_density(sample.statistics, sample.class_sizes, X)
 
-    def left_out(self, sample: Sample) -> Array:
-        n, d = sample.X.shape
-        r = sample.n_classes
-        out = np.empty((len(self.models), n, r))
-        leaves = np.ones(n) if sample.weights is None else sample.weights <= 1  # or only part of its weight does
-        sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y]
-        for rows in np.split(np.arange(n), range(size := max(1, BATCH_ENTRIES // (r * d * d)), n, size)):
-            statistics = sample.without_each(rows)
-            out[:, rows] = self._log_density(statistics, sizes[rows], sample.X[rows, None, :])[:, :, 0]
+    def left_out(self, sample: Sample, rows: Array) -> Array:
+        r, d = sample.n_classes, sample.X.shape[1]
+        out = np.empty((len(self.models), len(rows), r))
+        for part in slices(len(rows), max(1, BATCH_ENTRIES // (r * d * d))):
+            without = rows[part]
+            # or only part of its weight leaves
+            leaves = np.ones(len(without)) if sample.weights is None else sample.weights[without] <= 1
+            sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y[without]]
+            statistics = sample.without_each(without)
+            out[:, part] = self._log_density(statistics, sizes, sample.X[without, None, :])[:, :, 0]
         return out
 
     def _log_density(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
@@ -157,7 +171,7 @@ class EDDAGrid(Grid):
 
 
 @documented()
-class EDDA(GridClassifier):
+class EDDA(GaussianDensities, GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
     :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the
@@ -232,13 +246,10 @@ class EDDA(GridClassifier):
         check_number("tol", self.tol, 0, above=True)
         return EDDAGrid(self.models, self.tol)
 
-    def _adopt(self, sample: Sample, place: tuple[int, ...]) -> None:
-        self.model_ = self.models[place[0]]
+    def _adopt(self, grid: EDDAGrid, place: tuple[int, ...], sample: Sample) -> None:
+        self.model_ = grid.models[place[0]]
         counts, _, scatters = sample.statistics
         self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=sample.class_sizes)[0]
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        return log_normal(X[:, None, :] - self.statistics_.means, self.covariances_) + self.class_log_prior_
 
 
 @documented()
@@ -246,7 +257,8 @@ class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
-    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
+    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units, and
+    those of a row with gaps over what it has.
 
     Attributes
     ----------
@@ -273,6 +285,7 @@ class NearestMeans(MomentClassifier):
     0.93
     """
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
         sample, _ = self._sample(X, y, sample_weight)
@@ -282,6 +295,5 @@ class NearestMeans(MomentClassifier):
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 
-    def _joint_log_proba(self, X: Array) -> Array:
-        d, squares = X.shape[1], ((X[:, None, :] - self.means_) ** 2).sum(axis=-1)
-        return self.class_log_prior_ + gaussian_log_density(d, d * np.log(self.variance_), squares / self.variance_)
+    def _densities(self) -> Spheres:
+        return Spheres(self.means_, self.variance_)

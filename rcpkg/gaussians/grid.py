@@ -71,6 +71,11 @@ def seed_matrix(seed: Seed, dof: float, statistics: ClassStatistics, h: int) -> 
     return np.diag(seed.scale * dof ** float(seed.power) * base_diagonal(seed.base, statistics, h))
 
 
+def seed_matrices(seed: Seed, dof: float, statistics: ClassStatistics) -> Array:
+    """`seed_matrix` of every class, shape (r, d, d)."""
+    return np.stack([seed_matrix(seed, dof, statistics, h) for h in range(len(statistics.counts))])
+
+
 def fill(out: Array, models: Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
     """Write the log densities of the models of one base for class h; log_det and quadratic are (rows,
     multiples)."""

@@ -75,151 +75,143 @@ def tridiagonal_forms(
     return log_det, quadratic
 
 
-class _DiagonalCase(NamedTuple):
-    """Rows left out that belong to class h (own), or to the others: their deviations V from its mean, what is left
-    of the class (count, a, kappa), and the seed reference / divisor before the rows are taken from it."""
+class _Case(NamedTuple):
+    """Rows left out that belong to class h (``own``), or to the others: their places among those left out, their
+    deviations V from the mean of the class, how many rows it keeps, a, and how many times as many it had."""
 
     h: int
     own: bool
-    rows: Array
+    places: Array
     V: Array
-    count: int
+    count: float
     a: Array
     kappa: float
-    reference: Array
-    divisor: int
 
 
 class LeaveOneOut:
-    """A grid of predictive densities under which each row is left out in turn.
+    """A grid of predictive densities under which each of some ``rows`` is left out in turn.
 
-    What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (n, r): the own
-    class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
+    What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (rows, r): the
+    own class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
     """
 
-    def __init__(self, sample: Sample, dofs: Sequence[float], seeds: Sequence[Seed], measure: str):
-        self.sample = sample
+    def __init__(self, sample: Sample, rows: Array, dofs: Sequence[float], seeds: Sequence[Seed], measure: str):
+        self.sample, self.rows = sample, rows
         self.dofs, self.seeds, self.measure = np.asarray(dofs, dtype=float), seeds, measure
         self.models = models_by_base(self.dofs, seeds)
-        self.dominates = sample.dominating()
+        self.X, self.y, self.z = sample.X[rows], sample.y[rows], sample.deviations[rows]
+        self.removed = sample.kappa[rows, None] * self.z**2  # what the class's sums of squares lose with the row
+        self.dominates = sample.dominating()[rows]
         # of two rows the other one has no scatter
-        several = self.dominates & (sample.statistics.counts[sample.y] > 2)
-        self.refit = several[:, None] & (sample.y[:, None] == np.arange(sample.n_classes))
-        self.refit |= sample.dominating(pooled=True)[:, None] | (sample.weights is not None)
+        several = self.dominates & (sample.statistics.counts[self.y] > 2)
+        self.refit = several[:, None] & (self.y[:, None] == np.arange(sample.n_classes))
+        self.refit |= sample.dominating(pooled=True)[rows, None] | (sample.weights is not None)
 
     def blank(self, n_models: int) -> Array:
-        """Room for the log densities of models, shape (len(dofs), n_models, n, r): no density yet."""
-        return np.full((len(self.dofs), n_models, len(self.sample.X), len(self.sample.statistics.counts)), -np.inf)
+        """Room for the log densities of models, shape (len(dofs), n_models, rows, r): no density yet."""
+        return np.full((len(self.dofs), n_models, len(self.rows), self.sample.n_classes), -np.inf)
 
-    def exact(self, rows: Array) -> Array:
-        """Exact log densities of ``rows``, shape (len(dofs), len(seeds), n, r); those of other rows are of no use."""
+    def log_density(self) -> Array:
+        """Exact log densities, shape (len(dofs), len(seeds), rows, r)."""
         out, refit = self.blank(len(self.seeds)), self.refit.copy()
         for base, models in self.models.items():
             if base in SPHERICAL_BASES:
-                refit |= self.spherical(out, base, models, rows)
+                refit |= self.spherical(out, base, models)
             else:
-                self.diagonal(out, base, models, rows)
-        for i in rows[refit[rows].any(axis=1)]:
-            statistics = self.sample.without(i)
-            X, classes = self.sample.X[i : i + 1], np.flatnonzero(refit[i])
-            fresh = grid_log_predictive(X, statistics, self.dofs, self.seeds, self.measure, classes)
+                self.diagonal(out, base, models)
+        for i in np.flatnonzero(refit.any(axis=1)):
+            statistics, classes = self.sample.without(self.rows[i]), np.flatnonzero(refit[i])
+            fresh = grid_log_predictive(self.X[i : i + 1], statistics, self.dofs, self.seeds, self.measure, classes)
             out[:, :, i, classes] = fresh[:, :, 0, classes]
         return out
 
+    def _cases(self) -> Iterator[_Case]:
+        """The rows that need no refit, by class, and by whether they are its own."""
+        counts, means, _ = self.sample.statistics
+        for h in np.flatnonzero(counts):
+            usable = np.flatnonzero(~self.refit[:, h])
+            for own in (False, True):
+                places, count = usable[(self.y[usable] == h) == own], counts[h] - own
+                if len(places) and count:
+                    a = posterior_dof(count, self.X.shape[1], self.dofs, self.measure)
+                    yield _Case(h, own, places, self.X[places] - means[h], count, a, counts[h] / count)
+
     def _multiplier(self, base: str, h: int) -> Array:
-        """The sigma of B = c * sigma * I for class h without each row, shape (n,)."""
+        """The sigma of B = c * sigma * I for class h without each row, shape (rows,)."""
         counts, _, scatters = self.sample.statistics
         n, d = self.sample.X.shape
-        traces = np.trace(scatters, axis1=1, axis2=2)
-        reduction = self.sample.kappa * (self.sample.deviations**2).sum(axis=1)
+        traces, removed = np.trace(scatters, axis1=1, axis2=2), self.removed.sum(axis=1)
         if base == "trace_pooled":
-            return (traces.sum() - reduction) / (d * (n - 1))
+            return (traces.sum() - removed) / (d * (n - 1))
         if base == "trace_class":
-            own = (traces[h] - reduction) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
-            return np.where(self.sample.y == h, own, traces[h] / (d * counts[h]))
-        return np.ones(n)
+            own = (traces[h] - removed) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
+            return np.where(self.y == h, own, traces[h] / (d * counts[h]))
+        return np.ones(len(self.rows))
 
-    def _cases(self, folds: Array) -> Iterator[tuple[int, bool, Array, int]]:
-        """Class h, whether the rows are its own, those of the left-out rows ``folds`` that need no refit, and how many
-        the class keeps."""
-        for h in np.flatnonzero(self.sample.statistics.counts):
-            usable = folds[~self.refit[folds, h]]
-            for own in (False, True):
-                rows, count = usable[(self.sample.y[usable] == h) == own], self.sample.statistics.counts[h] - own
-                if len(rows) and count:
-                    yield h, own, rows, count
-
-    def spherical(self, out: Array, base: str, models: Models, folds: Array) -> Array:
-        """Write exact log densities of the rows ``folds`` for B = c * sigma * I, from two eigendecompositions a class;
-        returns the (row, class) to be refitted."""
-        counts, means, scatters = self.sample.statistics
-        d, refit = self.sample.X.shape[1], np.zeros_like(self.refit)
-        for h, own, rows, count in self._cases(folds):
-            sigma = self._multiplier(base, h)
-            rows = rows[sigma[rows] > 0]
-            shift = sigma[rows, None] * models.multiples
-            a = posterior_dof(count, d, self.dofs, self.measure)
-            U, ratio = self.sample.X[rows] - means[h], 1.0
-            if own and count == 1:
-                log_det, quadratic = d * np.log(shift), 4 * (U**2).sum(axis=1)[:, None] / shift
+    def spherical(self, out: Array, base: str, models: Models) -> Array:
+        """Write exact log densities for B = c * sigma * I, from one eigendecomposition a class and case; returns the
+        (row, class) to be refitted."""
+        d, refit = self.X.shape[1], np.zeros_like(self.refit)
+        for case in self._cases():
+            sigma = self._multiplier(base, case.h)[case.places]
+            places, V = case.places[sigma > 0], case.V[sigma > 0]
+            shift = sigma[sigma > 0, None] * models.multiples
+            scatter, ratio = self.sample.statistics.scatters[case.h], 1.0
+            if case.own and case.count == 1:
+                log_det, quadratic = d * np.log(shift), 4 * (V**2).sum(axis=1)[:, None] / shift
             elif base == "identity":
-                log_det, quadratic, ratio = cholesky_forms(scatters[h], U, models.multiples)
+                log_det, quadratic, ratio = cholesky_forms(scatter, V, models.multiples)
             else:
-                values, V = np.linalg.eigh(scatters[h])
-                log_det, quadratic = shifted_forms(values, U @ V, shift)
-            if own and count > 1:
-                kappa = counts[h] / count
-                downdate = 1 - kappa * quadratic
+                values, axes = np.linalg.eigh(scatter)
+                log_det, quadratic = shifted_forms(values, V @ axes, shift)
+            if case.own and case.count > 1:
+                downdate = 1 - case.kappa * quadratic
                 unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
-                refit[rows[unsafe], h] = True
+                refit[places[unsafe], case.h] = True
                 downdate[unsafe] = 1.0
-                log_det, quadratic = log_det + np.log(downdate), kappa**2 * quadratic / downdate
-            fill(out, models, rows, h, count, a, d, log_det, quadratic)
+                log_det, quadratic = log_det + np.log(downdate), case.kappa**2 * quadratic / downdate
+            fill(out, models, places, case.h, case.count, case.a, d, log_det, quadratic)
         return refit
 
-    def _diagonal_cases(self, base: str, folds: Array) -> Iterator[_DiagonalCase]:
-        """The cases of a diagonal base for the left-out rows ``folds``, those without a density passed over."""
-        counts, means, scatters = self.sample.statistics
-        n, d = self.sample.X.shape
-        spread = np.einsum("hjj->hj", scatters)
+    def _diagonal_cases(self, base: str) -> Iterator[tuple[_Case, Array, int]]:
+        """The cases in which a diagonal base has a density; and what it is before a row is taken from it, the sums of
+        squares and their divisor."""
+        spread = np.einsum("hjj->hj", self.sample.statistics.scatters)
         pooled = spread.sum(axis=0)
-        for h, own, rows, count in self._cases(folds):
-            reference = pooled if base == "diag_pooled" else spread[h]
-            if not (reference > 0).all() or (base == "diag_class" and own and count == 1):
-                continue
-            a = posterior_dof(count, d, self.dofs, self.measure)
-            kappa = counts[h] / count if own else 1.0
-            divisor = n - 1 if base == "diag_pooled" else count
-            yield _DiagonalCase(h, own, rows, self.sample.X[rows] - means[h], count, a, kappa, reference, divisor)
+        for case in self._cases():
+            reference = pooled if base == "diag_pooled" else spread[case.h]
+            if (reference > 0).all() and not (base == "diag_class" and case.own and case.count == 1):
+                yield case, reference, len(self.sample.X) - 1 if base == "diag_pooled" else case.count
 
-    def diagonal(self, out: Array, base: str, models: Models, folds: Array) -> None:
-        """Write exact log densities of the rows ``folds`` for B = c * diag(lambda): one tridiagonal reduction a row
-        and class (the class's own rows only for "diag_class", whose other rows share one eigendecomposition)."""
-        reduction = self.sample.kappa[:, None] * self.sample.deviations**2
-        for case in self._diagonal_cases(base, folds):
-            scatter, d = self.sample.statistics.scatters[case.h], case.V.shape[1]
-            diagonal = (case.reference - reduction[case.rows]) / case.divisor
+    def diagonal(self, out: Array, base: str, models: Models) -> None:
+        """Write exact log densities for B = c * diag(lambda): one tridiagonal reduction a row and class (the class's
+        own rows only for "diag_class", whose other rows share one eigendecomposition)."""
+        d = self.X.shape[1]
+        for case, reference, divisor in self._diagonal_cases(base):
+            scatter = self.sample.statistics.scatters[case.h]
+            diagonal = (reference - self.removed[case.places]) / divisor
             if base == "diag_class" and not case.own:
-                log_det, quadratic = eigen_forms(scatter, case.V, case.reference / case.divisor, models.multiples)
+                log_det, quadratic = eigen_forms(scatter, case.V, reference / divisor, models.multiples)
             elif case.own and case.count == 1:
                 log_det = np.log(diagonal).sum(axis=1)[:, None] + d * np.log(models.multiples)
                 quadratic = 4 * (case.V**2 / diagonal).sum(axis=1)[:, None] / models.multiples
-            else:
-                drop = np.sqrt(case.kappa) * case.V if case.own else None
+            elif case.own:
+                drop = np.sqrt(case.kappa) * case.V
                 log_det, quadratic = tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
-            fill(out, models, case.rows, case.h, case.count, case.a, d, log_det, quadratic)
+            else:
+                log_det, quadratic = tridiagonal_forms(scatter, None, diagonal, case.V, models.multiples)
+            fill(out, models, case.places, case.h, case.count, case.a, d, log_det, quadratic)
 
-    def bounds(self, base: str, models: Models, folds: Array) -> tuple[Array, Array]:
-        """Lower and upper bounds on the log densities of the rows ``folds`` under the models of a diagonal base, shape
-        (len(dofs), models, n, r), but for the classes to be refitted."""
+    def bounds(self, base: str, models: Models) -> tuple[Array, Array]:
+        """Lower and upper bounds on the log densities under the models of a diagonal base, shape (len(dofs), models,
+        rows, r), but for the classes to be refitted."""
         low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
-        reduction = self.sample.kappa[:, None] * self.sample.deviations**2
-        for case in self._diagonal_cases(base, folds):
-            scatter, diagonal = self.sample.statistics.scatters[case.h], case.reference / case.divisor
+        for case, reference, divisor in self._diagonal_cases(base):
+            scatter, diagonal = self.sample.statistics.scatters[case.h], reference / divisor
             if base == "diag_class" and not case.own:
                 ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
             else:
-                share = reduction[case.rows] / case.reference
+                share = self.removed[case.places] / reference
                 ends = _expand(scatter, case.V, diagonal, share, models.multiples)
             for bound, (log_det, quadratic) in zip((high, low), ends):
                 if case.own:
@@ -228,8 +220,34 @@ class LeaveOneOut:
                     downdate = np.where(possible, downdate, 1.0)
                     log_det = np.where(possible, log_det + np.log(downdate), np.inf)
                     quadratic = case.kappa**2 * quadratic / downdate
-                fill(bound, models, case.rows, case.h, case.count, case.a, self.sample.X.shape[1], log_det, quadratic)
+                fill(bound, models, case.places, case.h, case.count, case.a, self.X.shape[1], log_det, quadratic)
         return low, high
+
+    def errors(self, log_prior: Array) -> "LooErrors":
+        """The errors of `log_density`, by bounds where they are enough; log_prior has the shape (rows, r)."""
+        wrong = np.empty((len(self.dofs), len(self.seeds), len(self.rows)), dtype=bool)
+        undecided = self.dominates | self.refit.any(axis=1)
+        places = np.flatnonzero(~undecided)
+        part, prior, y = self._some(places), log_prior[places], self.y[places]
+        for base, models in self.models.items() if len(places) else ():
+            alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
+            if base in SPHERICAL_BASES:
+                scores = part.blank(len(models.columns))
+                undecided[places] |= part.spherical(scores, base, alone).any(axis=1)
+                errors = wrong_predictions(scores + prior, y)
+            else:
+                low, high = part.bounds(base, alone)
+                errors, certain = _decide(low + prior, high + prior, y)
+                undecided[places] |= ~certain.all(axis=(0, 1))
+            wrong[:, models.columns[:, None], places] = errors
+        places = np.flatnonzero(undecided)
+        if len(places):
+            scores = self._some(places).log_density() + log_prior[places]
+            wrong[:, :, places] = wrong_predictions(scores, self.y[places])
+        return LooErrors(wrong, float(np.mean(undecided)))
+
+    def _some(self, places: Array) -> "LeaveOneOut":
+        return LeaveOneOut(self.sample, self.rows[places], self.dofs, self.seeds, self.measure)
 
 
 def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):
@@ -257,7 +275,11 @@ def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: 
 
 
 def grid_log_predictive_loo(
-    sample: Sample, dofs: Sequence[float], seeds: Sequence[Seed] = BDA7_SEEDS, measure: str = "fisher"
+    sample: Sample,
+    dofs: Sequence[float],
+    seeds: Sequence[Seed] = BDA7_SEEDS,
+    measure: str = "fisher",
+    rows: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
     exact.
@@ -275,13 +297,16 @@ def grid_log_predictive_loo(
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
         Distribution-based or parameter-based.
+    rows : array of int, optional
+        Those to be left out, each in turn; all by default.
 
     Returns
     -------
     array of shape (len(dofs), len(seeds), n, r)
         -inf where the density does not exist, such as for the class that the left-out row was the last of.
     """
-    return LeaveOneOut(sample, dofs, seeds, measure).exact(np.arange(len(sample.X)))
+    rows = np.arange(len(sample.X)) if rows is None else rows
+    return LeaveOneOut(sample, rows, dofs, seeds, measure).log_density()
 
 
 class LooErrors(NamedTuple):
@@ -299,6 +324,7 @@ def grid_loo_errors(
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
     measure: str = "fisher",
+    rows: Array | None = None,
 ) -> LooErrors:
     r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
 
@@ -316,29 +342,13 @@ def grid_loo_errors(
 
     Parameters
     ----------
-    sample, dofs, seeds, measure
+    sample, dofs, seeds, measure, rows
         As in `grid_log_predictive_loo`; without weights.
     log_prior : array of shape (n, r)
         Log class probabilities without the row.
     """
-    grid, y = LeaveOneOut(sample, dofs, seeds, measure), sample.y
-    wrong = np.empty((len(grid.dofs), len(seeds), len(y)), dtype=bool)
-    undecided = grid.dominates | grid.refit.any(axis=1)
-    folds = np.flatnonzero(~undecided)
-    for base, models in grid.models.items() if len(folds) else ():
-        alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
-        if base in SPHERICAL_BASES:
-            scores = grid.blank(len(models.columns))
-            undecided |= grid.spherical(scores, base, alone, folds).any(axis=1)
-            wrong[:, models.columns] = wrong_predictions(scores + log_prior, y)
-        else:
-            low, high = grid.bounds(base, alone, folds)
-            wrong[:, models.columns], certain = _decide(low + log_prior, high + log_prior, y)
-            undecided |= ~certain.all(axis=(0, 1))
-    rows = np.flatnonzero(undecided)
-    if len(rows):
-        wrong[:, :, rows] = wrong_predictions(grid.exact(rows)[:, :, rows] + log_prior[rows], y[rows])
-    return LooErrors(wrong, float(np.mean(undecided)))
+    rows = np.arange(len(sample.X)) if rows is None else rows
+    return LeaveOneOut(sample, rows, dofs, seeds, measure).errors(log_prior)
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:

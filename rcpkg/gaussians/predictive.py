@@ -45,7 +45,7 @@ def _cholesky(D: Array) -> Factor:
     return factor
 
 
-def _posterior(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Factor, float]:
+def posterior_factor(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Factor, float]:
     """Cholesky factor of S + B and a, or PredictiveNotDefined."""
     d = len(scatter)
     a = posterior_dof(count, d, dof, measure)
@@ -84,7 +84,7 @@ def log_predictive(
     PredictiveNotDefined
         Without a row, without degrees of freedom, or with S + B singular.
     """
-    factor, a = _posterior(count, scatter, seed, dof, measure)
+    factor, a = posterior_factor(count, scatter, seed, dof, measure)
     quadratic = (factor.whiten((X - mean).T) ** 2).sum(axis=0)
     return log_t(count, a, len(scatter), factor.log_det, log_bracket(count, quadratic))
 
@@ -119,7 +119,7 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     if n == 1:
         return np.array([-np.inf])
     statistics = class_statistics(X, np.zeros(n, dtype=int), 1)
-    factor, a = _posterior(n, statistics.scatters[0], seed, dof, measure)
+    factor, a = posterior_factor(n, statistics.scatters[0], seed, dof, measure)
     a = a - 1
     t = (factor.whiten((X - statistics.means[0]).T) ** 2).sum(axis=0)
     downdate = 1 - n / (n - 1) * t
@@ -150,7 +150,7 @@ def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: f
     PredictiveNotDefined
         As `log_predictive`.
     """
-    factor, a = _posterior(count, scatter, seed, dof, measure)
+    factor, a = posterior_factor(count, scatter, seed, dof, measure)
     d = len(scatter)
     log_det = factor.log_det - d * np.log(2)
     normal = -count * d / 2 * np.log(2 * np.pi) + d / 2 * np.log(2 * np.pi / count)

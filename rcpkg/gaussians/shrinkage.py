@@ -92,7 +92,10 @@ def shrunken_log_density(
 
 
 def shrunken_log_density_loo(
-    sample: Sample, lambdas: Sequence[float] = FRIEDMAN_LAMBDA, gammas: Sequence[float] = FRIEDMAN_GAMMA
+    sample: Sample,
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
+    gammas: Sequence[float] = FRIEDMAN_GAMMA,
+    rows: Array | None = None,
 ) -> Array:
     r"""`shrunken_log_density` of each row with the row left out of the fit: exact.
 
@@ -107,13 +110,16 @@ def shrunken_log_density_loo(
     sample : Sample
         n rows of r classes.
     lambdas, gammas : sequences of float in [0, 1]
+    rows : array of int, optional
+        Those to be left out, each in turn; all by default.
 
     Returns
     -------
     array of shape (len(lambdas), len(gammas), n, r)
     """
+    rows = np.arange(len(sample.X)) if rows is None else rows
     counts, _, scatters = sample.statistics
-    shape = len(sample.X), sample.n_classes
+    shape = len(rows), sample.n_classes
     out = np.full((len(lambdas), len(gammas), *shape), -np.inf)
     refit = np.full((len(lambdas), *shape), sample.weights is not None)
     for i, lam in enumerate(lambdas if sample.weights is None else ()):
@@ -122,17 +128,18 @@ def shrunken_log_density_loo(
             values, axes = np.linalg.eigh(M)
             decomposed = _Decomposed(np.maximum(values, 0.0), axes, cholesky(M))
             for own in (False, True):
-                rows = np.flatnonzero((sample.y == h) == own)
+                places = np.flatnonzero((sample.y[rows] == h) == own)
                 # a single row that is left of its class has no scatter of its own
-                if len(rows) and counts[h] - own > (own and lam == 0):
-                    out[i][:, rows, h], unsafe = _left_out_log_density(sample, decomposed, h, own, rows, lam, gammas)
-                    refit[i, rows[unsafe], h] = True
-    for row in np.flatnonzero(refit.any(axis=(0, 2))):
-        statistics = sample.without(row)
-        for i in np.flatnonzero(refit[:, row].any(axis=1)):
-            classes = np.flatnonzero(refit[i, row])
-            fresh = shrunken_log_density(sample.X[row : row + 1], statistics, [lambdas[i]], gammas, classes)
-            out[i][:, row, classes] = fresh[0, :, 0, classes].T
+                if len(places) and counts[h] - own > (own and lam == 0):
+                    value, unsafe = _left_out_log_density(sample, decomposed, h, own, rows[places], lam, gammas)
+                    out[i][:, places, h] = value
+                    refit[i, places[unsafe], h] = True
+    for place in np.flatnonzero(refit.any(axis=(0, 2))):
+        X, statistics = sample.X[rows[place], None], sample.without(rows[place])
+        for i in np.flatnonzero(refit[:, place].any(axis=1)):
+            classes = np.flatnonzero(refit[i, place])
+            fresh = shrunken_log_density(X, statistics, [lambdas[i]], gammas, classes)
+            out[i][:, place, classes] = fresh[0, :, 0, classes].T
     return out
 
 

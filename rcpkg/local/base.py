@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import SquareableRows, log_posterior
+from rcpkg.base import SquareableRows, atomic, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
@@ -45,7 +45,14 @@ class LocalClassifier(SquareableRows):
 
     ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
     shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
+
+    Rows with gaps are refused, in training and in prediction.
     """
+
+    why_no_gaps = (
+        "for which {name} has no rule: distances over fewer features choose other neighbours, and no joint model sums "
+        "them out; impute them, or take BDA7, whose densities have marginals"
+    )
 
     def __init__(
         self,
@@ -60,6 +67,7 @@ class LocalClassifier(SquareableRows):
         self.ties = ties
         self.cost = cost
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 
@@ -72,7 +80,7 @@ class LocalClassifier(SquareableRows):
             On bad data, fewer than two classes, a bad ``n_neighbors`` or ``cost``.
         """
         X, self._codes = self.check_X_y(X, y)
-        self._cost = None if self.cost is None else check_cost(self.cost, len(self.classes_)).copy()
+        self._cost = None if self.cost is None else check_cost(self.cost, self.classes_).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)
         if np.ndim(self.n_neighbors) == 1 or (isinstance(self.n_neighbors, str) and self.n_neighbors == "cv"):
@@ -199,6 +207,10 @@ class Pooled(LocalClassifier):
     """One neighbourhood of k rows, whatever their classes."""
 
     algorithm, metric = "auto", "euclidean"
+
+    @property
+    def _calibrated_at(self) -> Array:
+        return np.log(np.bincount(self._codes) / len(self._codes))
 
     def _index(self, X: Array) -> None:
         self._search = Neighbors(X.copy(), self.algorithm, self.metric)

@@ -98,7 +98,7 @@ def compare(name: str, kind: str) -> dict[str, Any]:
     model = clone(MODELS[kind]).fit(X, y)
     form = MinimalForm(model, model.encode(model.check_X(X)), model.statistics_)
     folds = GridSearchCV(
-        RiskCalibration(MODELS[kind]),
+        RiskCalibration(MODELS[kind], step="safe"),
         {"target_weight": TARGET_WEIGHTS},
         scoring="neg_log_loss",
         cv=FOLDS,

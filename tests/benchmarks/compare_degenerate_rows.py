@@ -83,8 +83,8 @@ def rows() -> Iterator[dict[str, object]]:
             learners = {
                 "closed form": kind(),
                 "with a prior": kind(prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"),
-                "calibrated": RiskCalibration(kind()),
-                "recipe": make_pipeline(StandardScaler(), RiskCalibration(kind())),
+                "calibrated": RiskCalibration(kind(), step="safe"),
+                "recipe": make_pipeline(StandardScaler(), RiskCalibration(kind(), step="safe")),
             }
             for learner, model in learners.items():
                 yield {

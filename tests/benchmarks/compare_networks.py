@@ -40,10 +40,12 @@ MODELS = {
     "KDependenceBayes k=2, Sahami": KDependenceBayes(k=2, decomposable=False),
 }
 FITS = {
-    "CategoricalNB, calibrated": RiskCalibration(CategoricalNB(prior_strength=1.0), max_iter=100),
-    "TAN, calibrated": RiskCalibration(TAN(), target="nested", max_iter=100),
+    "CategoricalNB, calibrated": RiskCalibration(CategoricalNB(prior_strength=1.0), step="safe", max_iter=100),
+    "TAN, calibrated": RiskCalibration(TAN(), target="nested", step="safe", max_iter=100),
     "KDependenceBayes k=2": KDependenceBayes(k=2),
-    "KDependenceBayes k=2, calibrated": RiskCalibration(KDependenceBayes(k=2), target="nested", max_iter=100),
+    "KDependenceBayes k=2, calibrated": RiskCalibration(
+        KDependenceBayes(k=2), target="nested", step="safe", max_iter=100
+    ),
     "gradient boosting": HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0),
 }
 BINS, TIMES = 10, 5

@@ -32,9 +32,9 @@ from rcbook.experiments.studies.tables_of_wanbia2014 import (
     sizes,
     squared_error,
 )
+from rcbook.weighted_naive_bayes import maximise_weighted
 from rcpkg.base import Array
-from rcpkg.calibration import maximise_weighted, stochastic_pass
-from rcpkg.calibration.wanbiac import Counts, Steps
+from rcpkg.calibration import Counts, Steps, stochastic_pass
 from rcpkg.families import one_hot
 
 ROWS, MAX_ITER = 5_000, 500

@@ -158,7 +158,7 @@ def learners(family: str) -> dict[str, Any]:
     return {
         CLOSED: model,
         PUBLISHED: RiskCalibration.as_published(model, **published),
-        FIXED: RiskCalibration(model),
+        FIXED: RiskCalibration(model, step="safe"),
         CHOSEN: RiskCalibrationCV(model),
         LOGISTIC: make_pipeline(features(family), logistic),
     }
@@ -239,7 +239,7 @@ def _table() -> pd.DataFrame:
     return datasets.table().set_index(["name", "variant"])
 
 
-def _settings(cell: Cell) -> Iterator[str]:
+def settings_of(cell: Cell) -> Iterator[str]:
     """Families, numbers of rows, and divisions."""
     entry = _table().loc[(cell.row, VARIANTS[cell.row])]
     sizes = SIZES if 0.75 * entry.n_rows >= FEW_ROWS else SIZES[1:]
@@ -248,15 +248,16 @@ def _settings(cell: Cell) -> Iterator[str]:
         yield from (f"{family}/{size}/{number}" for number in range(1 if cell.row in SET_ASIDE else DIVISIONS))
 
 
-def _of_gain(cell: Cell) -> dict[str, Any]:
+def arguments_of(cell: Cell) -> dict[str, Any]:
+    """What the protocol is told of a setting ``family/rows/division``."""
     family, size, _ = cell.setting_value.split("/")
     return {"variant": VARIANTS[cell.row], "family": family, "rows": int(size)}
 
 
 OF_DIVISIONS: dict[str, Any] = {
     "rows": VARIANTS,
-    "settings": _settings,
-    "arguments": _of_gain,
+    "settings": settings_of,
+    "arguments": arguments_of,
     "stream": lambda cell: f"{cell.row}/{cell.setting_value.split('/')[-1]}",
     "quick": lambda cell: cell.row == "haberman",
 }

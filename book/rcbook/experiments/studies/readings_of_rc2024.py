@@ -143,7 +143,13 @@ class Smoothed(Step):
 
 def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
     """Training errors of the iterates of RC for naive Bayes, the prior entering as the rule says."""
-    states, n_classes = X.max(axis=0).astype(int) + 1, len(np.unique(y))
+    codes = np.unique(y, return_inverse=True)[1]
+    return np.array([np.mean(joint.argmax(axis=1) != codes) for joint in smoothed_joints(X, y, rule, X)])
+
+
+def smoothed_joints(X: Array, y: NDArray, rule: Rule, rows: Array) -> Iterator[Array]:
+    """log p(x, y) of any ``rows`` under the iterates of RC for naive Bayes; states are those of the rows."""
+    states, n_classes = rows.max(axis=0).astype(int) + 1, len(np.unique(y))
     strength = float(n_classes) if rule.strength == "classes" else float(rule.strength)
     plain = CategoricalNB(n_states=states, unknown="impossible").fit(X, y)
     of_classes = float(n_classes) * (strength > 0)
@@ -163,14 +169,13 @@ def smoothed_errors(X: Array, y: NDArray, rule: Rule) -> Array:
     step = Smoothed(rule, pseudo, states, strength)
     objective = Objective(family, encoded, Y, start=s)
     path = climb(objective, step, Stop(), ITERATIONS - 1, start=step.at(objective, s), keep_points=True)
-    errors = []
+    shown_rows = plain.encode(rows)
     for point in path.points:
         try:
             shown = point.parameters if rule.by_class else reporter.parameters(point.statistics)
         except InvalidStatistics:
             break
-        errors.append(np.mean(reporter.log_joint(encoded, shown).argmax(axis=1) != codes))
-    return np.array(errors)
+        yield reporter.log_joint(shown_rows, shown)
 
 
 def _by_class(cells: Array, count: Array, parameters: CategoricalParameters) -> CategoricalParameters:

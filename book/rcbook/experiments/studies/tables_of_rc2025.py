@@ -46,7 +46,8 @@ def _split_run(cell: Cell, method: str, seed: int, n_iterations: int = ITERATION
     X, y = rc_data(cell.arguments["name"], cell.arguments["variant"], classifier)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=seed)
     model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier])
-    learner = fitted(rc_learner(method, model, "best_soft_error", "halt", n_iterations), X_train, y_train)
+    on_invalid = cell.arguments.get("on_invalid", "halt")
+    learner = fitted(rc_learner(method, model, "best_soft_error", on_invalid, n_iterations), X_train, y_train)
     errors = (100 * float(np.mean(learner.predict(A) != b)) for A, b in ((X_train, y_train), (X_test, y_test)))
     return *errors, learner.best_iter_ + 1, learner.history_.soft_error.to_numpy()
 

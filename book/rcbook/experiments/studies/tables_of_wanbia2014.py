@@ -25,8 +25,8 @@ from scipy.stats import binomtest
 from rcbook import datasets, published
 from rcbook.experiments import runner
 from rcbook.experiments.cells import STUDY, Cell, Record, Study, mean_record
+from rcbook.weighted_naive_bayes import maximise_weighted, with_intercept
 from rcpkg.base import Array, log_posterior
-from rcpkg.calibration import maximise_weighted, with_intercept
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import CategoricalNB, one_hot
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+MARGINALS = "the joint model of rows with gaps"
 #: What is asked of a family -> the methods that it takes, beside those of every closed-form classifier
 NEEDS = {
     "sampling": ("draw",),
+    MARGINALS: ("expected_rows",),
     "on_invalid='freeze'": ("freeze",),
     "a safe step": ("safe_update",),
     "convergence": ("natural_parameters", "safe_update"),

@@ -1,0 +1,314 @@
+"""Covariances of Gaussian classes, full or diagonal, of each class or shared by all: what models do with them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtrs
+
+from rcpkg.base import Array
+from rcpkg.families.family import dampened
+from rcpkg.gaps import GappyRows
+from rcpkg.linalg import EPS, cholesky, correlations, slices
+
+ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
+INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
+LEAST_PRECISION = 0.1  # what it is raised to if it does not
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+
+
+class Fault(NamedTuple):
+    """Why no whitener exists: the number of the class, that of the feature, and whether it varies, but with others."""
+
+    y: int
+    feature: int
+    depends: bool
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of the covariances Σ_y: of shape (r, …) or, if ``shared`` by the classes, that of one of them.
+
+    Moments and precisions have this form, too. A whitener A is the inverse of a Cholesky factor, or 1/σ: A(x − μ) has
+    unit covariance. A weight of a class may differ from feature to feature where features are independent.
+    """
+
+    shared: bool
+
+    def sum(self, by_class: Array) -> Array:
+        """What the form holds of something of each class: the sum where shared."""
+        return by_class.sum(axis=0) if self.shared else by_class
+
+    def total(self, held: Array) -> Array:
+        """The sum over the classes of what `sum` gives, which where shared it is already."""
+        return held if self.shared else held.sum(axis=0)
+
+    def each(self, common: Array, r: int) -> Array:
+        """One covariance, or whitener, for all of r classes."""
+        return common if self.shared else np.tile(common, (r, *[1] * common.ndim))
+
+    def by_class(self, held: Array) -> Array:
+        """With a first axis for the class, of length 1 where shared."""
+        return held[None] if self.shared else held
+
+    def log_det(self, A: Array) -> Array:
+        """log |A| of whiteners."""
+        return np.log(self.diagonal(A)).sum(axis=-1)
+
+    def diagonal(self, S: Array) -> Array:
+        """Variances, or other diagonals."""
+        raise NotImplementedError
+
+    def not_varying(self, S: Array, power: Array) -> Fault | None:
+        """The first variance that is not positive beyond the rounding of second moments ``power``."""
+        low = ~(self.diagonal(S) > ROUNDING * np.abs(power))
+        return Fault(*map(int, np.argwhere(np.atleast_2d(low))[0]), False) if low.any() else None
+
+
+class Full(Form):
+    """Covariance matrices (r, d, d), or (d, d) where shared."""
+
+    full = True
+    block_of_rows = BLOCK
+
+    def pseudo_rows(self, d: int) -> int:
+        """Rows that make the covariance of a class interior."""
+        return d + 1
+
+    def diagonal(self, S: Array) -> Array:
+        return S.diagonal(axis1=-2, axis2=-1)
+
+    def from_diagonal(self, variances: Array) -> Array:
+        """A covariance without correlations."""
+        return np.diag(variances)
+
+    def block(self, index: NDArray[np.intp]) -> tuple:
+        """Index of the covariances of some features."""
+        return ..., index[:, None], index
+
+    def over(self, weight: Array) -> Array:
+        """Weights of moments, shaped to multiply or divide them."""
+        return weight[..., None]
+
+    def outer(self, a: Array, b: Array) -> Array:
+        """a_y b_yᵀ, summed over the classes where shared."""
+        return a.T @ b if self.shared else a[:, :, None] * b[:, None, :]
+
+    def times(self, S: Array, a: Array) -> Array:
+        """S_y a_y."""
+        return a @ S.T if self.shared else (S @ a[:, :, None])[:, :, 0]
+
+    def transformed(self, rows: Array, S: Array) -> Array:
+        """S x of rows x, for one S."""
+        return rows @ S.T
+
+    def with_scatter_of(self, Z: Array, X: Array) -> Array:
+        """Normal rows Z, given that their scatter is that of rows X, both with means of zero."""
+        Q, R = np.linalg.qr(Z)
+        return Q * np.sign(R.diagonal()) @ np.linalg.qr(X, mode="r")
+
+    def precision(self, A: Array) -> Array:
+        """AᵀA of whiteners."""
+        return A.swapaxes(-1, -2) @ A
+
+    def solve(self, P: Array, a: Array) -> Array:
+        """P_y⁻¹ a_y."""
+        return np.linalg.solve(P, a[:, :, None])[:, :, 0]
+
+    def log_det_of(self, P: Array) -> Array:
+        """log |P| of precisions."""
+        return np.linalg.slogdet(P)[1]
+
+    def inverse(self, P: Array) -> tuple[Array, Array]:
+        """Covariances P⁻¹, and whiteners."""
+        A = np.linalg.cholesky(P).swapaxes(-1, -2)
+        root = np.linalg.solve(A, np.eye(P.shape[-1]))
+        return root @ root.swapaxes(-1, -2), A
+
+    def root(self, S: Array) -> Array:
+        """A matrix whose square is the covariance: that of `transformed` white noise."""
+        return np.linalg.cholesky(S)
+
+    def forms(self, X: Array, S: Array) -> Array:
+        """xᵀ S_y x, shape (n, r), or (n, 1) where shared."""
+        return np.stack([np.einsum("id,id->i", X @ one, X) for one in self.by_class(S)], axis=1)
+
+    def add_moments(self, total: Array, X: Array, W: Array) -> None:
+        """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten."""
+        for of_class, w in zip(total, W.T):
+            of_class += (X * w[:, None]).T @ X
+
+    def whitener(self, S: Array, power: Array) -> Array | Fault:
+        """Whiteners, or why there are none: S is a difference of second moments ``power`` and a square, and bears
+        rounding errors in proportion to the former."""
+        fault = self.not_varying(S, power)
+        if fault:
+            return fault
+        d = S.shape[-1]
+        A, scale = correlations(S)
+        noise = EPS * (power / scale**2).max(axis=-1).ravel()
+        for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whiteners
+            try:
+                matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
+            except np.linalg.LinAlgError:
+                matrix[:] = np.inf
+            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
+            if not np.sum(matrix * matrix) * noise[y] < 0.01:
+                return Fault(y, cholesky(S.reshape(-1, d, d)[y]).weakest, True)
+        A /= scale[..., None, :]
+        return A
+
+    def distances(self, X: Array, mean: Array, A: Array) -> Array:
+        """(x − μ_y)ᵀ Σ_y⁻¹ (x − μ_y), shape (n, r), by one matrix product a block of rows."""
+        r, d = mean.shape
+        centre = mean.mean(axis=0)
+        white_mean = self.times(A, mean - centre)
+        out = np.empty((len(X), r))
+        for rows in slices(len(X), BLOCK):
+            x = X[rows] - centre
+            if self.shared:  # one whitening for all classes, whose distances differ by what is linear in x
+                Z = x @ A.T
+                out[rows] = (white_mean**2).sum(axis=1) - 2 * (Z @ white_mean.T)
+                out[rows] += np.einsum("id,id->i", Z, Z)[:, None]
+            else:
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
+                Z = Z.reshape(-1, r, d)
+                out[rows] = np.einsum("iyd,iyd->iy", Z, Z)
+        return out
+
+    def marginals(self, X: Array, mean: Array, S: Array, A: Array) -> tuple[Array, Array]:
+        """The same of what rows with gaps have, (n, r), and the log determinants of its covariances."""
+        rows = GappyRows(X)
+        if self.shared:
+            squares, log_det = rows.marginals(mean, S)
+            return squares, log_det[:, None]
+        squares, log_det = zip(*(rows.marginals(m[None], one) for m, one in zip(mean, S)))
+        return np.hstack(squares), np.stack(log_det, axis=1)
+
+    def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
+        """Σ_y W_iy E[x_i | what row i has, y], for weights that sum to one."""
+        rows = GappyRows(X)
+        each = np.broadcast_to(S, (len(mean), *S.shape[-2:]))
+        return sum(w[:, None] * rows.completed(m, one)[0] for w, m, one in zip(weights.T, mean, each))
+
+    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
+        """A covariance, with variances 1 in proper units, of the directions in which S has none; and its rank."""
+        variances = self.diagonal(S)
+        varies = variances > ROUNDING * power
+        scale = np.sqrt(np.where(varies, variances, 1.0))
+        noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
+        correlation = np.where(np.outer(varies, varies), S / np.outer(scale, scale), 0.0)
+        values, vectors = np.linalg.eigh(correlation)
+        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
+        return vectors @ vectors.T, vectors.shape[1]
+
+    def dampen(self, trial: Array, old: Array) -> Array:
+        """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
+        L = np.linalg.cholesky(old)
+        half = np.linalg.solve(L, trial)
+        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
+        root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
+        return root @ root.swapaxes(-1, -2)
+
+    def definite(self, P: Array) -> Array:
+        """Precisions, with a common one added where they are not all positive definite."""
+        values, vectors = np.linalg.eigh(self.by_class(P))
+        common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
+        common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))
+        factor = np.linalg.cholesky(common)
+        half = np.linalg.solve(factor, P)
+        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.swapaxes(-1, -2))).min()
+        return P if lowest > INDEFINITE else P + (LEAST_PRECISION - lowest) * common
+
+
+class Diagonal(Form):
+    """Variances (r, d), or (d,) where shared, of independent features."""
+
+    full = False
+    block_of_rows = 2**16
+
+    def pseudo_rows(self, d: int) -> int:
+        return 2
+
+    def diagonal(self, S: Array) -> Array:
+        return S
+
+    def from_diagonal(self, variances: Array) -> Array:
+        return variances
+
+    def block(self, index: NDArray[np.intp]) -> tuple:
+        return ..., index
+
+    def over(self, weight: Array) -> Array:
+        return weight
+
+    def outer(self, a: Array, b: Array) -> Array:
+        return self.sum(a * b)
+
+    def times(self, S: Array, a: Array) -> Array:
+        return S * a
+
+    def transformed(self, rows: Array, S: Array) -> Array:
+        return rows * S
+
+    def with_scatter_of(self, Z: Array, X: Array) -> Array:
+        return Z * np.sqrt((X**2).sum(axis=0) / (Z**2).sum(axis=0))
+
+    def precision(self, A: Array) -> Array:
+        return A * A
+
+    def solve(self, P: Array, a: Array) -> Array:
+        return a / P
+
+    def log_det_of(self, P: Array) -> Array:
+        return np.log(P).sum(axis=-1)
+
+    def inverse(self, P: Array) -> tuple[Array, Array]:
+        return 1 / P, np.sqrt(P)
+
+    def root(self, S: Array) -> Array:
+        return np.sqrt(S)
+
+    def forms(self, X: Array, S: Array) -> Array:
+        return (X * X) @ self.by_class(S).T
+
+    def add_moments(self, total: Array, X: Array, W: Array) -> None:
+        np.multiply(X, X, out=X)
+        total += W.T @ X
+
+    def whitener(self, S: Array, power: Array) -> Array | Fault:
+        return self.not_varying(S, power) or 1 / np.sqrt(S)
+
+    def distances(self, X: Array, mean: Array, A: Array) -> Array:
+        """Σ_j (x_j − μ_yj)² / σ²_yj, by one matrix product for x and one for x²."""
+        centre = mean.mean(axis=0)
+        X, mean, P = X - centre, mean - centre, A * A
+        out = X @ (-2 * mean * P).T
+        out += (mean * mean * P).sum(axis=1)
+        np.multiply(X, X, out=X)
+        out += X @ self.by_class(P).T
+        return out
+
+    def marginals(self, X: Array, mean: Array, S: Array, A: Array) -> tuple[Array, Array]:
+        centre = mean.mean(axis=0)
+        seen, P, mean = ~np.isnan(X), A * A, mean - centre
+        X = np.where(seen, X - centre, 0.0)
+        squares = seen @ (mean * mean * P).T - 2 * X @ (mean * P).T + (X * X) @ self.by_class(P).T
+        return squares, -2 * (seen @ np.log(self.by_class(A)).T)
+
+    def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
+        return np.where(np.isnan(X), weights @ mean, X)
+
+    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
+        constant = ~(self.diagonal(S) > ROUNDING * power)
+        return constant.astype(float), int(constant.sum())
+
+    def dampen(self, trial: Array, old: Array) -> Array:
+        return old * dampened(trial / old)
+
+    def definite(self, P: Array) -> Array:
+        common = np.maximum(np.abs(self.by_class(P)).mean(axis=0), np.finfo(float).tiny)
+        lowest = (P / common).min()
+        return P if lowest > INDEFINITE else P + (LEAST_PRECISION - lowest) * common

@@ -1,0 +1,122 @@
+"""Rows with gaps: those of one pattern together, and what a Gaussian with full covariance tells of them.
+
+Of a pattern that has the features o, with m missing, the covariance is padded with the identity where features are
+missing. Its Cholesky factor then holds that of Σ_oo, so that the patterns of a block are factored as one stack.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtrs
+
+from rcpkg.linalg import Array, correlations
+
+LARGEST_BLOCK = 2**19  # numbers that the factors and the rows of a block hold
+
+
+class Block(NamedTuple):
+    """Some patterns: what they see (p, d), their rows one pattern after another, and the bounds of each (p + 1,)."""
+
+    seen: NDArray[np.bool_]
+    rows: NDArray[np.intp]
+    bounds: NDArray[np.intp]
+
+    @property
+    def groups(self) -> Iterator[slice]:
+        """The places of the rows of each pattern among those of the block."""
+        return map(slice, self.bounds[:-1], self.bounds[1:])
+
+
+def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[Block]:
+    """The patterns of rows (n, d), in blocks of few enough that p d² + n d numbers are hardly more than ``largest``.
+
+    A pattern with too many rows for one block is met in several.
+    """
+    n, d = missing.shape
+    packed = np.packbits(missing, axis=1)
+    order = np.lexsort(packed.T)
+    packed = packed[order]
+    starts = np.flatnonzero(np.r_[True, (packed[1:] != packed[:-1]).any(axis=1)][:n])
+    most = max(1, largest // d)
+    starts = np.concatenate([np.arange(a, b, most) for a, b in zip(starts, np.r_[starts[1:], n])] or [starts])
+    ends = np.r_[starts[1:], n][: len(starts)]
+    number = np.cumsum(d * d + d * (ends - starts)) // largest
+    blocks = []
+    for group in np.split(np.arange(len(starts)), np.flatnonzero(np.diff(number)) + 1):
+        if len(group):
+            first, last = starts[group[0]], ends[group[-1]]
+            bounds = np.r_[starts[group], last] - first
+            blocks.append(Block(~missing[order[starts[group]]], order[first:last], bounds))
+    return blocks
+
+
+class GappyRows:
+    """Rows (n, d) with NaN for what is missing, sorted by pattern once for all Gaussians that are asked of them."""
+
+    def __init__(self, X: Array) -> None:
+        self.missing = np.isnan(X)
+        self.filled = np.where(self.missing, 0.0, X)
+        self.blocks = patterns(self.missing)
+
+    @cached_property
+    def n_seen(self) -> NDArray[np.intp]:
+        """Number of the features that each row has, shape (n,)."""
+        return self.missing.shape[1] - self.missing.sum(axis=1)
+
+    def _white(self, block: Block, factors: Array, mean: Array, scale: Array) -> Array:
+        """L⁻¹ of the scaled deviations (m, d) from a mean, zero where values are missing."""
+        deviations = (self.filled[block.rows] - mean) / scale
+        deviations[self.missing[block.rows]] = 0.0
+        for factor, group in zip(factors, block.groups):
+            dtrtrs(factor.T, deviations[group].T, lower=0, trans=1, overwrite_b=1)
+        return deviations
+
+    def marginals(self, means: Array, covariance: Array) -> tuple[Array, Array]:
+        """(x_o − μ_o)ᵀ Σ_oo⁻¹ (x_o − μ_o), shape (n, k), and log|Σ_oo|, shape (n,), with o what the row has.
+
+        Of a density in these, a Gaussian or a t, they make the marginal densities; both are 0 where nothing is seen.
+
+        Parameters
+        ----------
+        means : array of shape (k, d)
+        covariance : array of shape (d, d)
+            Positive definite; one for all k means.
+        """
+        quadratic, log_det = np.empty((len(self.filled), len(means))), np.empty(len(self.filled))
+        correlation, scale = correlations(covariance)
+        for block in self.blocks:
+            factors = _padded_factors(correlation, block.seen)
+            pivots = np.diagonal(factors, axis1=1, axis2=2) * np.where(block.seen, scale, 1.0)
+            log_det[block.rows] = np.repeat(2 * np.log(pivots).sum(axis=1), np.diff(block.bounds))
+            for k, mean in enumerate(means):
+                Z = self._white(block, factors, mean, scale)
+                quadratic[block.rows, k] = np.einsum("nd,nd->n", Z, Z)
+        return quadratic, log_det
+
+    def completed(self, mean: Array, covariance: Array, weights: Array | None = None) -> tuple[Array, Array]:
+        """E[x_i | what row i has] under N(μ, Σ), shape (n, d), and Σ_i w_i Cov[x_i | what it has], shape (d, d).
+
+        μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om; without ``weights`` (n,) the second is zero.
+        """
+        rows, total = self.filled.copy(), np.zeros_like(covariance)
+        correlation, scale = correlations(covariance)
+        for block in self.blocks:
+            factors = _padded_factors(correlation, block.seen)
+            Z = self._white(block, factors, mean, scale)
+            for factor, seen, group in zip(factors, block.seen, block.groups):
+                dtrtrs(factor.T, Z[group].T, lower=0, overwrite_b=1)
+                if weights is not None:
+                    half = dtrtrs(factor.T, correlation * seen[:, None], lower=0, trans=1)[0]
+                    rest = correlation - half.T @ half
+                    total += weights[block.rows[group]].sum() * np.where(seen[:, None] | seen, 0.0, rest)
+            there = self.missing[block.rows]
+            rows[block.rows] = np.where(there, mean + scale * (Z @ correlation), rows[block.rows])
+        return rows, total * scale[:, None] * scale
+
+
+def _padded_factors(correlation: Array, seen: NDArray[np.bool_]) -> Array:
+    """Lower Cholesky factors (p, d, d) of a matrix with the identity in place of what patterns (p, d) do not see."""
+    return np.linalg.cholesky(np.where(seen[:, :, None] & seen[:, None, :], correlation, np.eye(len(correlation))))

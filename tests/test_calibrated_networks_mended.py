@@ -1,0 +1,167 @@
+"""The study of networks without its two defects: what its protocol promises."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.experiments import runner
+from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments.comparisons import contest
+from rcbook.experiments.studies import calibrated_networks as before
+from rcbook.experiments.studies import calibrated_networks_mended as study
+from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
+from statsmodels.stats.multitest import multipletests
+
+
+def rows_with_numbers(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = np.column_stack([y + rng.normal(scale=0.6, size=n), rng.integers(3, size=n), rng.normal(size=n) - y])
+    return before.Part(X, y, np.array([False, True, False]), n - 10)
+
+
+def test_cuts_of_a_comparison_do_not_see_the_labels_that_it_is_judged_by():
+    """Other labels of the rows held out leave the codes as they are; the codes of the final fit change with them."""
+    rows = rows_with_numbers()
+    fit, held = np.arange(40), np.arange(40, 50)
+    other = rows._replace(y=np.where(np.isin(np.arange(60), held), 1 - rows.y, rows.y))
+    one, two = (before.coded(of, fit, held) for of in (rows, other))
+    assert_array_equal(one.X, two.X)
+    assert_array_equal(one.X_test, two.X_test)
+    assert one.X.max() > 0
+    whole, changed = (before.coded(of, np.arange(50), np.arange(50, 60)) for of in (rows, other))
+    assert whole.X.shape != changed.X.shape or (whole.X != changed.X).any()
+
+
+@pytest.mark.needs_data
+def test_comparisons_are_made_with_the_codes_of_the_rows_that_are_tried(monkeypatch):
+    """What `both_codes` cuts first are four fifths of the training rows; the held-out labels change nothing there."""
+    study.both_codes.cache_clear()
+    trial, final, _ = study.both_codes("hepatitis", 5, before.ALL_ROWS)
+    rows = before.part("hepatitis", 5, before.ALL_ROWS)
+    assert len(trial.y) + len(trial.y_test) == len(final.y) == rows.n_train
+    held = len(trial.y_test) / len(final.y)
+    assert held == pytest.approx(0.2, abs=0.01)
+    assert_array_equal(np.sort(np.concatenate([trial.y, trial.y_test])), np.sort(final.y))
+
+
+@pytest.mark.needs_data
+def test_nominal_sets_are_those_without_numbers():
+    for name, (n, _) in before.sets().items():
+        if n <= 2_000:
+            assert before.rows_of(name, before.ALL_ROWS).nominal.all() == (name in study.NOMINAL), name
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("method", ["NB", "KDB", before.NAIVE, before.BOOSTING])
+def test_where_nothing_is_cut_nothing_changes(method):
+    """The rule by which stored cells are taken as they are."""
+    stored = {done.key: done for done in runner.read(runner.table_path(STUDY, before.STUDY_NAME))}
+    cell = next(c for c in cells_of(STUDY, before.STUDY_NAME) if (c.row, c.method) == ("tic_tac_toe", method))
+    assert study.untouched(cell.row, method) and not study.untouched("iris", method)
+    again = {record.metric: record.value for record in study.compare_within(cell, runner.cell_seed(cell))}
+    for record in stored[cell.key].records:
+        if record.metric != "seconds":
+            assert again[record.metric] == pytest.approx(record.value, rel=1e-10)
+
+
+def test_cells_are_those_that_a_defect_touches_and_the_rivals():
+    cells = cells_of(STUDY, study.STUDY_NAME)
+    asked = {(cell.row, cell.method) for cell in cells}
+    assert len(asked) == len(cells)
+    old = {(cell.row, cell.method) for cell in cells_of(STUDY, before.STUDY_NAME)}
+    kept = old - asked
+    assert {method for name, method in kept if name not in study.NOMINAL} == set(study.UNTUNED)
+    assert asked - old == {(name, method) for name in before.sets() for method in set(study.RIVALS) - {study.LOGISTIC}}
+    assert not any(study.untouched(*of) for of in asked) and all(study.untouched(*of) for of in kept)
+    seeds = {(cell.row, runner.cell_seed(cell)) for cell in (*cells, *cells_of(STUDY, before.STUDY_NAME))}
+    assert len(seeds) == len(before.sets())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_gradient_of_logistic_regression(n_classes):
+    """Of Σ −log p/n + |w|²/(2 C n), by finite differences; and a fit that is stopped fails."""
+    rng = np.random.default_rng(0)
+    X, C = rng.normal(size=(90, 4)), 10.0
+    y = (X[:, 0] + rng.normal(size=90) > 0).astype(int) + (n_classes > 2) * (X[:, 1] > 0.3)
+    model = study.ConvergedLogisticRegression(C=C, tol=1e-2).fit(X, y)
+
+    def objective(flat):
+        W = flat.reshape(len(model.coef_), 5)
+        Z = X @ W[:, :-1].T + W[:, -1]
+        Z = np.column_stack([np.zeros(90), Z]) if n_classes == 2 else Z
+        return -log_softmax(Z, axis=1)[np.arange(90), y].mean() + (W[:, :-1] ** 2).sum() / (2 * C * 90)
+
+    at = np.column_stack([model.coef_, model.intercept_]).ravel()
+    slopes = [(objective(at + h) - objective(at - h)) / 2e-6 for h in 1e-6 * np.eye(len(at))]
+    assert model.gradient_ == pytest.approx(np.abs(slopes).max(), abs=1e-7)
+    assert model.gradient_ > 1e-5 > study.ConvergedLogisticRegression(C=C, tol=study.TOL).fit(X, y).gradient_
+    with pytest.raises(ConvergenceWarning):
+        study.ConvergedLogisticRegression(C=1e4, tol=1e-9, max_iter=2).fit(X, y)
+
+
+def test_hypotheses_are_those_of_the_protocol():
+    """Holm's correction is over all groups; sets on which grids were tried are in no test; either side may win."""
+    sets, rng = before.sets(), np.random.default_rng(0)
+    names = list(sets)
+    losses = pd.DataFrame(rng.uniform(0.2, 1, (len(names), len(study.LEARNERS))), names, list(study.LEARNERS))
+    losses["KDB, RC safe, pooled target"] = losses["KDB"] - 0.1
+    losses["KDB, RC safe, nested target"] = losses[study.HDP] + 0.1
+    groups = {"one": names[::2], "other": names[1::2]}
+    table = study.hypotheses(losses, groups)
+    assert list(table.group) == ["one"] * 12 + ["other"] * 12
+    assert_allclose(table.p_holm, multipletests(table.p, method="holm")[1])
+    found = table.set_index(["group", "target", "hypothesis"])
+    for group, of in groups.items():
+        assert found.outcome[group, "pooled", 1] == "as stated" and found.outcome[group, "nested", 5] == "the reverse"
+        tested = losses.loc[[name for name in of if name not in before.TRIED]]
+        many = [name for name in tested.index if sets[name][0] > before.FEW_ROWS]
+        pair = ("KDB, RC safe, pooled target", before.BOOSTING)
+        assert found.p[group, "pooled", 4] == contest(tested.loc[many], [pair], 0.01).p[0]
+        assert found.sets[group, "pooled", 2] == len(tested)
+    assert set(study.hypotheses(losses.drop(columns=list(study.RIVALS)), groups).hypothesis) == {1, 2, 3, 4}
+
+
+# The stored study --------------------------------------------------------------------------------------
+
+NAMES = (study.STUDY_NAME, study.CURVES_NAME)
+DONE = [done for name in NAMES for done in runner.read(runner.table_path(STUDY, name))]
+SHORT = [done for done in DONE if done.seconds < 5]
+
+
+def test_stored_cells_are_of_the_protocol():
+    cells = {cell.key: cell for name in NAMES for cell in cells_of(STUDY, name)}
+    for done in DONE:
+        assert done.is_of(cells[done.key]) and not done.failure and done.provenance["modified"] is False
+
+
+def test_logistic_regression_is_converged():
+    gradients = [r.value for done in DONE for r in done.records if r.metric == "gradient"]
+    assert len(gradients) > 30 and max(gradients) <= study.GRADIENT
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("place", np.random.default_rng(19).choice(max(len(SHORT), 4), 4, replace=False))
+def test_stored_cells_are_recomputed(place):
+    done = SHORT[place]
+    cell = next(cell for name in NAMES for cell in cells_of(STUDY, name) if cell.key == done.key)
+    for new, old in zip(runner.execute(cell).records, done.records, strict=True):
+        if "seconds" not in new.metric:
+            # gradients near zero are rounding
+            assert new.value == pytest.approx(old.value, rel=1e-8, abs=1e-6 if new.metric == "gradient" else 1e-10)
+
+
+def test_what_is_read_is_what_is_stored_here_or_there():
+    names = study.stored()
+    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
+    there = {
+        done.key: {r.metric: r.value for r in done.records}
+        for done in runner.read(runner.table_path(STUDY, before.STUDY_NAME))
+    }
+    table = study.means("log_loss", names)
+    assert list(table) == list(study.LEARNERS) and not table.isna().any(axis=None)
+    for name in names:
+        for method in table:
+            source = there if study.untouched(name, method) else here
+            assert table.loc[name, method] == pytest.approx(source[f"{name}/{method}"]["log_loss"])

@@ -1,0 +1,148 @@
+"""Rows with gaps: marginal and conditional Gaussians, pattern by pattern."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+
+from rcpkg import (
+    LDA,
+    QDA,
+    ConditionalLikelihood,
+    GaussianNB,
+    RiskCalibration,
+    RiskCalibrationCV,
+    SharedVarianceGaussianNB,
+)
+from rcpkg.gaps import GappyRows, patterns
+
+
+def gappy(n=60, d=4, rate=0.4, seed=0):
+    """Rows with gaps, among them complete ones and rows of gaps only; means and a covariance of many scales."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-3, 4, size=d)
+    A = rng.standard_normal((2 * d, d))
+    X = rng.standard_normal((n, d)) * scale
+    X[rng.random((n, d)) < rate] = np.nan
+    X[0] = np.nan
+    return X, rng.standard_normal((3, d)) * scale, A.T @ A * np.outer(scale, scale)
+
+
+@pytest.mark.parametrize("largest", [1, 50, 2**19])
+def test_patterns_hold_each_row_once_with_what_it_has(largest):
+    missing = np.isnan(gappy(d=11)[0])
+    rows = []
+    for block in patterns(missing, largest):
+        for seen, group in zip(block.seen, block.groups):
+            rows.extend(block.rows[group])
+            assert (missing[block.rows[group]] == ~seen).all()
+    assert_array_equal(np.sort(rows), np.arange(len(missing)))
+    assert patterns(missing[:0]) == []
+
+
+def test_marginals_are_those_of_the_blocks():
+    X, means, S = gappy()
+    rows = GappyRows(X)
+    quadratic, log_det = rows.marginals(means, S)
+    log_density = -0.5 * (rows.n_seen * np.log(2 * np.pi) + log_det)[:, None] - 0.5 * quadratic
+    for x, values in zip(X, log_density):
+        o = ~np.isnan(x)
+        block = S[np.ix_(o, o)]
+        known = [multivariate_normal(m[o], block).logpdf(x[o]) if o.any() else 0.0 for m in means]
+        assert_allclose(values, known, rtol=1e-10, atol=1e-10)
+
+
+def test_completed_rows_are_conditional_means_and_covariances():
+    X, means, S = gappy(rate=0.3)
+    X[0, 0] = 1.0  # of a row of gaps only there is nothing to solve
+    w = np.random.default_rng(1).uniform(size=len(X))
+    rows, total = GappyRows(X).completed(means[0], S, w)
+    known = np.zeros_like(S)
+    for x, weight, filled in zip(X, w, rows):
+        o, m = ~np.isnan(x), np.isnan(x)
+        slope = np.linalg.lstsq(S[np.ix_(o, o)], S[np.ix_(o, m)], rcond=None)[0].T
+        assert_array_equal(filled[o], x[o])
+        assert_allclose(filled[m], means[0, m] + slope @ (x[o] - means[0, o]), rtol=1e-9)
+        known[np.ix_(m, m)] += weight * (S[np.ix_(m, m)] - slope @ S[np.ix_(o, m)])
+    scale = np.sqrt(S.diagonal())
+    assert_allclose(total / np.outer(scale, scale), known / np.outer(scale, scale), atol=1e-9)
+
+
+def pattern_rows(seed=0):
+    """Rows of iris with gaps, among them complete ones and one of gaps only, and the labels."""
+    X, y = load_iris(return_X_y=True)
+    gaps = np.where(np.random.default_rng(seed).random(X.shape) < 0.4, np.nan, X)
+    gaps[0] = np.nan
+    return X, gaps, y
+
+
+MODELS = [QDA(), LDA(), GaussianNB(), SharedVarianceGaussianNB(), LDA(prior_strength=3.0, prior_mean="grand")]
+CALIBRATED = [
+    *(RiskCalibration(QDA(), target=target) for target in ("pooled", "generative", "grand")),
+    RiskCalibration(QDA(), target_weight=0.0, max_iter=5, tol=0.0),
+    RiskCalibration.as_published(GaussianNB()),
+    RiskCalibration(SharedVarianceGaussianNB()),
+    ConditionalLikelihood(LDA(), target_weight=1.0),
+    RiskCalibrationCV(QDA(), target_weights=[1.0, 3.0]),
+]
+
+
+@pytest.fixture(params=MODELS + CALIBRATED, ids=repr)
+def fitted(request):
+    X, gaps, y = pattern_rows()
+    return request.param.fit(X, y), gaps
+
+
+def covariances(model):
+    """Of each class, as matrices, whatever their form."""
+    own, r = getattr(model, "estimator_", model).covariances_, len(model.classes_)
+    full = isinstance(getattr(model, "estimator_", model), QDA | LDA)
+    own = own if own.ndim == 2 + full else np.broadcast_to(own, (r, *own.shape))
+    return own if full else own[:, :, None] * np.eye(own.shape[-1])
+
+
+def test_densities_are_those_of_the_features_that_a_row_has(fitted):
+    model, X = fitted
+    joint, covariance = model.predict_joint_log_proba(X), covariances(model)
+    means = getattr(model, "estimator_", model).means_
+    for x, values in zip(X, joint):
+        o = ~np.isnan(x)
+        known = model.class_log_prior_.copy()
+        if o.any():
+            known += [multivariate_normal(m[o], S[np.ix_(o, o)]).logpdf(x[o]) for m, S in zip(means, covariance)]
+        assert_allclose(values, known, rtol=1e-8, atol=1e-8)
+    assert_allclose(model.score_samples(X), logsumexp(joint, axis=1), atol=1e-10)
+    assert_allclose(model.predict_log_proba(X[:1])[0], model.class_log_prior_, atol=1e-10)
+
+
+def test_predictions_of_different_patterns_are_coherent(fitted):
+    """E[p(y | x_S, x_j) | x_S] = p(y | x_S), E[E[x | x_S, x_j] | x_S] = E[x | x_S], and p(x_S, x_j) integrates to
+    p(x_S): by the trapezium rule over x_j."""
+    model, _ = fitted
+    row = np.array([[5.8, np.nan, np.nan, 1.6]])
+    grid = np.linspace(-15.0, 25.0, 4001)
+    filled = np.repeat(row, len(grid), axis=0)
+    filled[:, 1] = grid
+    weight = np.exp(model.score_samples(filled) - model.score_samples(row)) * (grid[1] - grid[0])
+    assert_allclose(weight.sum(), 1.0, rtol=1e-9)
+    assert_allclose(weight @ model.predict_proba(filled), model.predict_proba(row)[0], rtol=1e-7, atol=1e-10)
+    assert_allclose(weight @ model.conditional_mean(filled), model.conditional_mean(row)[0], rtol=1e-9)
+
+
+def test_a_feature_that_does_not_vary_may_be_missing():
+    X, gaps, y = pattern_rows()
+    model = QDA().fit(np.c_[X, np.full(len(X), 7.0)], y)
+    plain, constant = QDA().fit(X, y), np.where(np.arange(len(X)) % 2, np.nan, 7.0)
+    rows = np.c_[gaps, constant]
+    assert_allclose(model.predict_joint_log_proba(rows), plain.predict_joint_log_proba(gaps), rtol=1e-9)
+    assert_allclose(model.conditional_mean(rows)[:, 4], 7.0)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_infinite_values_are_refused(model):
+    X, gaps, y = pattern_rows()
+    gaps[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(X, y).predict_proba(gaps)

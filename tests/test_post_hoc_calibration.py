@@ -1,0 +1,94 @@
+"""Rescalings of posteriors, and the study in which they are rivals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.experiments import runner
+from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments.rescalings import RESCALINGS, TEMPERATURE, beta_calibrated, rescaled, venn_abers
+from rcbook.experiments.studies import post_hoc_calibration as study
+from scipy.special import expit, logit
+from sklearn.datasets import load_iris
+from sklearn.isotonic import IsotonicRegression
+
+from rcpkg import GaussianNB
+
+
+def drawn(n, rng, slope=1.0):
+    """Probabilities of two classes, and labels drawn with the slope times their log odds."""
+    p = rng.uniform(0.02, 0.98, size=n)
+    return np.column_stack([1 - p, p]), (rng.uniform(size=n) < expit(slope * logit(p))).astype(int)
+
+
+def test_beta_calibration_finds_the_slope_of_the_log_odds():
+    P, y = drawn(20_000, np.random.default_rng(0), slope=0.5)
+    new = np.array([0.1, 0.5, 0.9])
+    found = beta_calibrated(P, y, np.column_stack([1 - new, new]))[:, 1]
+    assert_allclose(logit(found), 0.5 * logit(new), atol=0.1)
+
+
+def test_beta_calibration_never_turns_the_order():
+    rng = np.random.default_rng(1)
+    P, y = drawn(200, rng, slope=-1.0)
+    new = np.linspace(0.01, 0.99, 50)
+    found = beta_calibrated(P, y, np.column_stack([1 - new, new]))[:, 1]
+    assert np.all(np.diff(found) >= -1e-12)
+
+
+def test_venn_abers_is_two_isotonic_regressions_merged():
+    rng = np.random.default_rng(2)
+    P, y = drawn(60, rng)
+    P_new, _ = drawn(10, rng)
+
+    def isotonic(p, label):
+        fit = IsotonicRegression().fit(np.r_[P[:, 1], p], np.r_[y, label])
+        return fit.predict([p])[0]
+
+    low, high = (np.array([isotonic(p, label) for p in P_new[:, 1]]) for label in (0, 1))
+    assert_allclose(venn_abers(P, y, P_new)[:, 1], high / (1 - low + high), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", RESCALINGS)
+def test_rescaled_posteriors_are_normalised(name):
+    X, y = load_iris(return_X_y=True)
+    P = rescaled(GaussianNB())[name].fit(X[::2], y[::2]).predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1)
+    assert np.all(P >= 0)
+
+
+def test_a_temperature_changes_no_prediction():
+    X, y = load_iris(return_X_y=True)
+    closed = GaussianNB().fit(X, y)
+    P = rescaled(GaussianNB())[TEMPERATURE].fit(X, y).predict_proba(X)
+    assert_array_equal(P.argmax(axis=1), closed.predict(X))
+
+
+def test_reliability_adds_up():
+    rng = np.random.default_rng(3)
+    P = rng.dirichlet(np.ones(3), size=500)
+    y = rng.integers(3, size=500)
+    found = study.reliability(P, y)
+    sums = {
+        name: sum(v for key, v in found.items() if key.startswith(name)) for name in ("rows", "confidence", "right")
+    }
+    assert_allclose(list(sums.values()), [500, P.max(axis=1).sum(), np.sum(P.argmax(axis=1) == y)])
+
+
+def test_the_stored_study_is_complete():
+    done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.STUDY_NAME))}
+    assert {cell.key for cell in cells_of(STUDY, study.STUDY_NAME)} == done.keys()
+    assert not any(d.failure for d in done.values())
+
+
+@pytest.mark.needs_data
+@pytest.mark.slow
+def test_a_stored_division_is_recomputed():
+    done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.STUDY_NAME))}
+    cells = [
+        cell for cell in cells_of(STUDY, study.STUDY_NAME) if cell.row in ("haberman", "tae", "new_thyroid", "wine")
+    ]
+    cell = cells[np.random.default_rng().integers(len(cells))]
+    stored = {(r.method, r.metric): r.value for r in done[cell.key].records}
+    again = {(r.method, r.metric): r.value for r in study.compared(cell, runner.cell_seed(cell))}
+    scores = [key for key in stored if key[1] in ("log_loss", "brier", "error_percent")]
+    assert_allclose([again[key] for key in scores], [stored[key] for key in scores], atol=1e-3)

@@ -1,0 +1,96 @@
+"""What goes wrong without a word elsewhere: refits that fail, costs with labels, groups of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GroupKFold
+
+from rcpkg import BDA7, EDDA, RDA, BayesianQDA, BregmanKNN, LocalBDA, NearestMeans, QuadraticBayes
+from rcpkg.base import Classifier
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::5], Y[::5] + 1
+FAST = {"dof_multiples": (1, 3)}
+MODELS = [
+    BayesianQDA(),
+    BDA7(**FAST),
+    QuadraticBayes(**FAST, scales=(1, 2)),
+    RDA(lambdas=(0.5,)),
+    EDDA(models=("EEE",)),
+    NearestMeans(),
+    LocalBDA(),
+    BregmanKNN(),
+]
+
+
+@pytest.fixture(params=MODELS, ids=repr)
+def model(request):
+    return clone(request.param)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_refit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(model, error, monkeypatch):
+    model.fit(X, Y)
+    before, attributes = model.predict_proba(X), sorted(vars(model))
+    number = Classifier.check_X_y
+
+    def broken(self, X, y):
+        number(self, X, y)
+        raise error
+
+    monkeypatch.setattr(Classifier, "check_X_y", broken)
+    with pytest.raises(error):
+        model.fit(X[:, :2], np.array(["a", "b", "c"])[Y - 1])
+    assert_array_equal(model.classes_, [1, 2, 3])
+    assert model.n_features_in_ == 4 and sorted(vars(model)) == attributes
+    assert_array_equal(model.predict_proba(X), before)
+    with pytest.raises(error):
+        clone(model).fit(X, Y)
+
+
+def test_a_first_fit_that_fails_leaves_an_unfitted_model(model):
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.ones(len(X)))
+    assert not hasattr(model, "classes_") and not hasattr(model, "n_features_in_")
+
+
+LABELLED = [BayesianQDA, BDA7, RDA, LocalBDA, BregmanKNN]
+
+
+@pytest.mark.parametrize("kind", LABELLED)
+def test_rows_and_columns_of_a_frame_of_costs_go_by_their_labels(kind):
+    labels = np.array(["low", "middle", "high"])[Y - 1]  # sorted: high, low, middle
+    cost = pd.DataFrame([[0, 1, 5], [2, 0, 1], [9, 3, 0]], index=["low", "middle", "high"])
+    cost.columns = ["low", "middle", "high"]
+    by_hand = cost.loc[["high", "low", "middle"], ["high", "low", "middle"]].to_numpy()
+    expected = kind(cost=by_hand).fit(X, labels).predict(X)
+    assert_array_equal(kind(cost=cost).fit(X, labels).predict(X), expected)
+    assert_array_equal(kind(cost=cost.loc[::-1, ["high", "low", "middle"]]).fit(X, labels).predict(X), expected)
+
+
+def test_a_frame_of_costs_without_the_labels_is_refused():
+    for frame in (pd.DataFrame(1 - np.eye(3)), pd.DataFrame(1 - np.eye(3), index=[1, 2, 3])):
+        with pytest.raises(ValueError, match=r"cost must have the labels \[1, 2, 3\] on its rows and its columns"):
+            BayesianQDA(cost=frame).fit(X, Y)
+
+
+@pytest.mark.parametrize("model", [BDA7(**FAST), RDA(lambdas=(0.0, 0.5))], ids=repr)
+def test_groups_of_rows_stay_together(model):
+    groups = np.arange(len(X)) % 7
+    given = clone(model).set_params(cv=GroupKFold(7)).fit(X, Y, groups=groups)
+    folds = [(np.flatnonzero(groups != g), np.flatnonzero(groups == g)) for g in range(7)]
+    listed = clone(model).set_params(cv=folds).fit(X, Y)
+    assert_allclose(given.cv_log_loss_, listed.cv_log_loss_)
+    weights = np.arange(len(X)) % 5  # rows of weight zero take no part, nor do their groups
+    weighted = clone(model).set_params(cv=GroupKFold(7)).fit(X, Y, sample_weight=weights, groups=groups)
+    kept = weights > 0
+    of_kept = clone(model).set_params(cv=GroupKFold(7))
+    of_kept.fit(X[kept], Y[kept], sample_weight=weights[kept], groups=groups[kept])
+    assert_allclose(weighted.cv_log_loss_, of_kept.cv_log_loss_)
+    with pytest.raises(ValueError, match="groups must hold 30 labels, one a row"):
+        clone(model).set_params(cv=GroupKFold(7)).fit(X, Y, groups=groups[:-1])
+    with pytest.raises(ValueError, match="groups"):
+        clone(model).set_params(cv=GroupKFold(7)).fit(X, Y)
