@@ -18,6 +18,10 @@ from rcpkg.linalg import jittered_cholesky
 
 ROUNDING = 1e-8  # of T and 1 + T: a model that is saturated has T = 0 but for it
 LARGEST_SAMPLE = 10**7  # rows that are drawn anew
+LEARNT = (
+    "the structure is learnt from the rows that are tested, and p values are too large where its dependences are "
+    "chance: for exact ones give a structure, such as parents_ of a model fitted to other rows"
+)
 
 
 class CalibrationTest(NamedTuple):
@@ -37,6 +41,10 @@ class CalibrationTest(NamedTuple):
         calibrated model is, to first order, the better one on new rows as well.
     p_value : float
         Chance of a T as large if the model is right.
+
+    References
+    ----------
+    This book's; draws given sufficient statistics: Lockhart, O'Reilly and Stephens (2007); score tests: Rao (1948).
     """
 
     statistic: float
@@ -55,11 +63,10 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (n C + J)^{-1} g`, g = s(X, Y − P) at its parameters.
 
-    C is the conditional information of a row and J the covariance of the statistics s(x, y) of the rows. The null
-    hypothesis is that the model is right. The rows are drawn anew, given their labels and statistics s(X, Y), which
-    leaves no parameter unknown: whatever it is, and however few the rows are, p ≤ α has at most the probability α.
-    A structure that is learnt is learnt again on each draw, with a warning: where it holds dependences by chance, p
-    values are too large.
+    C is the conditional information of a row, J the covariance of the statistics of the rows. `CalibrationTest` says
+    what a small p value means, and a large one. If the model is right p ≤ α has at most the probability α, whatever
+    the parameters and however few the rows are. A structure that is learnt is learnt again on each draw, with a
+    warning: where it holds dependences by chance, p values are too large.
 
     Parameters
     ----------
@@ -68,7 +75,7 @@ def calibration_test(
     sample_weight : array-like of shape (n,), optional
         Whole numbers of times that rows count.
     n_draws : int, default=199
-        Draws of the rows, whose T* give the p value (1 + #{T* ≥ T}) / (n_draws + 1).
+        Draws of the rows given their labels and s(X, Y), whose T* give the p value (1 + #{T* ≥ T}) / (n_draws + 1).
     random_state : int or RandomState, optional
         For the draws.
 
@@ -77,12 +84,7 @@ def calibration_test(
     InvalidStatistics
         Where the estimator asks for a prior or maximum likelihood does not exist, with what to do.
     ValueError
-        For models that are no full exponential family (networks that are not decomposable, documents of unequal
-        lengths), weights that are not whole, and rows too many to be drawn anew.
-
-    References
-    ----------
-    This book's; draws given sufficient statistics: Lockhart, O'Reilly and Stephens (2007); score tests: Rao (1948).
+        For models that are no full exponential family, weights that are not whole, and too many rows.
 
     Examples
     --------
@@ -95,11 +97,7 @@ def calibration_test(
     check_number("n_draws", n_draws, 1, integer=True)
     rng, null = check_random_state(random_state), null_of(estimator, X, y, sample_weight)
     if null.model.learns_structure:
-        warnings.warn(
-            "the structure is learnt from the rows that are tested, and p values are too large where its dependences "
-            "are chance: for exact ones give a structure, such as parents_ of a model fitted to other rows",
-            stacklevel=2,
-        )
+        warnings.warn(LEARNT, stacklevel=2)
     drawn = np.array([null.drawn(rng) for _ in range(n_draws)])
     p_value = (1 + np.count_nonzero(drawn >= null.least)) / (n_draws + 1)
     return CalibrationTest(null.observed, float(drawn.mean()), float(p_value))
