@@ -13,8 +13,8 @@ is p ≤ 0.05 of `calibration_test` with ``n_draws=19``; as the first draw that 
 (r − 1) K free components of the update, for K coefficients of a score.
 
 Changed while it ran, for the time, before the cells concerned were run: 300 samples of a case of `POSTERIOR` became
-150, and the departures lost some of their strengths and their 1,000 rows. Seven families with few features and 100, 300 and 1,000 rows were
-to be run as well; of these there is one cell.
+150; the departures lost some of their strengths and their 1,000 rows; and of seven families with few features and 100,
+300 and 1,000 rows, which were to be run as well, there is one cell.
 
 Before it was fixed, pilots of 200 samples were seen: of thirty bits with 40 to 1,000 rows (by another program), and of
 trees learnt from 8 bits.
