@@ -1,7 +1,6 @@
-"""The study of the test's size and power: its cases, and that what is stored is whole and can be computed again."""
+"""The study of the test's size: its cases, and that what is stored is whole and can be computed again."""
 
 import numpy as np
-import pytest
 from rcbook.experiments import runner
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import size_of_the_test as study
@@ -9,10 +8,9 @@ from rcbook.experiments.studies import size_of_the_test as study
 from rcpkg import calibration_test
 
 
-@pytest.mark.parametrize("name", [study.SIZE, study.POWER])
-def test_stored_studies_are_whole(name):
-    done = {done.key: done for done in runner.read(runner.table_path("study", name))}
-    cells = cells_of("study", name)
+def test_the_stored_study_is_whole():
+    done = {done.key: done for done in runner.read(runner.table_path("study", study.SIZE))}
+    cells = cells_of("study", study.SIZE)
     assert {cell.key for cell in cells} == done.keys()
     assert all(done[cell.key].is_of(cell) and not done[cell.key].failure for cell in cells)
 
@@ -52,22 +50,15 @@ def test_departures_of_no_strength_are_samples_of_the_model():
 
 def test_size_where_the_model_is_right():
     """The criterion of the study, on all cells whose structure is given; learnt ones reject no more than it allows."""
-    stored = study.tidy(study.SIZE)
+    stored = study.tidy()
     found = stored[stored.metric == "rejected"].set_index("case")
     right = found.loc[list(study.RIGHT)]
     assert set(right.n_runs) == {study.REPLICATES} and right.value.between(*study.STATED).all()
     assert (found.loc[list(study.LEARNT)].value < study.STATED[1]).all()
 
 
-def test_stored_power_rises_with_rows():
-    stored = study.tidy(study.POWER)
-    found = stored[stored.metric == "rejected"].pivot(index=["case", "strength"], columns="n", values="value")
-    assert (found[300] >= found[50] - 0.05).all() and (found.loc[["correlation", "width"], 300] > 0.5).all()
-
-
-@pytest.mark.parametrize(("name", "key"), [(study.SIZE, "LDA, skewed feature/100"), (study.POWER, "width/2.0/50")])
-def test_a_stored_cell_recomputed(name, key):
-    done = next(done for done in runner.read(runner.table_path("study", name)) if done.key == key)
-    cell = next(cell for cell in cells_of("study", name) if cell.key == key)
-    again = (study.size if name == study.SIZE else study.power)(cell, done.seed)
-    assert [record.value for record in again] == [record.value for record in done.records]
+def test_a_stored_cell_recomputed():
+    key = "LDA, skewed feature/100"
+    done = next(done for done in runner.read(runner.table_path("study", study.SIZE)) if done.key == key)
+    cell = next(cell for cell in cells_of("study", study.SIZE) if cell.key == key)
+    assert [r.value for r in study.size(cell, done.seed)] == [r.value for r in done.records]
