@@ -18,6 +18,8 @@ from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
 
+UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
+
 
 class InvalidStatistics(ValueError):
     """Statistics from which no valid parameters follow (a negative count, a singular covariance, ...)."""
@@ -126,6 +128,8 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
+        if self.classes_.dtype.kind == "i" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
+            warnings.warn(UNLABELLED, stacklevel=3)
         check_cost(getattr(self, "cost", None), self.classes_)
         return X, y
 
@@ -155,6 +159,10 @@ class GenerativeClassifier(Classifier):
     def _expected_rows(self, X: Array, weights: Array) -> Any:
         return self.expected_rows(X, weights)
 
+    def _log_base(self, X: Array) -> Array | float:
+        """What ``_joint_log_proba`` leaves out of log p(x, y), the same for every class: (n,), or a number."""
+        return 0.0
+
     @property
     def _calibrated_at(self) -> Array:
         """Log class weights of the population whose posteriors are predicted."""
@@ -168,11 +176,13 @@ class GenerativeClassifier(Classifier):
     @available_if(_has_marginals)
     def score_samples(self, X: ArrayLike) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
-        joint = self.predict_joint_log_proba(X)
+        check_is_fitted(self)
+        X = self.check_X(X)
+        joint = self._joint_log_proba(X)
         largest = joint.max(axis=1, keepdims=True)
         largest[np.isneginf(largest)] = 0.0
         with np.errstate(divide="ignore"):
-            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0]
+            return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
 
     @available_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:

@@ -159,6 +159,30 @@ def column_label(X: Any, j: int) -> str:
     return f"feature {j}" if columns is None else f"feature {columns[j]!r}"
 
 
+def unmasked(X: Any) -> Any:
+    """X, with NaN in the place of what a mask hides."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.any(X.mask):
+        return X.data
+    return X.astype(float if X.dtype.kind in "biuf" else object).filled(np.nan)
+
+
+def _check_kinds(X: Any) -> Any:
+    """X without a mask; refuses dates, and integers that floats cannot tell apart."""
+    X = unmasked(X)
+    is_frame = isinstance(X, pd.DataFrame)
+    kinds = [dtype.kind for dtype in X.dtypes] if is_frame else [getattr(getattr(X, "dtype", None), "kind", "")]
+    dates = [j for j, kind in enumerate(kinds) if kind in ("m", "M")]
+    if dates:
+        where = column_label(X, dates[0]) if is_frame else "X"
+        raise ValueError(f"{where} holds dates or times: make numbers of them, such as days since the first")
+    integers = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.itemsize == 8 and X.size
+    if integers and max(-int(X.min()), int(X.max())) > 2**53:
+        raise ValueError("X holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
+    return X
+
+
 def _is_text(value: Any) -> bool:
     """Whether a value is a string that is no number."""
     if not isinstance(value, str):
@@ -177,9 +201,13 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
     if issparse(X):
         return
     rows = np.asarray(X, dtype=object)
+    if rows.ndim == 0:
+        raise ValueError(f"X must be a table of rows, an array or a frame; got {type(X).__name__}")
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
+        if any(isinstance(value, bytes) for value in values):
+            raise ValueError(f"{column_label(X, j)} holds bytes: decode them, to text or numbers")
         text = next(filter(_is_text, values), None)
         if text is not None:
             raise ValueError(
@@ -192,6 +220,7 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
 def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
     missing values of rows without y where the joint model has marginals."""
+    X, *y = _check_kinds(X), *map(unmasked, y)
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
     sums_out = can(estimator, MARGINALS)
@@ -199,6 +228,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
     labels = np.asarray(y[0], dtype=None if hasattr(y[0], "dtype") else object) if y else np.empty(0)
     if labels.ndim == 1 and pd.isna(labels).any():
         raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError("y holds text and other labels: make all of it text with astype(str)")
     try:
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception:
@@ -207,7 +238,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
         if not sums_out:
             why = getattr(estimator, "why_no_gaps", "").format(name=name)
-        if why and finite is True and not issparse(X) and pd.isna(np.asarray(X, dtype=object)).any():
+        entries = csr_array(X).data if issparse(X) else np.asarray(X, dtype=object)
+        if why and finite is True and pd.isna(entries).any():
             raise ValueError(f"X contains NaN or other missing values, {why}") from None
         raise
     X = valid[0] if y else valid

@@ -32,7 +32,7 @@ from rcpkg.calibration import (
     quadratic_gradient,
     quadratic_step,
 )
-from rcpkg.calibration.searches import conditional_objective
+from rcpkg.calibration.lbfgs import conditional_objective
 from rcpkg.families import Statistics, one_hot
 
 

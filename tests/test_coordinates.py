@@ -25,10 +25,19 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, has_features, moments, products
+from rcpkg.calibration.lbfgs import linear_coordinates
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
-from rcpkg.calibration.newton import COSTS, conjugate, first_guess, minimise, plan_of, quasi_newton, stratified
+from rcpkg.calibration.newton import (
+    COSTS,
+    Iterates,
+    conjugate,
+    first_guess,
+    minimise,
+    plan_of,
+    quasi_newton,
+    stratified,
+)
 from rcpkg.linalg import cholesky
 
 KINDS = ("plain", "natural", "conditioned")
@@ -282,7 +291,7 @@ def test_very_many_features_are_left_to_lbfgs(monkeypatch):
     ours = ConditionalLikelihood(CategoricalNB(), tol=1e-6).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="curvature", tol=1e-6).fit(X, y)
     assert ours.objective_ == pytest.approx(same.objective_, abs=1e-9)
-    monkeypatch.setattr("rcpkg.calibration.coordinates.LARGEST_WHITENED", 1)
+    monkeypatch.setattr("rcpkg.calibration.lbfgs.LARGEST_WHITENED", 1)
     with pytest.raises(ValueError, match="coordinates='whitened' keeps the square of 11 features"):
         ConditionalLikelihood(CategoricalNB(), solver="lbfgs").fit(X, y)
 
@@ -348,9 +357,10 @@ def test_the_search_never_starts_above_the_closed_form():
         at = objective(V)
         _, found = first_guess(objective, V, at)
         assert found.value <= at.value
-        values = []
-        minimise(objective, plan_of(objective), V, at, lambda V, at, length: values.append(at.value), 6)  # noqa: B023
-        assert np.all(np.diff([at.value, *values]) <= 1e-15)
+        iterates = Iterates(1e-9, penalised=True)
+        minimise(objective, plan_of(objective), V, at, iterates, 6)
+        values = [at.value, *(each["objective"] for each in iterates.history)]
+        assert len(values) > 4 and np.all(np.diff(values) <= 1e-15)
 
 
 # --- wanbia2014's change of variables -------------------------------------------------------------------------------

@@ -360,14 +360,15 @@ def test_products_take_text_beside_numbers():
 
 def test_products_refuse_missing_values_where_a_block_does():
     X, y = mixed_rows()
-    blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("other", QDA(), [3])]
+    strict = CategoricalNB(prior_strength=1.0, unknown="impossible")
+    blocks = [("codes", CategoricalNB(), [0]), ("strict", strict, [1]), ("sizes", QDA(), [2, 4]), ("other", QDA(), [3])]
     model = ProductModel(blocks).fit(X, y)
     gaps = X.copy()
-    gaps[5, 1] = np.nan
+    gaps[5, 0] = np.nan
     assert np.isfinite(ProductModel(blocks).fit(gaps, y).predict_log_proba(gaps)).all()
-    gaps[7, 4] = np.nan
+    gaps[7, 1] = np.nan
     for attempt in (model.predict, lambda rows: clone(model).fit(rows, y), lambda rows: model.partial_fit(rows, y)):
-        with pytest.raises(ValueError, match="feature 4 of block 'sizes' contains NaN, which QDA does not accept"):
+        with pytest.raises(ValueError, match="feature 1 of block 'strict' contains NaN, which CategoricalNB does"):
             attempt(gaps)
 
 

@@ -26,7 +26,7 @@ def test_vectors_stand_for_statistics_and_natural_parameters(name):
     assert_allclose(form.coefficients(form.natural(beta)), beta, atol=1e-10)
     scores, joint = form.features @ form.by_class(beta).T, model.log_joint(X, model.parameters_)
     assert_allclose(scores - scores[:, :1], joint - joint[:, :1], atol=1e-9)
-    assert form.is_inside(form.natural(beta))
+    assert form.map.is_inside(form.natural(beta))
 
 
 @each_model
@@ -64,8 +64,8 @@ def test_a_precision_that_is_not_positive_definite_lies_outside():
     for name in "QDA", "LDA", "GaussianNB", "ProductModel":
         model, _, _, form = form_of(name)
         natural = model.natural_parameters(model.parameters_)
-        assert not form.is_inside(-1.0 * natural)
-        assert form.is_inside(natural + 1e-9 * random_direction(natural, np.random.default_rng(0)))
+        assert not form.map.is_inside(-1.0 * natural)
+        assert form.map.is_inside(natural + 1e-9 * random_direction(natural, np.random.default_rng(0)))
 
 
 def test_documents_of_unequal_lengths_have_no_minimal_coordinates():

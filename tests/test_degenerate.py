@@ -28,6 +28,7 @@ from rcpkg import (
     RiskCalibration,
     Statistics,
 )
+from rcpkg.families import one_hot
 
 FULL = ["QDA", "LDA"]
 RECOMMENDED = {"step": "safe", "stopping": "none", "target_weight": 3.0}
@@ -477,11 +478,38 @@ def test_what_cannot_be_learnt_from_missing_values_is_named():
         GaussianNB().fit(X, y)
     assert np.isfinite(GaussianNB(prior_strength=1.0).fit(X, y).predict_log_proba(X)).all()
     X[:, 2] = np.nan
-    with pytest.raises(ValueError, match="feature 2 holds missing values only"):
-        GaussianNB().fit(X, y)
-    for name in set(GAUSSIAN) - {"GaussianNB"}:
-        with pytest.raises(ValueError, match="NaN"):
-            clone(GAUSSIAN[name]).fit(X, y)
+    for model in GAUSSIAN.values():
+        with pytest.raises(ValueError, match="feature 2 holds missing values only"):
+            clone(model).fit(X, y)
+
+
+# streams -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_rows_far_from_the_first_portion_keep_their_digits(name):
+    """Two rows near zero, then all others 10⁷ away: moments about the first rows would have no digits left."""
+    X, y = gaussian_rows(n=300)
+    X, y = np.r_[[[0.0] * 3, [-1.0] * 3], X + 1e7], np.r_[0, 1, y]
+    parts = clone(GAUSSIAN[name]).partial_fit(X[:2], y[:2], classes=[0, 1, 2]).partial_fit(X[2:], y[2:])
+    whole = clone(GAUSSIAN[name]).fit(X, y)
+    assert (np.abs(parts.origin_ - 1e7) < 10).all()
+    assert_allclose(parts.statistics_.ravel(), parts.statistics(X, one_hot(y, 3)).ravel(), rtol=1e-6)
+    assert_allclose(parts.predict_proba(X[2:]), whole.predict_proba(X[2:]), atol=0.02)
+    before = parts.origin_
+    parts.partial_fit(X[2:10], y[2:10])
+    assert_array_equal(parts.origin_, before)
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_portion_that_overflows_is_refused_and_leaves_the_model_as_it_was(name):
+    X, y = gaussian_rows()
+    model = clone(GAUSSIAN[name]).partial_fit(X, y, classes=[0, 1, 2])
+    P = model.predict_proba(X)
+    with pytest.raises(InvalidStatistics, match="whose square cannot be represented"):
+        model.partial_fit(X[:5] * 1e200, y[:5])
+    assert_array_equal(model.predict_proba(X), P)
+    assert_allclose(model.partial_fit(X, y).predict_proba(X), P, atol=1e-10)
 
 
 # LDA as a linear model and a transformer; decision functions ---------------------------------------------------------

@@ -5,17 +5,22 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
-from sklearn.datasets import load_iris
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg import (
     LDA,
     QDA,
     ConditionalLikelihood,
     GaussianNB,
+    ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
 )
+from rcpkg.families import GaussianParameters
+from rcpkg.families.gaussian_em import em
 from rcpkg.gaps import GappyRows, patterns
 
 
@@ -146,3 +151,112 @@ def test_infinite_values_are_refused(model):
     gaps[3, 1] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         model.fit(X, y).predict_proba(gaps)
+
+
+TRAINED = [QDA(), LDA(), GaussianNB(), SharedVarianceGaussianNB()]
+PRIORS = {"prior_strength": 4.0, "prior_mean": "grand", "prior_covariance": "pooled"}
+
+
+def log_likelihood(model, parameters, X, y):
+    return model.log_joint(X, parameters)[np.arange(len(y)), y].sum()
+
+
+@pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(singular_ridge=0.0)], ids=repr)
+def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
+    _, X, y = pattern_rows()
+    rows, W = model.training_data(X, y, None)
+    path = [log_likelihood(model, parameters, X, y) for _, (_, parameters) in zip(range(40), em(model, rows, W))]
+    assert (np.diff(path) > -1e-9).all() and path[-1] - path[0] > 1.0
+    fitted = model.fit(X, y)
+    assert 0 <= log_likelihood(model, fitted.parameters_, X, y) - path[-1] < 0.1
+
+
+@pytest.mark.parametrize("model", TRAINED, ids=repr)
+def test_training_with_gaps_ends_where_the_likelihood_of_what_is_seen_is_stationary(model):
+    """Small moves of the means and of the covariances, of their form, gain nothing to first order."""
+    _, X, y = pattern_rows()
+    model, rng = clone(model).fit(X, y), np.random.default_rng(1)
+    form, (log_prior, mean, S, _) = model._form, model.parameters_
+
+    def at(t, shift, stretch):
+        moved = S + t * (stretch * S if not form.full else stretch @ S + S @ stretch.T)
+        whitener = form.whitener(moved, form.diagonal(moved))
+        return log_likelihood(model, GaussianParameters(log_prior, mean + t * shift, moved, whitener), X, y)
+
+    d = X.shape[1]
+    for _ in range(4):
+        move = rng.standard_normal(mean.shape), rng.standard_normal((d, d) if form.full else d)
+        slope = (at(1e-4, *move) - at(-1e-4, *move)) / 2e-4
+        curvature = (at(1e-4, *move) + at(-1e-4, *move) - 2 * at(0.0, *move)) / 1e-8
+        assert curvature < 0 and abs(slope) < 1e-4 * -curvature
+
+
+def test_em_finds_the_closed_form_of_a_monotone_pattern():
+    """One feature always seen, the other not always: N(x_1) of all rows, the regression of x_2 on x_1 of the complete
+    ones (Anderson, 1957)."""
+    X, _, y = pattern_rows()
+    X = X[:, :2].copy()
+    X[::3, 1] = np.nan
+    model = QDA(rows_per_feature=0.0).fit(X, y)
+    for c in range(3):
+        a, b = X[y == c].T
+        there = ~np.isnan(b)
+        slope, level = np.polyfit(a[there], b[there], 1)
+        noise = np.mean((b[there] - level - slope * a[there]) ** 2)
+        assert_allclose(model.means_[c], [a.mean(), level + slope * a.mean()], rtol=1e-6)
+        known = a.var() * np.array([[1, slope], [slope, slope**2]]) + [[0, 0], [0, noise]]
+        assert_allclose(model.covariances_[c], known, rtol=1e-5)
+
+
+@pytest.mark.parametrize("model", [clone(m).set_params(**p) for m in TRAINED[:2] for p in ({}, PRIORS)], ids=repr)
+def test_rows_with_gaps_count_by_their_weights(model):
+    _, X, y = pattern_rows()
+    w = np.random.default_rng(2).integers(1, 4, size=len(y))
+    weighted, repeated = clone(model).fit(X, y, w), clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+    assert_allclose(weighted.means_, repeated.means_, rtol=1e-6)
+
+
+def test_few_rows_with_gaps_have_a_ridge_as_complete_ones_have():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    model = QDA().fit(X[:60], y[:60])
+    assert model.has_prior and model.score(X[60:], y[60:]) > 0.85
+
+
+def test_a_block_of_a_product_learns_from_gaps_as_the_model_does():
+    _, X, y = pattern_rows()
+    product = ProductModel([("a", QDA(), [0, 1]), ("b", LDA(), [2, 3])]).fit(X, y)
+    alone = QDA().fit(X[:, :2], y), LDA().fit(X[:, 2:], y)
+    joint = sum(m.predict_joint_log_proba(x) - m.class_log_prior_ for m, x in zip(alone, (X[:, :2], X[:, 2:])))
+    assert_allclose(product.predict_joint_log_proba(X), joint + product.class_log_prior_, rtol=1e-9)
+
+
+def test_discriminants_of_rows_with_gaps_are_expectations():
+    X, gaps, y = pattern_rows()
+    model = LDA().fit(X, y)
+    assert_allclose(model.transform(gaps), model.transform(model.conditional_mean(gaps)))
+
+
+@pytest.mark.parametrize("model", TRAINED, ids=repr)
+def test_what_training_with_gaps_cannot_do_is_refused(model):
+    X, gaps, y = pattern_rows()
+    gaps[:, 2] = np.nan
+    with pytest.raises(ValueError, match="feature 2 holds missing values only"):
+        clone(model).fit(gaps, y)
+    gaps[y == 1, 2] = X[y == 1, 2]
+    with pytest.raises(ValueError, match="feature 2 has no values within class 0"):
+        clone(model).fit(gaps, y)
+    gaps = pattern_rows()[1]
+    full = isinstance(model, QDA | LDA)
+    learners = [RiskCalibration(model), ConditionalLikelihood(model)]
+    for learner in learners + [RiskCalibration(model, target_weight=0.0)] * full:
+        with pytest.raises(ValueError, match=r"holds missing values, which (calibration|targets)"):
+            learner.fit(gaps, y)
+    if full:
+        with pytest.raises(ValueError, match="further portions of rows do not take"):
+            clone(model).partial_fit(X, y, classes=[0, 1, 2]).partial_fit(gaps, y)
+    else:
+        with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+            calibrated = RiskCalibration(model, target_weight=0.0, max_iter=20).fit(gaps, y)
+        assert calibrated.history_.log_loss.is_monotonic_decreasing

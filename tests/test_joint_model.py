@@ -1,18 +1,28 @@
 """What every classifier gives of its joint model: densities of rows, gaps filled, other class weights."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp
+from scipy.sparse import csr_array
+from scipy.special import gammaln, logsumexp
+from scipy.stats import multinomial
 
 from rcpkg import (
+    QDA,
+    TAN,
+    TM,
     WANBIAC,
     BernoulliNB,
     BregmanKNN,
     CategoricalNB,
     ConditionalLikelihood,
+    KDependenceBayes,
     LocalBDA,
+    MultinomialNB,
+    ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
 )
@@ -130,6 +140,26 @@ def test_without_a_joint_density_it_says_so(classifier):
         assert "needs expected_rows, which" in str(error.value.__cause__)
 
 
+def test_without_a_target_conditional_likelihood_has_no_density():
+    """Its joint model is one of many with the same posteriors: log densities were −24 for −3.5."""
+    free, drawn = (ConditionalLikelihood(SMOOTH, target_weight=b).fit(STATES, Y) for b in (0.0, 1.0))
+    for method in "score_samples", "conditional_mean":
+        assert not hasattr(free, method)
+        with pytest.raises(AttributeError) as error:
+            getattr(free, method)
+        assert "without a target only posteriors are fitted" in str(error.value.__cause__)
+    assert drawn.score_samples(STATES).shape == (90,)
+
+
+def test_other_class_weights_do_not_go_by_those_of_an_arbitrary_joint_model():
+    """On balanced rows ``class_log_prior_`` need not be balanced; what is divided by are their shares."""
+    model = ConditionalLikelihood(SMOOTH, l2=1.0).fit(STATES, Y)
+    expected = model.predict_proba(STATES) * PRIOR
+    assert np.abs(np.exp(model.class_log_prior_) - 1 / 3).max() > 1e-3
+    found = model.predict_proba(STATES, class_prior=PRIOR)
+    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+
+
 class OfCompleteRows(CategoricalNB):
     """Categories whose tags say that rows of ``fit`` must not have gaps."""
 
@@ -149,3 +179,117 @@ def test_gaps_in_training_are_refused_where_only_predictions_take_them():
         assert_allclose(model.predict_proba(gaps).sum(axis=1), 1)
         with pytest.raises(ValueError, match=fault):
             model.fit(gaps, Y)
+
+
+# Words whose counts are missing --------------------------------------------------------------------------------------
+
+COUNTS = RNG.poisson(1.0 + (Y[:, None] == ["a", "b", "c", "a"]), size=(90, 4)).astype(float)
+
+
+@pytest.mark.parametrize("learner", [lambda m: m, TM], ids=["closed form", "TM"])
+def test_missing_counts_are_those_of_any_length(learner):
+    """p(x_O | its sum, y), by enumeration of all documents of one length, and of another."""
+    model = learner(MultinomialNB(prior_strength=1.0)).fit(COUNTS, Y)
+    row = np.array([[2.0, np.nan, 1.0, np.nan]])
+    fitted = getattr(model, "estimator_", model)
+    p, log_prior = np.exp(fitted.parameters_.log_prob), fitted.parameters_.log_prior
+    for length in 3, 6:
+        X = np.array([x for x in itertools.product(range(length + 1), repeat=4) if sum(x) == length])
+        density = multinomial.pmf(X[:, None], length, p[None])
+        same = X[:, 0] + X[:, 2] == 3
+        given = density[same & (X[:, 0] == 2)].sum(axis=0) / density[same].sum(axis=0)
+        assert_allclose(model.predict_proba(row)[0], given * np.exp(log_prior) / (given @ np.exp(log_prior)))
+        assert_allclose(model.score_samples(row), [np.log(given @ np.exp(log_prior))])
+
+
+def test_missing_counts_are_summed_over_with_weights_of_lengths():
+    model = MultinomialNB(prior_strength=1.0).fit(COUNTS, Y)
+    row, count = np.array([2.0, np.nan, 1.0, 3.0]), np.arange(400.0)
+    X = np.tile(row, (400, 1))
+    X[:, 1] = count
+    weight = np.exp(model.predict_joint_log_proba(X) + gammaln(6 + count)[:, None] - gammaln(1 + count)[:, None])
+    weight /= np.exp(gammaln(6))  # (L − 1)! / Π x_v!, but for what the row has
+    assert_allclose(np.exp(model.predict_joint_log_proba(row[None])[0]), weight.sum(axis=0), rtol=1e-10)
+    mean = (weight.sum(axis=1) @ count) / weight.sum()
+    assert_allclose(model.conditional_mean(row[None]), [[2.0, mean, 1.0, 3.0]], rtol=1e-10)
+
+
+def test_words_without_gaps_or_with_gaps_only_and_sparse():
+    model = MultinomialNB(prior_strength=1.0).fit(COUNTS, Y)
+    assert_allclose(np.exp(model.score_samples(np.eye(4))).sum(), 1)  # documents of one word
+    assert_array_equal(model.conditional_mean(COUNTS), COUNTS)
+    nothing = np.full((1, 4), np.nan)
+    assert_allclose(model.predict_log_proba(nothing)[0], model.class_log_prior_)
+    words = np.exp(model.class_log_prior_ + np.log(model.length_)) @ np.exp(model.parameters_.log_prob)
+    assert_allclose(model.conditional_mean(nothing), words[None])
+    gaps = np.where(RNG.random(COUNTS.shape) < 0.3, np.nan, COUNTS)
+    assert_allclose(model.predict_log_proba(csr_array(gaps)), model.predict_log_proba(gaps), rtol=1e-10)
+    assert_allclose(model.conditional_mean(csr_array(gaps)).toarray(), model.conditional_mean(gaps), rtol=1e-10)
+    assert_allclose(model.score_samples(csr_array(gaps)), model.score_samples(gaps), atol=1e-10)
+    for X in gaps, csr_array(gaps):
+        with pytest.raises(ValueError, match=r"NaN .* not in training"):
+            model.fit(X, Y)
+        with pytest.raises(ValueError, match="feature 2; counts are >= 0"):
+            model.predict([[np.nan, 0, -1, 2]])
+
+
+# Blocks --------------------------------------------------------------------------------------------------------------
+
+
+def mixed():
+    blocks = [("state", SMOOTH, [0, 1]), ("size", QDA(), [2, 3]), ("word", MultinomialNB(prior_strength=1.0), [4, 5])]
+    X = np.hstack([STATES[:, :2], RNG.standard_normal((90, 2)) + STATES[:, 2:], COUNTS[:, :2]])
+    return ProductModel(blocks), X
+
+
+@pytest.mark.parametrize("learner", [lambda m: m, RiskCalibration, TM], ids=["closed form", "RC", "TM"])
+def test_blocks_sum_out_their_own_gaps(learner):
+    """The log joint density is the sum of those of the blocks of the parameters, each of what it has."""
+    product, X = mixed()
+    model = learner(product).fit(X, Y)
+    gaps = np.where(RNG.random(X.shape) < 0.4, np.nan, X)
+    gaps[0] = np.nan
+    fitted = getattr(model, "estimator_", model)
+    joint, filled = fitted.class_log_prior_, model.conditional_mean(gaps)
+    posterior = model.predict_proba(gaps)
+    for (name, _, columns), own, block in zip(product.blocks, fitted.models_, fitted.parameters_.blocks):
+        joint = joint + own.log_joint(gaps[:, columns], block) - block.log_prior
+        for mine, other in zip(filled[name], own.expected_rows(gaps[:, columns], posterior, block)):
+            assert_allclose(mine, other)
+    assert_allclose(model.predict_joint_log_proba(gaps), joint, rtol=1e-10)
+    assert_allclose(np.log(posterior[0]), fitted.class_log_prior_, rtol=1e-8)
+    complete = model.conditional_mean(X)
+    assert_allclose(complete["size"], X[:, 2:4])
+    assert_array_equal(complete["state"][1].argmax(axis=1), X[:, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(gaps, Y)
+
+
+def test_a_block_without_marginals_takes_complete_rows():
+    X = np.hstack([STATES, STATES])
+    blocks = [("a", CategoricalNB(n_states=5, unknown="impossible"), slice(0, 3)), ("b", SMOOTH, slice(3, 6))]
+    model = ProductModel(blocks).fit(X, Y)
+    X[0, 4] = np.nan
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert not hasattr(model, "score_samples")
+    X[0, 1] = np.nan
+    with pytest.raises(ValueError, match="feature 1 of block 'a' contains NaN"):
+        model.predict(X)
+
+
+# Rows that cannot be taken -------------------------------------------------------------------------------------------
+
+EVERY_KIND = [*CLASSIFIERS, TAN(), KDependenceBayes(k=2, decomposable=False), ConditionalLikelihood(TAN(), l2=1.0)]
+
+
+@pytest.mark.parametrize("classifier", EVERY_KIND, ids=repr)
+def test_gaps_only_and_bad_rows(classifier):
+    model = classifier.fit(STATES, Y)
+    nothing = np.full((2, 3), np.nan)
+    assert_allclose(model.predict_log_proba(nothing), np.tile(model.class_log_prior_, (2, 1)), atol=1e-10)
+    assert_allclose(model.predict_proba([[None, None, None]], PRIOR).sum(), 1)
+    for bad in np.inf, -np.inf:
+        with pytest.raises(ValueError, match="infinity"):
+            model.predict(np.where(np.eye(3) > 0, bad, STATES[:3]))
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.predict(nothing[:, :2])

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 from rcpkg import BDA7, EDDA, RDA, BayesianQDA, BregmanKNN, LocalBDA, NearestMeans, QuadraticBayes
 from rcpkg.base import Classifier
@@ -94,3 +94,12 @@ def test_groups_of_rows_stay_together(model):
         clone(model).set_params(cv=GroupKFold(7)).fit(X, Y, groups=groups[:-1])
     with pytest.raises(ValueError, match="groups"):
         clone(model).set_params(cv=GroupKFold(7)).fit(X, Y)
+
+
+def test_all_repetitions_of_folds_count():
+    repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    folds = list(repeated.split(X, Y))
+    both = BDA7(**FAST, cv=repeated).fit(X, Y).cv_log_loss_
+    first, second = (BDA7(**FAST, cv=part).fit(X, Y).cv_log_loss_ for part in (folds[:3], folds[3:]))
+    assert np.abs(first - second).max() > 1e-3
+    assert_allclose(both, (first + second) / 2)

@@ -124,13 +124,7 @@ class BregmanDivergence:
         return self.generator.grad(self._point(x, "x", interior=True))
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Divergence d(x, y), broadcast over the batch axes.
-
-        Raises
-        ------
-        DomainError
-            If a point lies outside the domain; the message names the entry.
-        """
+        """Divergence d(x, y), broadcast over the batch axes; `DomainError` names an entry outside the domain."""
         x, y = self._point(x, "x"), self._point(y, "y", interior=self.open_second)
         k = self.domain.event_ndim
         if x.shape[-k:] != y.shape[-k:]:
@@ -170,41 +164,18 @@ class BregmanDivergence:
         raise refusal("side", "be 'left' or 'right', the side of the data in d", side)
 
     def information(self, X: ArrayLike, weights: ArrayLike | None = None) -> float:
-        r"""Bregman information :math:`E\,d(X, EX) = E\phi(X) - \phi(EX)` of weighted points."""
+        r"""Bregman information :math:`E\,d(X, EX) = E\phi(X) - \phi(EX)` of weighted points; of two their
+        Jensen-Bregman divergence."""
         X = self._point(X, "X")
         w = _probabilities(weights, len(X))
         # a point of weight zero may have infinite divergence from the mean of the others
         return float(w[w > 0] @ self(X[w > 0], self.centroid(X, w)))
 
-    def jensen(self, x: ArrayLike, y: ArrayLike, weight: float = 0.5) -> Array:
-        r"""Jensen-Bregman divergence :math:`w\phi(x) + (1-w)\phi(y) - \phi(wx + (1-w)y)`."""
-        if not 0 < weight < 1:
-            raise ValueError(f"weight must lie strictly between 0 and 1; got {weight}")
-        x, y = self._point(x, "x"), self._point(y, "y")
-        mean = weight * x + (1 - weight) * y
-        return weight * self(x, mean) + (1 - weight) * self(y, mean)
-
-    def pythagorean_gap(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
-        r""":math:`d(x, z) - d(x, y) - d(y, z) = \langle\nabla\phi(y) - \nabla\phi(z), x - y\rangle`.
-
-        The three-point identity; zero if y is the projection of z onto an affine set that holds x, and
-        non-negative if onto a convex set.
-        """
-        y = self._point(y, "y", interior=True)
-        return self._inner(self.grad(y) - self.grad(z), self._point(x, "x") - y)
-
     def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike, *, tol: float = 1e-10, max_iter: int = 100) -> Array:
-        r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`.
+        r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`, one a row.
 
         Newton's method on the convex dual
         :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`.
-
-        Parameters
-        ----------
-        y : array of the shape of one point
-        A : array of shape (q, \*point)
-            One constraint a row.
-        b : array of shape (q,)
 
         Raises
         ------
@@ -245,16 +216,8 @@ def separable(
 ) -> BregmanDivergence:
     r"""Sum over entries of a scalar divergence: :math:`\phi(x) = \sum_j\varphi(x_j)`.
 
-    Parameters
-    ----------
-    name : str
-        Of the divergence, in messages.
-    scalar, conjugate : triples of callables
-        :math:`\varphi, \varphi', \varphi''` and the same of :math:`\varphi^*`.
-    domain, dual_domain : Interval
-        Where :math:`\varphi` and :math:`\varphi^*` are defined.
-    term : callable
-        The scalar divergence in closed form.
+    ``scalar`` and ``conjugate`` are :math:`\varphi, \varphi', \varphi''` and the same of :math:`\varphi^*`, on the
+    intervals ``domain`` and ``dual_domain``; ``term`` is the scalar divergence in closed form, ``name`` for messages.
     """
 
     def generator(functions: tuple[Callable, Callable, Callable], domain: Interval) -> Generator:
@@ -274,16 +237,7 @@ def separable(
 def mahalanobis(matrix: ArrayLike | None = None) -> BregmanDivergence:
     r"""Mahalanobis divergence :math:`(x-y)^\top A\,(x-y)` of :math:`\phi(x) = x^\top A x`.
 
-    Parameters
-    ----------
-    matrix : array of shape (d, d), optional
-        A; the identity by default.
-
-    Raises
-    ------
-    DomainError
-        If A is not symmetric positive definite.
-    """
+    The ``matrix`` A, (d, d), is the identity by default; `DomainError` if it is not symmetric positive definite."""
     if matrix is None:
         return divergences["mahalanobis"]
     matrix = np.asarray(matrix, dtype=float)
@@ -414,11 +368,7 @@ def gaussian_kl(mean_0: ArrayLike, cov_0: ArrayLike, mean_1: ArrayLike, cov_1: A
     .. math:: KL(N_0\|N_1) = \tfrac12 d_{-\log\det}(\Sigma_0, \Sigma_1)
         + \tfrac12(\mu_0-\mu_1)^\top\Sigma_1^{-1}(\mu_0-\mu_1)
 
-    Parameters
-    ----------
-    mean_0, mean_1 : arrays of shape (..., d)
-    cov_0, cov_1 : arrays of shape (..., d, d)
-    """
+    ``mean_0`` and ``mean_1`` are (..., d), ``cov_0`` and ``cov_1`` (..., d, d)."""
     gap = np.asarray(mean_0, dtype=float) - np.asarray(mean_1, dtype=float)
     scatter = divergences["log_det"](cov_0, cov_1)
     standardised = np.linalg.solve(np.linalg.cholesky(np.asarray(cov_1, dtype=float)), gap[..., None])

@@ -23,14 +23,7 @@ Function = ArrayLike | Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    r"""Discretised measure: :math:`\int f\,d\nu \approx \sum_i w_i f(x_i)`.
-
-    Parameters
-    ----------
-    nodes : array of shape (n,)
-    weights : array of shape (n,)
-        Positive.
-    """
+    r"""Discretised measure, :math:`\int f\,d\nu \approx \sum_i w_i f(x_i)`: nodes (n,) and positive weights (n,)."""
 
     nodes: Array
     weights: Array
@@ -98,12 +91,9 @@ class FunctionalBregmanDivergence:
     Parameters
     ----------
     name : str
-    functional : callable
-        (values, weights) -> :math:`\phi`.
-    gradient : callable
-        (values, weights) -> the function :math:`G_g` with :math:`\delta\phi[g; a] = \int G_g a\,d\nu`.
-    hessian : callable
-        (values, weights, a) -> the function H with :math:`\delta^2\phi[g; a, b] = \int H\,b\,d\nu`.
+    functional, gradient, hessian : callables
+        Of values and weights: :math:`\phi`; :math:`G_g` with :math:`\delta\phi[g; a] = \int G_g a\,d\nu`; and, of a
+        third argument a, H with :math:`\delta^2\phi[g; a, b] = \int H\,b\,d\nu`.
     closed_form : callable, optional
         (f, g, weights) -> divergence without the cancellation of (7.1).
     domain : Interval
@@ -154,20 +144,8 @@ def pointwise(divergence: str | BregmanDivergence, name: str | None = None) -> F
     r"""Csiszár's :math:`\int s(f) - s(g) - s'(g)(f - g)\,d\nu` (7.8) from a separable vector divergence.
 
     For it :math:`\phi[g] = \int s(g)\,d\nu`, :math:`\delta\phi[g; a] = \int s'(g)\,a\,d\nu` (A.12) and
-    :math:`\delta^2\phi[g; a, b] = \int s''(g)\,a\,b\,d\nu`.
-
-    Parameters
-    ----------
-    divergence : str or BregmanDivergence
-        A name of ``rcpkg.bregman.divergences``, or a divergence that is a sum over entries.
-    name : str, optional
-        "pointwise" and the name of the divergence by default.
-
-    Raises
-    ------
-    ValueError
-        If the divergence is not a sum over entries.
-    """
+    :math:`\delta^2\phi[g; a, b] = \int s''(g)\,a\,b\,d\nu`. The ``divergence``, or its name in
+    ``rcpkg.bregman.divergences``, must be a sum over entries; ``name`` is "pointwise" and its name by default."""
     d = named_divergence(divergence) if isinstance(divergence, str) else divergence
     if d.elementwise is None:
         raise ValueError(f"{d.name} is not a sum over entries, so that it has no pointwise form")
@@ -199,14 +177,9 @@ squared_bias = FunctionalBregmanDivergence(
 
 @dataclass(frozen=True, eq=False)
 class RandomFunction:
-    r"""Random function F with finitely many values: :math:`P(F = f_k) = p_k`.
+    """Random function F with finitely many values: :math:`P(F = f_k) = p_k`.
 
-    Parameters
-    ----------
-    members : sequence of K functions, or array of shape (K, n)
-    probabilities : array of shape (K,)
-        Made to sum to one.
-    """
+    The K ``members`` are functions, or an array (K, n); the ``probabilities`` (K,) are made to sum to one."""
 
     members: Sequence[Callable[[Array], Array]] | Array
     probabilities: Array

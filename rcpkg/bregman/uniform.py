@@ -77,17 +77,10 @@ def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float 
     r"""Posterior mean of the end point; inverse-gamma prior :math:`\theta^{-t_1-1} e^{-1/(t_2\theta)}`.
 
     .. math:: E\theta = \frac{M\,\alpha/h + 1/t_2}{\alpha - 1},\qquad \alpha = n + t_1,\quad
-        h = {}_1F_1(1; \alpha+1; z) = \sum_k \frac{z^k}{(\alpha+1)_k},\quad z = \frac1{t_2 M}.
+        h = {}_1F_1(1; \alpha+1; z) = \sum_k \frac{z^k}{(\alpha+1)_k},\quad z = \frac1{t_2 M},
 
-    It equals (7.22), whose two chi-squared probabilities vanish in floating point from some n on.
-
-    Parameters
-    ----------
-    maximum, n : arrays, broadcast
-        The largest M of n draws.
-    t1, t2 : float, default=1.0 and inf
-        Of the prior; t1 >= 0, and n + t1 > 1. The limit ``t2=inf`` is :math:`M\alpha/(\alpha-1)`.
-    """
+    with M the ``maximum`` of n draws, t1 ≥ 0, n + t1 > 1; :math:`M\alpha/(\alpha-1)` for ``t2=inf``. It equals (7.22),
+    whose two chi-squared probabilities vanish in floating point from some n on."""
     maximum, n = (np.asarray(v, dtype=float) for v in np.broadcast_arrays(maximum, n))
     if not t1 >= 0 or not t2 > 0:
         raise ValueError(f"t1 must be at least 0 and t2 positive; got {t1} and {t2}")
@@ -179,14 +172,7 @@ def unrestricted_squared_error(
 
     .. math:: \frac{2N^2}{(N+1)(2N+1)\,u} - 1 + \frac{2u^N}{N+1}.
 
-    Parameters
-    ----------
-    maximum, n : arrays, broadcast
-        The largest M of n draws.
-    measure : str or float, default="fisher"
-        What makes N of n, see `order`.
-    scale : float, default=1.0
-        The true end point theta.
+    The ``maximum`` is that of n draws, N their `order` under the ``measure``, the true end point theta the ``scale``.
     """
     N, u = order(n, measure), np.asarray(maximum, dtype=float) / scale
     return (2 * N**2 / ((N + 1) * (2 * N + 1) * u) - 1 + 2 * u**N / (N + 1)) / scale
@@ -212,17 +198,8 @@ def expected_squared_error(
     for Fisher's measure and 1/(2n-1), the least possible, for ``measure=0.0``. At n = 1 all are infinite, but for
     the Bayesian parameter estimate with finite ``t2``, which is integrated numerically.
 
-    Parameters
-    ----------
-    name : {"maximum_likelihood", "bayes_parameter", "bayes_restricted", "bayes_unrestricted"}
-    n : int
-    measure : str or float
-        For the two distribution estimates.
-    t1, t2 : float
-        For the parameter estimate; ``t2=inf`` has a closed form, c = (n + t1)/(n + t1 - 1).
-    scale : float
-        The true end point; errors are densities, in units of 1/scale.
-    """
+    The ``name`` is one of `ESTIMATES`. The two distribution estimates have a ``measure``; the parameter estimate has t1
+    and t2, with a closed form for ``t2=inf``, c = (n + t1)/(n + t1 - 1). Errors are in units of 1/scale."""
     if n < 1 or n != int(n):
         raise ValueError(f"n must be a positive whole number; got {n}")
     if not scale > 0:

@@ -1,20 +1,18 @@
-"""The optimum of conditional likelihood, by first- or second-order steps on the natural parameters.
-
-The posteriors of an exponential-family model are softmaxes of the scores ⟨η, s(x, y)⟩. In η the conditional
-log-likelihood CLL is concave, with the gradient s(X, Y − P). The scores are linear in features φ(x) that all classes
-share, so that its maximum is a multinomial logistic regression.
-"""
+"""The optimum of conditional likelihood, by first- or second-order steps on the natural parameters."""
 
 import warnings
-from typing import Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
+from rcpkg.base import Array
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import Settings, optimum_of
+from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 
@@ -22,14 +20,22 @@ SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
+def _has_joint_model(learner: Any) -> bool:
+    if not learner.target_weight:
+        raise Unsupported(
+            "without a target only posteriors are fitted, which many joint models have: set target_weight > 0, or take "
+            "RiskCalibration, for a density of the rows"
+        )
+    return True
+
+
 @documented()
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
-    Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, where p(y | x) ∝ exp⟨η, s(x, y)⟩; the
-    gradient of the first two terms is s(X, Y − P) + b (s̄ − m̄ μ). The scores are β_y · φ(x) with features φ that the
-    classes share. For b = 0 any η will do for the posteriors; a generative model with the same posteriors is returned,
-    a common quadratic added to all classes where a precision would not be positive definite.
+    Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, with p(y | x) ∝ exp⟨η, s(x, y)⟩ and scores
+    β_y · φ(x) in features φ that the classes share. For b = 0 the posteriors do not tell η: a generative model that has
+    them is returned, a common quadratic added to all classes where a precision would not be positive definite.
 
     Parameters
     ----------
@@ -38,16 +44,14 @@ class ConditionalLikelihood(Learner):
         needs rows of equal length.
     coordinates : {"whitened", "natural", "closed_form", "curvature", "standardised"}, default="whitened"
         What L-BFGS moves: the coefficients β as they are ("natural"), as multiples of those of the closed form
-        ("closed_form"; for `CategoricalNB` WANBIA-C), times the root of the diagonal of the Hessian at the closed form
-        ("curvature"), or such that the features have the identity for second moments ("whitened"). "standardised":
-        only the x of a Gaussian model are whitened, by the pooled covariance. A coefficient whose closed form is zero
-        does not move in "closed_form", and one that is −∞ (a state of probability zero) is refused.
+        ("closed_form"; for `CategoricalNB` WANBIA-C; zero does not move, and −∞, of a state of probability zero, is
+        refused), times the root of the diagonal of the Hessian there ("curvature"), or such that the features have the
+        identity for second moments ("whitened"). "standardised": only the x of a Gaussian model are whitened.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
-        "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS; they begin on a
-        sample of many rows. Where all (r − 1)p coefficients are too many for one Hessian, each class has its own, and
-        conjugate gradients take account of the others. "auto": that, unless other coordinates, or features by the
-        thousand, ask for "lbfgs", the steps of scipy from the closed form; a target of more than 1,000 parameters has
-        the safe steps of `RiskCalibration`.
+        "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS, or with one for
+        each class and conjugate gradients where (r − 1)p coefficients are too many for one. "auto": that, unless other
+        coordinates, or features by the thousand, ask for "lbfgs", the steps of scipy from the closed form; a target of
+        more than 1,000 parameters has the safe steps of `RiskCalibration`.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
@@ -68,7 +72,14 @@ class ConditionalLikelihood(Learner):
 
     Attributes
     ----------
-    %(fitted)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        log p(y) of ``estimator_``. Without a target it estimates nothing, as many joint models have these posteriors;
+        `predict_joint_log_proba` is of no use then but for these, and `score_samples` is refused. For other class
+        weights there is ``predict_proba(X, class_prior=…)``.
+    estimator_ : ClosedFormClassifier
+        A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int
         Iterations made.
     best_iter_ : int
@@ -79,9 +90,8 @@ class ConditionalLikelihood(Learner):
     objective_ : float
         What was maximised, with its sign changed, per row and pseudo-row: the mean log-loss with the penalty.
     converged_ : bool
-        Whether ``tol`` was reached. A `ConvergenceWarning` says so otherwise. This does not certify a
-        finite optimum: on rows that are separable in part (a state that occurs in one class only, say) the supremum
-        is negative and not attained, and the gradient vanishes on the way there all the same.
+        Whether ``tol`` was reached; a `ConvergenceWarning` tells otherwise. On rows that are separable in part (a state
+        that occurs in one class only, say) no optimum is finite, and the gradient vanishes on the way there.
     stop_reason_ : str
         "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η;
         "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
@@ -159,6 +169,16 @@ class ConditionalLikelihood(Learner):
         self._warn(reason, history)
         fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
         return self._adopt(fitted, objective, history, len(history) - 1, reason)
+
+    @available_if(_has_joint_model)
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log density log p(x) of the rows, shape (n,), where a target makes one joint model the optimum."""
+        return super().score_samples(X)
+
+    @available_if(_has_joint_model)
+    def conditional_mean(self, X: ArrayLike) -> Any:
+        """The rows with their gaps filled by E[x | what is there], where a target makes one joint model the optimum."""
+        return super().conditional_mean(X)
 
     def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
         if reason == "converged":

@@ -1,12 +1,9 @@
 """The curvature of conditional and joint likelihood, in minimal coordinates of an exponential family.
 
-With features f(x) = (1, own(x)) that each class has for itself and shared(x) that all classes have in common, the
-statistics are s(x, y) = (e_y ⊗ f(x), shared(x)), and a natural parameter η is a vector β of r(1 + k) + l entries. In
-these coordinates, which carry no redundancy but that of the class weights (their statistics add up to one),
-
-    I = ∇²ψ = Cov s(x, y) under the model,        C = Σ_i w_i Cov(s(x_i, y) | x_i)
-
-are the information of the joint model and, up to its sign, the Hessian of the conditional log-likelihood.
+With features f(x) = (1, own(x)) of each class and shared(x) of all, s(x, y) = (e_y ⊗ f(x), shared(x)), and η is a
+vector β of r(1 + k) + l entries, without redundancy but that of the class weights, whose statistics add up to one.
+I = ∇²ψ = Cov s(x, y) under the model is the information of the joint model, and C = Σ_i w_i Cov(s(x_i, y) | x_i), but
+for its sign, the Hessian of the conditional log-likelihood.
 """
 
 from collections.abc import Iterable
@@ -26,9 +23,8 @@ def conditional_information(
 ) -> Array:
     """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, k, p, p), or its diagonal blocks, (k, p, p).
 
-    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks a
-    row that weighs less than ``negligible`` times the mean, since it hardly doubts between the two classes, may be left
-    out: its p_a p_b (z_a − z_b)² becomes p_a p_b (z_a² + z_b²), no less than half of it.
+    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
+    rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
     """
     H = np.zeros((k, k, p, p) if full else (k, p, p))
     for block, P, weight in blocks:
@@ -116,10 +112,6 @@ class MinimalForm:
     def natural(self, beta: Array) -> Statistics:
         """The natural parameter of a vector β."""
         return self.map.natural(*self._parts(beta))
-
-    def is_inside(self, natural: Statistics) -> bool:
-        """Whether ψ(η) is finite."""
-        return self.map.is_inside(natural)
 
     def mean(self, parameters: Any) -> Array:
         """μ of a joint model."""

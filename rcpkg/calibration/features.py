@@ -7,14 +7,13 @@ and anew in each pass otherwise: dense, sparse or, for categories, as codes of j
 
 from collections.abc import Iterator
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.calibration.joint_codes import JointCodes, groups_of, joint_codes
 from rcpkg.families import ConjugateClassifier, FeatureMap, Statistics, can
 from rcpkg.linalg import slices
 
@@ -24,9 +23,80 @@ LARGEST_JOINT_BLOCK = 65536  # rows
 READING, LOOK_UP, TABLE, SPARSE_PRODUCT = 6.0, 24.0, 1.5e5, 25.0  # in multiplications, of a row
 USUAL_ROWS = 1000  # from which the usual size of a feature is taken
 SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
+LARGEST_TABLE = 4096  # joint states of a group, whose table the first cache holds
+ROWS_OF_STATE = 4  # rows for each joint state, at least: tables are made anew in each pass
 CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
 
+
+class JointCodes(NamedTuple):
+    """Indicators of categories by tables of joint states: ``codes`` of shape (groups, n).
+
+    A row has one indicator of one for each feature. Neighbouring features of few states are read together: a group has
+    a code for each joint state, and a table of the sums of coefficients that these give, so that a score is a look-up
+    for each group. ``groups`` has the columns of the states of each feature; ``kept`` ones have coefficients.
+    """
+
+    groups: list[list[slice]]
+    codes: NDArray[np.intp]
+    kept: NDArray[np.intp]
+
+    def take(self, index: slice | NDArray[np.intp]) -> "JointCodes":
+        """Some of the rows."""
+        return self._replace(codes=np.ascontiguousarray(self.codes[:, index]))
+
+    def scores(self, B: Array) -> Array:
+        """Bφ, shape (r, n), with the constant for φ_0."""
+        cells = np.zeros((len(B), self.groups[-1][-1].stop))
+        cells[:, self.kept] = B[:, 1:]
+        scores = np.empty((len(B), self.codes.shape[1]))
+        for g, (group, code) in enumerate(zip(self.groups, self.codes)):
+            table = np.zeros((len(B), 1)) if g else B[:, :1]
+            for columns in group:
+                table = (table[:, :, None] + cells[:, None, columns]).reshape(len(B), -1)
+            for row, entries in zip(scores, table):
+                if g:
+                    row += entries.take(code)
+                else:
+                    entries.take(code, out=row, mode="clip")
+        return scores
+
+    def moments(self, W: Array) -> Array:
+        """Σ_i W_yi φ(x_i), shape (r, p): sums over the rows of each joint state, added up."""
+        cells = np.empty((len(W), self.groups[-1][-1].stop))
+        for group, code in zip(self.groups, self.codes):
+            sizes = [columns.stop - columns.start for columns in group]
+            sums = np.array([np.bincount(code, row, int(np.prod(sizes))) for row in W])
+            for columns, size in zip(group[::-1], sizes[::-1]):
+                sums = sums.reshape(len(W), -1, size)
+                cells[:, columns] = sums.sum(axis=1)
+                sums = sums.sum(axis=2)
+        return np.hstack([W.sum(axis=1, keepdims=True), cells[:, self.kept]])
+
+
 Block = Array | csr_array | JointCodes
+
+
+def groups_of(n_states: NDArray[np.intp], n: int) -> list[list[slice]]:
+    """Groups as large as tables for n rows may be."""
+    groups, size, end = [], np.inf, 0
+    for states in n_states.tolist():
+        if size * states > min(LARGEST_TABLE, n // ROWS_OF_STATE):
+            groups.append([])
+            size = 1
+        groups[-1].append(slice(end, end + states))
+        size, end = size * states, end + states
+    return groups
+
+
+def joint_codes(ones: NDArray[np.integer], groups: list[list[slice]], kept: NDArray[np.intp]) -> JointCodes:
+    """Those of rows with ``ones``, shape (d, n), in these columns."""
+    codes, features = np.zeros((len(groups), ones.shape[1]), dtype=np.intp), iter(ones)
+    for group, code in zip(groups, codes):
+        for columns in group:
+            code *= columns.stop - columns.start
+            code += next(features)
+            code -= columns.start
+    return JointCodes(groups, codes, kept)
 
 
 def has_features(model: ConjugateClassifier) -> bool:
@@ -61,7 +131,7 @@ class Features:
             cost = SPARSE_PRODUCT / k * nonzero / self.n
         if indicators is not None:
             groups = groups_of(indicators.n_states, self.n)
-            tables = len(groups.starts)
+            tables = len(groups)
             if tables * (LOOK_UP + TABLE / self.n) < cost:
                 self.joint = joint_codes(indicators.columns, groups, indicators.kept)
                 self.sparse, self.block_rows = False, LARGEST_JOINT_BLOCK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -126,10 +127,16 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given."""
+        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
+        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
         model = clone(self.estimator)
         X, y = model.check_X_y(X, y)
-        return model, X, y, None if sample_weight is None else check_weights(sample_weight, len(y))
+        if sample_weight is None:
+            return model, X, y, None
+        weight, cv = check_weights(sample_weight, len(y)), getattr(self, "cv", "loo")
+        listed = not isinstance(cv, str | Integral) and not hasattr(cv, "split")
+        present = (weight > 0) | listed
+        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
     def _adopt(
         self,
@@ -143,6 +150,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         self.estimator_, self._frequencies = model, objective.class_frequencies
         self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
         self.n_features_in_ = model.n_features_in_
+        vars(self).pop("feature_names_in_", None)
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
         self._history = {name: np.array([row[name] for row in history]) for name in history[0]}
@@ -192,6 +200,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
+
+    def _log_base(self, X: Array) -> Array | float:
+        return self.estimator_._log_base(X)
 
     @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
     def expected_rows(self, X: Array, weights: Array) -> Any:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array
 from rcpkg.calibration.curvature import conditional_information, gram, side_by_side
-from rcpkg.calibration.features import Features, moments, products, squared
+from rcpkg.calibration.features import Block, Features, moments, products, squared
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factor, jittered_cholesky
 
@@ -30,7 +30,7 @@ class LogisticObjective:
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
-    ``ridge`` is M; by default BM are the slopes.
+    ``ridge`` is M, or the diagonal of one; by default BM are the slopes.
     """
 
     divisible = True  # whether some of the rows may stand for all
@@ -45,12 +45,13 @@ class LogisticObjective:
         free: int | None = None,
         ridge: Array | None = None,
     ) -> None:
-        self.features, self.y, self.r, self.weight, self.l2 = features, y, r, weight, l2
-        self.ridge, self.penalised = ridge, bool(l2)
-        self.of_own = 1.0 if r == 2 else 1 - 1 / r  # part of the penalty's curvature that moving one class meets
+        self.features, self.y, self.r, self.weight = features, y, r, weight
+        self.l2, self.penalised = l2, bool(l2)
+        self.ridge = (np.arange(features.width) > 0).astype(float) if ridge is None else ridge
         self.free = r - 1 if free is None else free
         self.full = self.free < r  # whether curvatures are those of all classes, or of each class alone
         self.size = self.free * features.width  # entries of V
+        self.between = (2 if r == 2 else 1) * (np.eye(self.free) - 1 / r)  # the penalty's metric of the classes
         self.rows_weight = self.total = float(len(y) if weight is None else weight.sum())
 
     def of(self, B: Array) -> Array:
@@ -83,11 +84,10 @@ class LogisticObjective:
             if weight is not None:
                 W *= weight
             slope += moments(W, block)
-        gradient /= self.total
         losses = Losses(*(sums / self.rows_weight).tolist())
         penalty, pull = self.penalty(V)
         value = losses.log_loss * (self.rows_weight / self.total) + penalty
-        return Evaluation(value, gradient + pull, losses, separated and not self.penalised)
+        return Evaluation(value, gradient / self.total + pull, losses, separated and not self.penalised)
 
     def penalty(self, V: Array) -> tuple[float, Array]:
         """The penalty of V, and its gradient."""
@@ -95,38 +95,30 @@ class LogisticObjective:
             return 0.0, np.zeros_like(V)
         if self.free == self.r:
             V = V - V.mean(axis=0)  # what the classes have in common costs nothing, and may be large
-        slopes = V[:, 1:] if self.ridge is None else V @ self.ridge  # VMMᵀ at once would lose digits
-        share = slopes * (self.l2 / self.total * (2 if self.free == self.r == 2 else 1))
-        if self.r > 2 and self.free < self.r:
-            share -= share.sum(axis=0) / self.r
-        value = 0.5 * float(np.vdot(share, slopes))
-        if self.ridge is None:
-            return value, np.hstack([np.zeros((len(V), 1)), share])
-        return value, share @ self.ridge.T
+        M, matrix = self.ridge, self.ridge.ndim == 2
+        slopes = V @ M if matrix else V * M  # VMMᵀ at once would lose digits
+        share = self.l2 / self.total * self.between @ slopes
+        return 0.5 * float(np.vdot(share, slopes)), share @ M.T if matrix else share * M
 
     def penalty_matrix(self) -> Array:
-        """l2 M Mᵀ / m, the Hessian of the penalty of one class."""
-        slopes = np.diag(np.arange(self.features.width) > 0).astype(float)
-        return self.l2 / self.total * (slopes if self.ridge is None else self.ridge @ self.ridge.T)
+        """l2 M Mᵀ / m, the Hessian of the penalty of one class, but for ``between``."""
+        return self.l2 / self.total * (self.ridge @ self.ridge.T if self.ridge.ndim == 2 else np.diag(self.ridge))
+
+    def _posteriors(self, V: Array) -> Iterator[tuple[slice, Block, Array]]:
+        for rows, block in self.features.blocks():
+            yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0]
 
     def diagonal(self, B: Array) -> Array:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
-        for rows, block in self.features.blocks():
-            P, _ = posteriors(products(B, block), self.y[rows], self.r)
+        for rows, block, P in self._posteriors(B):
             h += moments(P * (1 - P) * self._counting(rows), squared(block))
-        return h / self.total + self.of_own * self.penalty_matrix().diagonal()
-
-    def squares(self) -> Array:
-        """Σ_i w_i φ(x_i)² / m, shape (p,)."""
-        blocks = self.features.blocks()
-        return sum(moments(self._counting(rows)[None], squared(block))[0] for rows, block in blocks) / self.total
+        squares = np.einsum("jk,jk->j", self.ridge, self.ridge) if self.ridge.ndim == 2 else self.ridge
+        return (h + self.l2 * np.outer(self.between.diagonal(), squares)) / self.total
 
     def hessian(self, V: Array) -> Callable[[Array], Array]:
         """The products of the Hessian of f at V with arrays of its shape, a pass each."""
-        P_of_blocks = [
-            posteriors(products(V, block), self.y[rows], self.r)[0] for rows, block in self.features.blocks()
-        ]
+        P_of_blocks = [P for _, _, P in self._posteriors(V)]
 
         def product(D: Array) -> Array:
             out = np.zeros_like(D)
@@ -183,15 +175,12 @@ class LogisticObjective:
         diagonal = np.einsum("aajj->aj" if self.full else "ajj->aj", H)  # a view
         if pseudo is not None:
             diagonal += np.outer(diagonal[:, 0], pseudo)  # φ_0 = 1
-        if not self.full:
-            return Curvature([curvature_factor(block) for block in H + self.of_own * penalty])
-        share = np.eye(self.free) - (0.0 if self.r == 2 else 1 / self.r)  # of the classes, between them
-        H += share[:, :, None, None] * penalty
-        return Curvature([curvature_factor(side_by_side(H))])
+        H += np.multiply.outer(self.between, penalty) if self.full else self.between[0, 0] * penalty
+        return Curvature([jittered_cholesky(block, JITTER[1:]) for block in ([side_by_side(H)] if self.full else H)])
 
 
 class Curvature(NamedTuple):
-    """H = LLᵀ by the factors of its diagonal blocks, which are of one size."""
+    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size."""
 
     factors: list[Factor]
 
@@ -205,11 +194,6 @@ class Curvature(NamedTuple):
     def length(self, g: Array) -> float:
         """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
         return float(np.linalg.norm([np.linalg.norm(factor.whiten(part)) for factor, part in self._blocks(g)]))
-
-
-def curvature_factor(H: Array) -> Factor:
-    """The factor of a curvature that may be singular."""
-    return jittered_cholesky(H, JITTER[1:])
 
 
 class OfLabels(NamedTuple):

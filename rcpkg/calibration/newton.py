@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, curvature_factor, posteriors
+from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, posteriors
 from rcpkg.calibration.rules import history_row
-from rcpkg.linalg import EPS
+from rcpkg.families import Statistics
+from rcpkg.linalg import EPS, JITTER, jittered_cholesky
 
 MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
@@ -63,8 +64,6 @@ class Limits(NamedTuple):
 
 COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
 
-Record = Callable[[Array, Evaluation, float], bool]
-
 
 class Iterates:
     """The way of a search: ``history`` has a row for each iterate, the value with it where there is a penalty."""
@@ -75,15 +74,12 @@ class Iterates:
         self.separable, self.value = False, np.nan  # of the last iterate
 
     def enter(self, at: Evaluation, step: float) -> bool:
-        """Add an iterate; whether separated rows have next to no log-loss by now."""
+        """Add an iterate and its slope, or the length of a Newton step from there; whether separated rows have next to
+        no log-loss by now."""
         row = history_row(len(self.history), at.losses, step)
         self.history.append(row | {"objective": at.value} if self.penalised else row)
         self.value, self.separable = at.value, at.separated
         return at.separated and at.losses.log_loss < self.tol
-
-    def record(self, _: Array, at: Evaluation, length: float) -> bool:
-        """Add an iterate and the length of a Newton step from there; whether it is the last."""
-        return self.enter(at, length) or length <= self.tol
 
     def reason(self, max_iter: int) -> str:
         """Why the search ended, as its last iterate shows."""
@@ -94,21 +90,26 @@ class Iterates:
         return "max_iter" if len(self.history) > max_iter else "no_step"
 
 
+class Found(NamedTuple):
+    """η where a search ended, the way to it, and why it ended."""
+
+    natural: Statistics
+    iterates: Iterates
+    stop_reason: str
+
+
 def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
     """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
 
     A class of few rows needs them all: its coefficients are as many as those of others.
     """
-    y, weight, index, counts = objective.y, objective.weight, [], []
-    for c in range(objective.r):
-        rows = np.flatnonzero(y == c)
-        take = min(len(rows), max(round(len(rows) * size / len(y)), least))
-        index.append(rows[np.linspace(0, len(rows) - 1, take).astype(np.intp)])
-        counts.append(np.full(take, len(rows) / max(take, 1)))
-    rows = np.concatenate(index)
-    order = np.argsort(rows)
-    rows, count = rows[order], np.concatenate(counts)[order]
-    return rows, count if weight is None else count * weight[rows]
+    y, index, there = objective.y, [], np.bincount(objective.y, minlength=objective.r)
+    for c, n in enumerate(there):
+        take = min(n, max(round(n * size / len(y)), least))
+        index.append(np.flatnonzero(y == c)[np.linspace(0, n - 1, take).astype(np.intp)])
+    rows = np.sort(np.concatenate(index))
+    count = (there / np.maximum(np.bincount(y[rows], minlength=len(there)), 1))[y[rows]]
+    return rows, count if objective.weight is None else count * objective.weight[rows]
 
 
 def free_rows(r: int, p: int) -> int | None:
@@ -120,18 +121,16 @@ def free_rows(r: int, p: int) -> int | None:
 
 
 class Plan(NamedTuple):
-    """How a search has its curvature.
+    """How a search has its curvature: at a V, with a share of equal posteriors mixed in, for ``stint`` iterations.
 
-    ``curvature`` gives it at a V, with a share of equal posteriors mixed in; it serves for ``stint`` iterations. It is
-    ``exact``, or that of some rows; ``full``, or of each class alone, and then ``conjugate`` gradients find Newton's
-    steps where it changes slowly: the classes of many do not act apart.
+    It is ``exact``, or that of some rows or of each class alone; in the latter case ``conjugate`` gradients find
+    Newton's steps where it changes slowly: the classes of many do not act apart.
     """
 
     curvature: Callable[[Array, float], Curvature]
     stint: int
-    exact: bool = True
-    full: bool = True
-    conjugate: bool = False
+    exact: bool
+    conjugate: bool
 
 
 def plan_of(objective: LogisticObjective) -> Plan:
@@ -155,16 +154,27 @@ def plan_of(objective: LogisticObjective) -> Plan:
         return part.curvature(V, blur, pseudo, LIMITS.negligible)
 
     stint = np.clip((part.features.n * per_row + solving) / one_pass, 1, COSTS.longest_stint)
-    return Plan(curvature, int(stint), pseudo is None, full, not full and n >= SAMPLES.per_coefficient * p)
+    return Plan(curvature, int(stint), full and pseudo is None, not full and n >= SAMPLES.per_coefficient * p)
+
+
+def by_newton(objective: LogisticObjective, start: Statistics, tol: float, max_iter: int) -> Found:
+    """From the better of the closed form and what a sample of the rows, or a regression, offers."""
+    iterates, V = Iterates(tol, objective.penalised), objective.of(objective.features.coefficients(start))
+    at = objective(V)
+    if not iterates.enter(at, float(np.abs(at.gradient).max())) and max_iter:
+        V, at = first_guess(objective, V, at)
+        V, _ = minimise(objective, plan_of(objective), V, at, iterates, max_iter)
+    natural = objective.features.natural(objective.coefficients(V), start)
+    return Found(natural, iterates, iterates.reason(max_iter))
 
 
 def minimise(
-    objective: LogisticObjective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
+    objective: LogisticObjective, plan: Plan, V: Array, at: Evaluation, iterates: Iterates, max_iter: int
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
-    Returns the V at the end and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton
-    step from there, and says whether to stop.
+    Enters the ``iterates`` with the length √(gᵀH⁻¹g) of a Newton step from there, until it is at most their tol, and
+    returns the last V and its evaluation.
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
@@ -172,9 +182,9 @@ def minimise(
         g = at.gradient.ravel()
         if age >= plan.stint:
             age, curvature = 0, plan.curvature(V, blur)
-            if plan.exact and plan.full:  # old pairs are not exact
+            if plan.exact:  # old pairs are not
                 pairs.clear()
-        if not at.separated and (plan.conjugate or (not plan.full and t >= LIMITS.patience)):
+        if not at.separated and (plan.conjugate or (not objective.full and t >= LIMITS.patience)):
             step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
@@ -185,8 +195,8 @@ def minimise(
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
-        V, at = moved, after
-        if record(V, at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
+        V, at, length = moved, after, curvature.length(after.gradient.ravel())
+        if iterates.enter(at, length) or length <= iterates.tol or without_gain == LIMITS.stalled:
             break
     return V, at
 
@@ -255,19 +265,16 @@ def conjugate(
 def first_guess(objective: LogisticObjective, V: Array, at: Evaluation) -> tuple[Array, Evaluation]:
     """Where the search on all rows begins, for a start V: the optimum on a sample, to the accuracy of that, if this is
     a small part of the rows; otherwise a guess. None but V if that is better still."""
-    n, coefficients = objective.features.n, objective.features.width * objective.free
+    n, coefficients = objective.features.n, objective.size
     size = max(n / SAMPLES.part, SAMPLES.per_coefficient * coefficients)
-    starts = [(V, at)]
     if size > n / 4:
         W = guess(objective, V)
-        starts.append((W, objective(W)))
     else:
         part = objective.on(*stratified(objective, size, SAMPLES.of_class * objective.features.width))
-        W, within = first_guess(part, V, part(V))
-        enough = np.sqrt(0.1 * coefficients / size)
-        W, _ = minimise(part, plan_of(part), W, within, lambda V, at, length: length < enough, SAMPLES.steps)
-        starts.append((W, objective(W)))
-    return min(starts, key=lambda pair: pair[1].value)
+        enough = Iterates(float(np.sqrt(0.1 * coefficients / size)), objective.penalised)
+        W, _ = minimise(part, plan_of(part), *first_guess(part, V, part(V)), enough, SAMPLES.steps)
+    found = objective(W)
+    return (W, found) if found.value < at.value else (V, at)
 
 
 def guess(objective: LogisticObjective, V: Array) -> Array:
@@ -283,9 +290,6 @@ def guess(objective: LogisticObjective, V: Array) -> Array:
 
 def regression(objective: LogisticObjective) -> Array:
     """The first Newton step from equal posteriors, B_y = −r G⁻¹ g_y with G = Σ φφᵀ/m: a least-squares regression."""
-    G, sums = objective.second_moments()
-    g = sums.sum(axis=0) / objective.r - sums
-    if objective.l2:
-        G += objective.r * objective.penalty_matrix()
-    B = -objective.r * curvature_factor(G).solve(g.T).T
-    return objective.of(B)
+    r, (G, sums) = objective.r, objective.second_moments()
+    g = sums.sum(axis=0) / r - sums
+    return objective.of(-r * jittered_cholesky(G + r * objective.penalty_matrix(), JITTER[1:]).solve(g.T).T)

@@ -12,12 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.coordinates import LARGEST_WHITENED, refuse_zero_probabilities
 from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.lbfgs import (
+    LARGEST_WHITENED,
+    in_free_coordinates,
+    in_linear_coordinates,
+    refuse_zero_probabilities,
+)
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import free_rows
+from rcpkg.calibration.newton import Found, by_newton, free_rows
 from rcpkg.calibration.objective import Objective, Point
-from rcpkg.calibration.searches import Found, by_newton, in_free_coordinates, in_linear_coordinates
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.calibration.target_path import Optimum, TargetPath, by_safe_steps
 from rcpkg.families import Statistics, can, require

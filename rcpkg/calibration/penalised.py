@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,8 @@ class PenalisedLikelihood(LogisticObjective):
         self.b, self.total = b, self.rows_weight + b * target_size
         self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed,
         self.of_other_weight = False  # for another weight
-        self.spread: float | None = None  # log|m̄ I| of the target
+        self.place: tuple[Array, Statistics, Any] | None = None  # the last β, its η, and θ where ψ is finite
+        self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|m̄ I| of the target
 
     def with_weight(self, b: float) -> "PenalisedLikelihood":
         """The same for another weight, which begins with the C and I of this one."""
@@ -66,21 +67,32 @@ class PenalisedLikelihood(LogisticObjective):
         other.of_other_weight = self.latest is not None
         return other
 
+    def _joint_model(self, beta: Array) -> tuple[Statistics, Any]:
+        """η and θ at β, computed once; θ is None where ψ is infinite."""
+        if self.place is None or not np.array_equal(beta, self.place[0]):
+            natural = self.form.natural(beta)
+            inside = self.form.map.is_inside(natural)
+            self.place = beta, natural, self.form.model.from_natural(natural) if inside else None
+        return self.place[1:]
+
+    def parameters(self, beta: Array) -> Any:
+        """θ of the joint model at β."""
+        return self._joint_model(beta)[1]
+
     def penalty(self, V: Array) -> tuple[float, Array]:
         """−b [⟨s̄, β⟩ − m̄ ψ(β)] / (m + b m̄), and its gradient."""
-        form, natural = self.form, self.form.natural(V)
-        if not form.is_inside(natural):
+        natural, parameters = self._joint_model(V)
+        if parameters is None:
             return np.inf, np.zeros_like(V)
-        mean = form.mean(form.model.from_natural(natural))
-        value = self.target_size * form.model.log_partition(natural) - self.target @ V
+        value = self.target_size * self.form.model.log_partition(natural) - self.target @ V
         share = self.b / self.total
-        return share * value, share * (self.target_size * mean - self.target)
+        return share * value, share * (self.target_size * self.form.mean(parameters) - self.target)
 
     def hessian_at(self, beta: Array) -> Hessian:
         """H, with C and I anew."""
         C = self.form.with_first_class(self.total * self.information(beta))
-        parameters = self.form.model.from_natural(self.form.natural(beta))
-        self.latest, self.of_other_weight = (C, self.target_size * self.form.information(parameters)), False
+        I = self.target_size * self.form.information(self.parameters(beta))
+        self.latest, self.of_other_weight = (C, I), False
         return self._latest_hessian()
 
     def _latest_hessian(self) -> Hessian:
@@ -109,7 +121,7 @@ class PenalisedLikelihood(LogisticObjective):
         iterates.enter(at, float(np.abs(at.gradient).max()))
         while True:
             before, made = at.value, len(iterates.history) - 1
-            beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)
+            beta, at = minimise(self, plan_of(self), beta, at, iterates, max_iter - made)
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = self.scaled(H).length(at.gradient)
             reason = iterates.reason(max_iter)
@@ -124,10 +136,9 @@ class PenalisedLikelihood(LogisticObjective):
     def leave_one_out(self, maximum: Maximum, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
 
-        With S_i the statistics s(x_i, y) of row i side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
-        q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ), what row i adds to the gradient, the scores of the row
-        fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i. ``change`` is the derivative of s̄ − m̄ μ by a row's statistics, a matrix,
-        or None where the target does not depend on the rows.
+        With S_i the statistics s(x_i, y) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
+        q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) the scores of row i fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i.
+        ``change`` is the derivative of s̄ − m̄ μ by a row's statistics, or None if the target does not depend on it.
         """
         form, scores = self.form, self.log_posterior(maximum.beta)
         K, r, P, Y = form.width, form.r, np.exp(scores), one_hot(self.y, form.r)
@@ -155,12 +166,13 @@ class PenalisedLikelihood(LogisticObjective):
 
         F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|.
         """
-        gain = self.total * (self.penalty(mode)[0] - self(maximum.beta).value)
-        if self.spread is None:
-            information = self.form.information(self.form.model.from_natural(self.form.natural(mode)))
-            self.spread = factored(self.target_size * information, self.form.class_weights).log_det
-        of_prior = self.spread + (self.size - 1) * np.log(self.b)
-        return gain + 0.5 * (of_prior - maximum.H.log_det)
+        if self.prior is None:
+            value = -self.total / self.b * self.penalty(mode)[0]
+            I = self.target_size * self.form.information(self.parameters(mode))
+            self.prior = value, factored(I, self.form.class_weights).log_det
+        value, spread = self.prior
+        gain = -self.total * maximum.history[-1]["objective"] - self.b * value
+        return gain + 0.5 * (spread + (self.size - 1) * np.log(self.b) - maximum.H.log_det)
 
 
 def factored(H: Array, u: Array) -> Hessian:

@@ -15,8 +15,8 @@ DECAY = 1e-2  # λ of the source's schedule η₀/(1 + λt)
 class Counts:
     """Counts (1 + K, r) behind naive Bayes, that grow row by row; the first feature is the class itself.
 
-    ``totals`` (1 + d, r) are those of each feature, ``feature`` (1 + K,) tells which one a state belongs to, and each
-    distribution has ``strength`` pseudo-rows, ``pseudo`` (1 + K,) a state.
+    ``totals`` (1 + d, r) are those of each feature, ``feature`` (1 + K,) is that of each state, and each distribution
+    has ``strength`` pseudo-rows, ``pseudo`` (1 + K,) a state.
     """
 
     cells: Array
@@ -72,8 +72,7 @@ def stochastic_pass(
 ) -> Array:
     """One pass of stochastic gradient ascent; returns the posteriors P (n, r) of each row before it was learnt from.
 
-    w ← w + η_t [scale ∘ x(Y_t − P_t) − 2C(w − c)/n], with η_t = η₀/(1 + λt). Given `Counts`, log π and log θ are those
-    of the rows before, and the counts take in each row after it: probabilities and weights from one pass.
+    w ← w + η_t [scale ∘ x(Y_t − P_t) − 2C(w − c)/n], with η_t = η₀/(1 + λt) after ``done`` rows (wanbia2014 §V).
 
     Parameters
     ----------
@@ -84,15 +83,11 @@ def stochastic_pass(
     weights : array of shape (1 + K, r)
         Changed in place.
     scale : array of shape (1 + K, r) or Counts
-        Log probabilities, or ones, or counts, which are changed in place.
+        Log probabilities, or ones; or counts of the rows before, which take in each row after it.
     steps, done : Steps, int
         η₀, λ, C/n and c; and how many rows were learnt from before.
     sample_weight : array of shape (n,), optional
         A row counts so many times, and its slope likewise.
-
-    References
-    ----------
-    wanbia2014 §V.
     """
     P, complete = np.empty((len(y), weights.shape[1])), columns.min(initial=0) >= 0
     for i, at in enumerate(columns):

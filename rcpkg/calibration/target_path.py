@@ -81,7 +81,7 @@ class TargetPath:
             self.last = optimum.statistics
             return optimum
         beta, _, history, reason = self.maximum
-        parameters = family.from_natural(self.form.natural(beta))
+        parameters = self.likelihood.parameters(beta)
         statistics = self.objective.total_weight * family.mean_parameters(parameters)
         last = history[-1]
         return Optimum(statistics, parameters, last["objective"], history, reason, last["step"] ** 2 / 2)
@@ -108,8 +108,7 @@ class TargetPath:
         change = None
         if self.change is not None:
             target, size = self.change
-            mean = self.form.mean(F.form.model.from_natural(self.form.natural(maximum.beta)))
-            change = target - np.outer(mean, size)
+            change = target - np.outer(self.form.mean(F.parameters(maximum.beta)), size)
         return F.leave_one_out(maximum, change), F.log_evidence(maximum, self.mode)
 
     @cached_property

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.calibration.features import Features
+from rcpkg.calibration.lbfgs import lbfgs
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates
-from rcpkg.calibration.searches import lbfgs
 from rcpkg.calibration.stream import DECAY, Counts, Steps, stochastic_pass
 from rcpkg.checks import check_choice, check_number, check_weights
 from rcpkg.families import CategoricalNB, Statistics, one_hot
@@ -71,10 +71,9 @@ class WANBIAC(GenerativeClassifier):
 
     Notes
     -----
-    A feature that is missing, or holds a state unseen in training, is skipped, in counts, in weights and in
-    predictions. Where log θ = 0, with a feature of one state, the weight does not move, and nothing is lost but
-    whether the feature is there, which logistic regression would weigh. `predict_joint_log_proba` is the logarithm of
-    the product, which is not normalised.
+    A feature that is missing, or holds a state unseen in training, is skipped. Where log θ = 0, with a feature of one
+    state, the weight does not move, and nothing is lost but whether the feature is there, which logistic regression
+    would weigh. `predict_joint_log_proba` is the logarithm of the product, which is not normalised.
 
     Without a penalty the weights are not unique, and on separable rows the supremum is not attained: a
     `ConvergenceWarning` says where L-BFGS ended.

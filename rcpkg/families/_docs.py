@@ -43,50 +43,54 @@ BLOCKS = {
     categories_ : list of d arrays
         The states of each feature, codes or names.
     """,
-    "prior_mean": """
+    "parameters of Gaussians": """
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
     prior_mean : float, array of shape (d,) or "grand", default=0.0
         μ₀, in the units of the features; "grand" is the mean of all rows.
-    """,
-    "prior_covariance": """
-    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
-        Σ₀, in squared units of the features; a number stands for that multiple of the identity, "pooled" for the
-        covariance within the classes, "diagonal" for its diagonal, which do not depend on the units.
-    """,
-    "prior variances": """
-    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Prior variances σ²₀, in squared units of the features; a number holds for all of them. "pooled" and "diagonal"
-        both stand for the variances within the classes, which do not depend on the units.
-    """,
-    "singular_ridge": """
+    prior_covariance : float, array, "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features, of shape (d, d) or, of independent features, (d,). A number stands for
+        that multiple of the identity, "pooled" for the covariance within the classes, "diagonal" for its diagonal,
+        which do not depend on the units.
+    %(class_prior_strength)s
     singular_ridge : float, default=2.0
         Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
         the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
         acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
-        constant in all rows take no part. With 0 they do, and a singular covariance is an error: maximum likelihood as
-        in the sources.
+        constant in all rows take no part. With 0 they do, and a singular covariance, or a variance of zero, is an
+        error: maximum likelihood as in the sources.
+    rows_per_feature : float, default=3.0
+        κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
+        average, or of all that share it, less the means that they give. All covariances then have the ridge times
+        κ − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
+    %(priors)s
     """,
-    "ridge of variances": """
-    singular_ridge : float, default=2.0
-        Where a variance is zero, those of all features (of the class, or of all classes if they share them) are
-        given this in addition, in multiples of the variance of each feature within the classes. Such a prior acts only
-        where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are constant
-        in all rows take no part. With 0 they do, and a variance of zero is an error: maximum likelihood as in the
-        sources.
-    """,
-    "means_": """
+    "attributes of Gaussians": """
+    %(classes and prior)s
+    statistics_ : Statistics
+        Weighted sums of the rows about ``origin_``: count (r,), first (r, d) and second, of the shape of
+        ``covariances_``; where values of independent features were missing in training their weights ``seen`` (r, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
     means_ : array of shape (r, d)
         Means of the classes.
-    """,
-    "origin_ and varying_": """
+    covariances_ : array of shape (r, d, d)
+        Covariances within the classes, (d, d) where they share them; of independent features variances, (r, d) or (d,).
     origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off.
+        Mean of the rows that the model was first fitted to, or their median where the mean lies far off; further rows
+        that lie far from it move it.
     varying_ : array of shape (d,)
         Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
         count these.
     """,
-    "errors of variances": """
-    features, since the errors of d variances add up. All variances are then given the ridge times
-    ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless one is zero. 0: always so.
+    "gaps by EM": """
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps; calibration takes complete rows.
+    """,
+    "gaps by feature": """
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, means and variances are those of the values seen. Fixed and safe steps of calibration take such rows, too;
+    targets and `ConditionalLikelihood` refuse them.
     """,
     "another prior": """
     Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array
@@ -250,6 +250,12 @@ class MultinomialNB(CountModel):
     their weights. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
     them. Rows may be sparse; they are never made dense.
 
+    A missing count (NaN, in predictions only) is not known; it is not zero. The words that were counted are then draws
+    among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. That is their probability given
+    their number, whatever the length of the document, and the sum over all counts that are missing where lengths L
+    have weights 1/L. A missing count is expected to be p(v | y) / p(O | y) for each word counted. A row with gaps only
+    gets the class weights, and expected counts of length ``length_``.
+
     Parameters
     ----------
     prior_strength : float, default=0.0
@@ -302,8 +308,8 @@ class MultinomialNB(CountModel):
 
     def _check_counts(self, X: Array | csr_array) -> None:
         counts = X.data if issparse(X) else X
-        if counts.min(initial=0) < 0:
-            j = X.indices[np.argmin(counts)] if issparse(X) else int(np.argmin(X.min(axis=0)))
+        if np.fmin.reduce(counts, axis=None, initial=0) < 0:
+            j = X.indices[np.nanargmin(counts)] if issparse(X) else int(np.argmax((counts < 0).any(axis=0)))
             raise ValueError(
                 f"Negative values in data passed to MultinomialNB (input X): {self._feature_name(j)}; counts are >= 0"
             )
@@ -325,13 +331,37 @@ class MultinomialNB(CountModel):
         return f"{self._feature_name(column)} in {self._class_name(y)}"
 
     def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
-        """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x."""
+        """log p(y) + Σ_v x_v log p(v | y), with 0 log 0 = 0, up to the multinomial coefficient of x; where counts are
+        missing less Σ_v x_v log p(O | y), with O the known columns."""
         self._check_counts(X)
+        X, share = _known(X, parameters)
         zero = np.isneginf(parameters.log_prob)
         joint = X @ np.where(zero, 0.0, parameters.log_prob).T + parameters.log_prior
+        if share is not None:
+            joint -= X.sum(axis=1)[:, None] * np.log(share, out=np.zeros_like(share), where=share > 0)
         if zero.any():
             joint[X @ zero.T.astype(float) > 0] = -np.inf
         return joint
+
+    def _log_base(self, X: Array | csr_array) -> Array:
+        """The multinomial coefficient of the counts that are known."""
+        X = _with_data(X, np.nan_to_num(_data(X)))
+        return gammaln(X.sum(axis=1) + 1) - _with_data(X, gammaln(_data(X) + 1)).sum(axis=1)
+
+    def expected_rows(
+        self, X: Array | csr_array, weights: Array, parameters: CategoricalParameters
+    ) -> Array | csr_array:
+        """Counts, Σ_y W_iy p(v | y) / p(O | y) for each word counted where they are missing."""
+        known, share = _known(X, parameters)
+        if share is None:
+            return known
+        words = np.where(share > 0, known.sum(axis=1)[:, None], self.length_)
+        rates = weights * words / np.where(share > 0, share, 1.0)
+        missing = np.isnan(_data(X))
+        rows, columns = (of[missing] for of in X.tocoo().coords) if issparse(X) else np.nonzero(missing)
+        filled = _data(known).copy()
+        filled[missing] = np.einsum("iy,yi->i", rates[rows], np.exp(parameters.log_prob[:, columns]))
+        return _with_data(known, filled)
 
     def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
         """μ = (p(y), L p(y) p(v | y)) for documents of length L = ``length_``."""
@@ -374,3 +404,24 @@ class MultinomialNB(CountModel):
             documents = np.repeat(rows, np.asarray(X[rows].sum(axis=1)).ravel().astype(int))
             np.add.at(drawn, (documents, rng.permutation(words)), 1.0)
         return drawn
+
+
+def _data(X: Array | csr_array) -> Array:
+    """Entries of rows, of sparse ones those that are stored."""
+    return X.data if issparse(X) else X
+
+
+def _with_data(X: Array | csr_array, data: Array) -> Array | csr_array:
+    """The rows with other entries in the same places."""
+    return csr_array((data, X.indices, X.indptr), shape=X.shape) if issparse(X) else data
+
+
+def _known(X: Array | csr_array, parameters: CategoricalParameters) -> tuple[Array | csr_array, Array | None]:
+    """Counts, zero where they are missing, and p(O | y) of the columns O that are known; None if all are."""
+    missing = np.isnan(_data(X))
+    if not missing.any():
+        return X, None
+    p = np.exp(parameters.log_prob)
+    gone = _with_data(X, missing.astype(float))
+    share = np.maximum(1 - gone @ p.T, 0.0) if issparse(X) else (1 - gone) @ p.T
+    return _with_data(X, np.where(missing, 0.0, _data(X))), share

@@ -112,6 +112,32 @@ class Full(Form):
         """AᵀA of whiteners."""
         return A.swapaxes(-1, -2) @ A
 
+    def square(self, L: Array) -> Array:
+        """LLᵀ."""
+        return L @ L.swapaxes(-1, -2)
+
+    def congruent(self, S: Array, M: Array) -> Array:
+        """MᵀSM, for one M."""
+        return M.T @ S @ M
+
+    def inverted(self, M: Array) -> Array:
+        """M⁻¹, for one M."""
+        return np.linalg.solve(M, np.eye(len(M)))
+
+    def exp_diagonal(self, z: Array) -> Array:
+        """Lower triangles of z, with exp taken of the diagonal."""
+        return np.tril(z, -1) + np.exp(self.diagonal(z))[..., None] * np.eye(z.shape[-1])
+
+    def log_root(self, S: Array) -> Array:
+        """The z of which `exp_diagonal` gives the Cholesky factor of S."""
+        L = np.linalg.cholesky(S)
+        return np.tril(L, -1) + np.log(self.diagonal(L))[..., None] * np.eye(L.shape[-1])
+
+    def lower_gradient(self, S: Array, L: Array) -> Array:
+        """Half the gradient of tr(SLLᵀ) in the z of L, as `exp_diagonal` has it."""
+        G = np.tril(S @ L)
+        return np.tril(G, -1) + (self.diagonal(G) * self.diagonal(L))[..., None] * np.eye(L.shape[-1])
+
     def solve(self, P: Array, a: Array) -> Array:
         """P_y⁻¹ a_y."""
         return np.linalg.solve(P, a[:, :, None])[:, :, 0]
@@ -124,7 +150,7 @@ class Full(Form):
         """Covariances P⁻¹, and whiteners."""
         A = np.linalg.cholesky(P).swapaxes(-1, -2)
         root = np.linalg.solve(A, np.eye(P.shape[-1]))
-        return root @ root.swapaxes(-1, -2), A
+        return self.square(root), A
 
     def root(self, S: Array) -> Array:
         """A matrix whose square is the covariance: that of `transformed` white noise."""
@@ -210,7 +236,7 @@ class Full(Form):
         half = np.linalg.solve(L, trial)
         values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
         root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
-        return root @ root.swapaxes(-1, -2)
+        return self.square(root)
 
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
@@ -258,6 +284,24 @@ class Diagonal(Form):
 
     def precision(self, A: Array) -> Array:
         return A * A
+
+    def square(self, L: Array) -> Array:
+        return L * L
+
+    def congruent(self, S: Array, M: Array) -> Array:
+        return S * M * M
+
+    def inverted(self, M: Array) -> Array:
+        return 1 / M
+
+    def exp_diagonal(self, z: Array) -> Array:
+        return np.exp(z)
+
+    def log_root(self, S: Array) -> Array:
+        return 0.5 * np.log(S)
+
+    def lower_gradient(self, S: Array, L: Array) -> Array:
+        return S * L * L
 
     def solve(self, P: Array, a: Array) -> Array:
         return a / P

@@ -51,7 +51,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights
 from rcpkg.families.features import FeatureMap, FreeCoordinates
@@ -61,6 +61,12 @@ from rcpkg.families.statistics import Statistics, one_hot
 def _n_counting(Y: Array) -> int:
     """Number of rows of positive weight."""
     return int(np.count_nonzero(Y.any(axis=1)))
+
+
+def _counting(X: Any, Y: Array) -> tuple[Any, Array]:
+    """The rows of positive weight: others tell nothing, not even which states there are."""
+    present = Y.any(axis=1)
+    return (X, Y) if present.all() else (X[present], Y[present])
 
 
 class ClosedFormClassifier(GenerativeClassifier):
@@ -126,12 +132,17 @@ class ClosedFormClassifier(GenerativeClassifier):
         """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
         return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times."""
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times.
+
+        Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
+        """
         X, Y = self.training_data(X, y, sample_weight)
         statistics, self._n_rows = self.raw_statistics(X, Y), _n_counting(Y)
         return self.set_statistics(statistics, self.settle(statistics, self._n_rows))
 
+    @atomic
     def partial_fit(
         self,
         X: ArrayLike,
@@ -157,7 +168,7 @@ class ClosedFormClassifier(GenerativeClassifier):
                 f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
                 f"{self.classes_.tolist()}: name them in the first call to partial_fit"
             )
-        Y = self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight)
+        X, Y = _counting(X, self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight))
         if first:
             self.prepare(X)
             self.learn_structure(X, Y)
@@ -167,6 +178,8 @@ class ClosedFormClassifier(GenerativeClassifier):
         self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
             statistics = self.statistics_ + statistics
+        if not np.isfinite(statistics.ravel()).all():
+            raise ValueError("X holds numbers so large that the statistics of the rows overflow: rescale it")
         try:
             self.set_statistics(statistics, self.settle(statistics, self._n_rows))
         except InvalidStatistics as error:
@@ -195,7 +208,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
         """Validated rows and the weighted label matrix diag(w) Y; sets ``classes_`` and prepares the model."""
         X, y = self.check_X_y(X, y)
-        Y = self._weighted_labels(X, y, sample_weight)
+        X, Y = _counting(X, self._weighted_labels(X, y, sample_weight))
         self.prepare(X)
         self.learn_structure(X, Y)
         return X, Y

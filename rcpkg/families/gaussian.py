@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number
 from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_counts
+from rcpkg.families.gaussian_em import expected_statistics
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.statistics import Statistics
@@ -31,17 +32,25 @@ class GaussianClassifier(GaussianPrior):
     ``origin_``, the mean of the rows that the model was first fitted to (zero before any fit), so that no digits are
     lost to a large mean; features that are constant in all rows (not ``varying_``) take no part.
 
-    Predictions marginalise what a row lacks. Where features are independent training rows may have gaps, too:
-    statistics then have a further part, the weights ``seen`` (r, d) of the features, in the place of the counts.
+    Predictions marginalise what a row lacks. Training rows may have gaps, too: where features are independent the
+    statistics then have a further part, the weights ``seen`` (r, d) of the features, in the place of the counts; full
+    covariances are estimated by EM, whose statistics are those of the completed rows.
     """
 
-    _incomplete = False  # whether values were missing in training
+    calibrates_gaps = property(lambda self: not self._form.full)
+    _incomplete = False  # whether values were missing in training, of independent features
+    _completed: Statistics | None = None  # those of EM, at which the prior is settled
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
         missing = np.isnan(X)
-        self._incomplete = bool(missing.any())
-        if self._incomplete:
+        self._incomplete = bool(missing.any()) and not self._form.full
+        if missing.any():
             if missing.all(axis=0).any():
                 name = self._column_name(int(np.argmax(missing.all(axis=0))))
                 raise ValueError(f"{name} holds missing values only: drop it")
@@ -50,7 +59,7 @@ class GaussianClassifier(GaussianPrior):
         check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
         self._check_prior(X.shape[1])
-        self._pseudo_scatter = self._named_prior = None
+        self._pseudo_scatter = self._named_prior = self._completed = None
         self.origin_, varies = self._origin_of(X)
         if self.singular_ridge:
             self.varying_ = varies
@@ -60,20 +69,16 @@ class GaussianClassifier(GaussianPrior):
         low, high = X.min(axis=0), X.max(axis=0)
         with np.errstate(over="ignore"):
             width = high - low
-        extreme = (width > RANGE[1]) | ((width > 0) & (width < RANGE[0]))
+        self._check_range(width, (width > RANGE[1]) | ((width > 0) & (width < RANGE[0])))
+        return np.where(width > 0, amid(X), low), width > 0
+
+    def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
         if extreme.any():
             j = int(np.argmax(extreme))
             raise InvalidStatistics(
                 f"the values of {self._column_name(j)} differ by {width[j]:.3g}, whose square cannot be represented: "
                 "rescale it"
             )
-        mean = X.mean(axis=0)
-        some = X[:: -(-len(X) // TYPICAL_ROWS)]
-        median = np.median(some, axis=0)
-        deviation = np.abs(some - median)
-        typical = positive_medians(deviation)
-        origin = np.where(np.abs(mean - median) > FAR_MEAN * typical, median, mean)
-        return np.where(width > 0, origin, low), width > 0
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""
@@ -94,9 +99,16 @@ class GaussianClassifier(GaussianPrior):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time."""
+        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
+        it moves to them."""
+        if self._form.full:
+            self.check_complete(X)
         missing, before = np.isnan(X), self.varying_
-        self.varying_ = before | ((self.origin_ != X) & ~missing).any(axis=0)
+        X = np.where(missing, self.origin_, X)
+        with np.errstate(over="ignore"):
+            width = np.abs(X - self.origin_).max(axis=0)
+        self._check_range(width, width > RANGE[1])
+        self.varying_ = before | (width > 0)
         index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
         parts["second"] = np.zeros_like(self._form.outer(parts["first"], parts["first"]))
@@ -106,15 +118,37 @@ class GaussianClassifier(GaussianPrior):
             parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
             parts["seen"][:, index] = self._weight(statistics)
         self._incomplete = "seen" in parts
-        return Statistics(**parts)
+        return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
+
+    def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
+        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
+        halves the second moments: of moments about a point far off few digits are left for the scatter."""
+        form, weight, first = self._form, self._weight(statistics), statistics.first
+        power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
+        shift = amid(X)
+        change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
+        moves = -2 * shift * change > power
+        if not moves.any():
+            return statistics
+        origin = self.origin_.copy()
+        origin[self.varying_] += np.where(moves, shift, 0.0)
+        shift = np.broadcast_to((origin - self.origin_)[self.varying_], first.shape)
+        self.origin_ = origin
+        second = statistics.second - (form.outer(first, shift) + form.outer(shift, first - weight * shift))
+        return Statistics(**{**vars(statistics), "first": first - weight * shift, "second": second})
 
     def check_complete(self, X: Array) -> None:
-        if np.isnan(X).any():
-            j = int(np.isnan(X).any(axis=0).argmax())
+        missing = np.isnan(X).any(axis=0)
+        if missing.any():
+            j = int(missing.argmax())
+            name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
+            takers, other = "calibration and further portions of rows do", ""
+            if not self._form.full:
+                takers = "targets and conditional likelihood do"
+                other = ", or calibrate with target_weight=0, whose steps are checked one by one"
             raise ValueError(
-                f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and "
-                "conditional likelihood is not concave. Leave such rows out, impute them, or calibrate with "
-                "target_weight=0, whose steps are checked one by one"
+                f"{name} holds missing values, which {takers} not take: each row then has a marginal of its own, and "
+                f"conditional likelihood is not concave. Leave such rows out, impute them{other}"
             )
 
     def same_form(self, other: object) -> bool:
@@ -160,8 +194,19 @@ class GaussianClassifier(GaussianPrior):
                 x[~there] = 0.0
             first += weights[rows].T @ x
             form.add_moments(second, x, weights_of_second[rows])
+        if np.isnan(first).any():
+            self.check_complete(X)
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
+
+    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+        """Where covariances are full and values missing, those that EM leads to."""
+        if not self._form.full or not np.isnan(X).any():
+            return super().raw_statistics(X, weights)
+        X = self.encode(X)
+        self._check_seen(weights.T @ ~np.isnan(X))
+        self._completed = expected_statistics(self, X, weights)
+        return self._completed
 
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
@@ -221,10 +266,10 @@ class GaussianClassifier(GaussianPrior):
         first = weight * mean
         return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean), **parts)
 
-    def _check_seen(self, statistics: Statistics) -> None:
-        weight = self._weight(statistics)
+    def _check_seen(self, weight: Array) -> None:
+        """Refuse weights (r, d) of what is seen that are zero without a prior."""
         unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
-        if self._incomplete and unseen.any():
+        if unseen.any():
             y, j = np.argwhere(unseen)[0]
             raise InvalidStatistics(
                 f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
@@ -232,7 +277,10 @@ class GaussianClassifier(GaussianPrior):
             )
 
     def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
-        self._check_seen(statistics)
+        if statistics is self._completed:
+            return None  # EM has decided
+        if self._incomplete:
+            self._check_seen(self._weight(statistics))
         return super().settle(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
@@ -246,7 +294,8 @@ class GaussianClassifier(GaussianPrior):
         Where values are missing the weight n_yj of those seen stands in the place of s_0y.
         """
         log_prior = self.class_log_prior(statistics.count)
-        self._check_seen(statistics)
+        if self._incomplete:
+            self._check_seen(self._weight(statistics))
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._moments(statistics)
@@ -349,17 +398,17 @@ class GaussianClassifier(GaussianPrior):
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
-        centre, factor = (0.0 if kind == "plain" else self._origin), None
+        form, centre, factor = self._form, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal":
-            power = self._form.total(self._power(statistics))
-            factor = 1 / np.sqrt(power / statistics.count.sum())
+            power = form.total(self._power(statistics))
+            factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
         elif kind == "conditioned":
-            factor = (pooled.whitener if self._form.shared else pooled.whitener[0]).T
-        return Monomials(self.encode(X), self._origin, centre, factor, self._form.full, self._form.shared)
+            factor = form.by_class(pooled.whitener)[0].T
+        return Monomials(self.encode(X), self._origin, centre, factor, form)
 
     def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
         """Whitened by the pooled covariance."""
-        return Whitened(pooled.whitener if self._form.shared else pooled.whitener[0], definite)
+        return Whitened(self._form.by_class(pooled.whitener)[0], self._form, definite)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
@@ -370,6 +419,13 @@ class GaussianClassifier(GaussianPrior):
         covariance, whitener = self._form.inverse(precision)
         mean = self._form.times(covariance, natural.first) + self._origin
         return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
+
+
+def amid(X: Array) -> Array:
+    """The mean of rows or, in features in which it lies far off, their median."""
+    mean, some = X.mean(axis=0), X[:: -(-len(X) // TYPICAL_ROWS)]
+    median = np.median(some, axis=0)
+    return np.where(np.abs(mean - median) > FAR_MEAN * positive_medians(np.abs(some - median)), median, mean)
 
 
 def positive_medians(columns: Array) -> Array:

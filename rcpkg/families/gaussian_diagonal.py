@@ -13,36 +13,15 @@ class GaussianNB(GaussianClassifier):
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
     μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
 
-    Missing values (NaN) are marginalised: what a row lacks takes no part in its density, and means and variances are
-    those of the values seen. Fixed and safe steps of calibration take such rows, too; targets and
-    `ConditionalLikelihood` refuse them.
+    %(gaps by feature)s
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean and the variances of each class; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior variances)s
-    %(class_prior_strength)s
-    %(ridge of variances)s
-    rows_per_feature : float, default=3.0
-        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond one, d being the number of
-        %(errors of variances)s
-    %(priors)s
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d); and the weights
-        ``seen`` (r, d) of the features, where values were missing in training.
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (r, d) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
-    %(means_)s
-    covariances_ : array of shape (r, d)
-        Variances within the classes.
-    %(origin_ and varying_)s
+    %(attributes of Gaussians)s
 
     Raises
     ------
@@ -71,11 +50,6 @@ class GaussianNB(GaussianClassifier):
     _form = Diagonal(shared=False)
     _remedies = "drop constant features, the class, or use SharedVarianceGaussianNB"
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
 
 @documented()
 class SharedVarianceGaussianNB(GaussianClassifier):
@@ -84,31 +58,15 @@ class SharedVarianceGaussianNB(GaussianClassifier):
     ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
     σ²_j = (m σ²₀ + n σ̂²_j)/(m + n), n the weight of all rows. The posterior is a softmax of linear functions of x.
 
+    %(gaps by feature)s
+
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean of each class and for the common variances; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior variances)s
-    %(class_prior_strength)s
-    %(ridge of variances)s
-    rows_per_feature : float, default=3.0
-        Rows are few where there are ν < d ``rows_per_feature`` of them beyond one a class, d being the number of
-        %(errors of variances)s
-    %(priors)s
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d,).
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (d,) and whitener; None where the rows of ``partial_fit``
-        do not suffice yet.
-    %(means_)s
-    covariances_ : array of shape (d,)
-        Variances within the classes.
-    %(origin_ and varying_)s
+    %(attributes of Gaussians)s
 
     Raises
     ------

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rcpkg.base import Array
+from rcpkg.families.covariance import Diagonal, Full
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics
 
@@ -19,19 +20,17 @@ class Monomials(FeatureMap):
     """
 
     def __init__(
-        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, full: bool, common: bool
+        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: Full | Diagonal
     ) -> None:
         self.n, d = X.shape
         self.origin, self.shift = origin, np.broadcast_to(origin - centre, d)  # x − c = (x − o) + shift
-        self.factor = np.ones(d) if factor is None else factor
-        self.full, self.common = full, common
+        self.form, self.full, self.common = form, form.full, form.shared
+        self.factor = form.from_diagonal(np.ones(d)) if factor is None else factor
         moved = X - centre
-        if factor is not None:
-            moved = moved @ factor if factor.ndim == 2 else moved * factor
-        self.x = np.ascontiguousarray(moved.T)
-        self.i, self.j = np.triu_indices(d) if full else (np.arange(d), np.arange(d))
-        self.own, self.shared = (d, len(self.i)) if common else (d + len(self.i), 0)
-        self.twice = np.where(self.i == self.j, 1.0, 2.0) if full else np.ones(d)
+        self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
+        self.i, self.j = np.triu_indices(d) if form.full else (np.arange(d), np.arange(d))
+        self.own, self.shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
+        self.twice = np.where(self.i == self.j, 1.0, 2.0)
         self.totalled, self.entries = np.arange(self.own) >= d, float(self.own * len(X))
 
     def write(self, index: Any, out: Array) -> None:
@@ -55,15 +54,8 @@ class Monomials(FeatureMap):
         return own, np.ascontiguousarray(shared.T)
 
     def _congruent(self, first: Array, second: Array, M: Array) -> tuple[Array, Array]:
-        """Mᵀa and MᵀAM for a matrix M, or a vector, the diagonal of one."""
-        if M.ndim == 2:
-            return first @ M, M.T @ second @ M
-        return first * M, second * (np.multiply.outer(M, M) if self.full else M * M)
-
-    @property
-    def _inverse(self) -> Array:
-        T = self.factor
-        return np.linalg.solve(T, np.eye(len(T))) if T.ndim == 2 else 1 / T
+        """Mᵀa and MᵀAM."""
+        return self.form.transformed(first, M.T), self.form.congruent(second, M)
 
     def _join(self, first: Array, second: Array) -> tuple[Array, Array]:
         """Own and shared entries, from those of each degree."""
@@ -84,7 +76,7 @@ class Monomials(FeatureMap):
         return self._join(*self._congruent(statistics.first, statistics.second, self.factor))
 
     def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        first, second = self._congruent(*self._split(own, shared), self._inverse)
+        first, second = self._congruent(*self._split(own, shared), self.form.inverted(self.factor))
         return Statistics(count=count, first=first, second=second)
 
     def _moved(self, natural: Statistics, shift: Array) -> Statistics:
@@ -93,12 +85,12 @@ class Monomials(FeatureMap):
         count = count - first @ shift
         if self.common or not shift.any():
             return Statistics(count=count, first=first, second=second)
-        moved = second @ shift if self.full else second * shift
+        moved = self.form.times(second, np.broadcast_to(shift, first.shape))
         return Statistics(count=count + moved @ shift, first=first - 2 * moved, second=second)
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
         eta = self._moved(natural, self.shift)
-        own, shared = self._join(*self._congruent(eta.first, eta.second, self._inverse.T))
+        own, shared = self._join(*self._congruent(eta.first, eta.second, self.form.inverted(self.factor).T))
         if self.common:
             return eta.count, own, shared * self.twice
         own[:, len(self.x) :] *= self.twice
@@ -110,7 +102,7 @@ class Monomials(FeatureMap):
 
     def ridge(self) -> Array:
         as_given, d = copy(self), len(self.x)
-        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), np.ones(d)
+        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), self.form.from_diagonal(np.ones(d))
         natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
         return as_given.coefficients(natural)[1]
 
@@ -162,57 +154,32 @@ def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
 
 
 class Whitened(FreeCoordinates):
-    """η_1 = Aᵀz_1 and η_2 = Aᵀz_2 A, with the whitening factor A of a common covariance, a matrix or a vector.
+    """η_1 = Aᵀz_1 and η_2 = Aᵀz_2 A, with the whitener A of a common covariance of some ``form``.
 
     With ``definite``, so that ψ(η) is finite everywhere, η_2 = −½ AᵀLLᵀA instead, z_2 being L with the logarithm of its
     diagonal.
     """
 
-    def __init__(self, A: Array, definite: bool) -> None:
-        self.A, self.full, self.definite = A, A.ndim == 2, definite
+    def __init__(self, A: Array, form: Full | Diagonal, definite: bool) -> None:
+        self.A, self.form, self.definite = A, form, definite
+
+    def _changed(self, of: Statistics, first: Array, second: Array) -> Statistics:
+        return Statistics(count=of.count, first=first, second=second)
 
     def natural(self, z: Statistics) -> Statistics:
-        second = z.second
-        if self.definite and self.full:
-            L = _exp_diagonal(second)
-            second = -0.5 * L @ L.swapaxes(-1, -2)
-        elif self.definite:
-            second = -0.5 * np.exp(2 * second)
-        if self.full:
-            return Statistics(count=z.count, first=z.first @ self.A, second=self.A.T @ second @ self.A)
-        return Statistics(count=z.count, first=z.first * self.A, second=second * self.A**2)
+        form, second = self.form, z.second
+        if self.definite:
+            second = -0.5 * form.square(form.exp_diagonal(second))
+        return self._changed(z, form.transformed(z.first, self.A.T), form.congruent(second, self.A))
 
     def gradient(self, z: Statistics, g: Statistics) -> Statistics:
-        if not self.full:
-            second = g.second * self.A**2
-            if self.definite:
-                second = -second * np.exp(2 * z.second)
-            return Statistics(count=g.count, first=g.first * self.A, second=second)
-        second = self.A @ g.second @ self.A.T
+        form, second = self.form, self.form.congruent(g.second, self.A.T)
         if self.definite:
-            L = _exp_diagonal(z.second)
-            second = -np.tril(second @ L)
-            diagonal = np.arange(len(self.A))
-            second[..., diagonal, diagonal] *= L[..., diagonal, diagonal]
-        return Statistics(count=g.count, first=g.first @ self.A.T, second=second)
+            second = -form.lower_gradient(second, form.exp_diagonal(z.second))
+        return self._changed(g, form.transformed(g.first, self.A), second)
 
     def of(self, natural: Statistics) -> Statistics:
-        if not self.full:
-            second = natural.second / self.A**2
-            second = 0.5 * np.log(-2 * second) if self.definite else second
-            return Statistics(count=natural.count, first=natural.first / self.A, second=second)
-        inverse = np.linalg.solve(self.A, np.eye(len(self.A)))
-        second = inverse.T @ natural.second @ inverse
-        if self.definite:
-            second = np.linalg.cholesky(-2 * second)
-            diagonal = np.arange(len(self.A))
-            second[..., diagonal, diagonal] = np.log(second[..., diagonal, diagonal])
-        return Statistics(count=natural.count, first=natural.first @ inverse, second=second)
-
-
-def _exp_diagonal(z: Array) -> Array:
-    """Lower triangles with exp taken of the diagonal."""
-    L = np.tril(z, -1)
-    diagonal = np.arange(z.shape[-1])
-    L[..., diagonal, diagonal] = np.exp(z[..., diagonal, diagonal])
-    return L
+        form, inverse = self.form, self.form.inverted(self.A)
+        second = form.congruent(natural.second, inverse)
+        second = form.log_root(-2 * second) if self.definite else second
+        return self._changed(natural, form.transformed(natural.first, inverse.T), second)

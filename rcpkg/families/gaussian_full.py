@@ -29,31 +29,15 @@ class QDA(GaussianClassifier):
     ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
     μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
 
+    %(gaps by EM)s
+
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean and the covariance of each class; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior_covariance)s
-    %(class_prior_strength)s
-    %(singular_ridge)s
-    rows_per_feature : float, default=3.0
-        Rows are few where a class has, on average, ν < d ``rows_per_feature`` of them beyond the one that its mean
-        takes, d being the dimension of the rows. All covariances are then given the ridge times
-        ``rows_per_feature`` − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
-    %(priors)s
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (r, d, d).
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (r, d, d), whitener; None while rows of ``partial_fit`` do not suffice.
-    %(means_)s
-    covariances_ : array of shape (r, d, d)
-        Covariances within the classes.
-    %(origin_ and varying_)s
+    %(attributes of Gaussians)s
 
     Raises
     ------
@@ -130,32 +114,17 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
     m = ``prior_strength``: μ_y = (m μ₀ + s_y)/(m + s_0y), Σ = (m Σ₀ + n Σ̂)/(m + n), n the weight of all rows.
 
+    %(gaps by EM)s
+
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for the mean of each class and for the one covariance; 0 is maximum likelihood.
-    %(prior_mean)s
-    %(prior_covariance)s
-    %(class_prior_strength)s
-    %(singular_ridge)s
-    rows_per_feature : float, default=3.0
-        Rows are few where there are ν < d ``rows_per_feature`` of them beyond those that the r means take, d being the
-        dimension of the rows. The covariance is then given the ridge times ``rows_per_feature`` − ν/d; else it is that
-        of maximum likelihood, unless it is singular. 0: always so.
-    %(priors)s
+    %(parameters of Gaussians)s
     n_components : int, optional
         Number of discriminants that ``transform`` gives, at most r − 1 and d, which is the default.
 
     Attributes
     ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d), second (d, d).
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance (d, d), whitener; None while rows of ``partial_fit`` do not suffice.
-    %(means_)s
-    covariances_ : array of shape (d, d)
-        Covariances within the classes.
+    %(attributes of Gaussians)s
     coef_ : array of shape (r, d)
         Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
     intercept_ : array of shape (r,)
@@ -164,7 +133,6 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         Directions of the discriminants.
     explained_variance_ratio_ : array of shape (k,)
         Share of each discriminant in the variance between the classes.
-    %(origin_ and varying_)s
 
     Raises
     ------
@@ -278,9 +246,10 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
         return self.scalings_.shape[1]
 
     def transform(self, X: ArrayLike) -> Array:
-        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y)."""
+        """The discriminants of each row, shape (n, k), about the mean of the classes, weighted by p(y); of a row with
+        gaps their expectation."""
         scalings = self.scalings_
-        return (self.check_X(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
+        return (self.conditional_mean(X) - np.exp(self.class_log_prior_) @ self.means_) @ scalings
 
     _form = Full(shared=True)
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features"

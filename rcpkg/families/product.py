@@ -1,6 +1,7 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array
-from rcpkg.capabilities import can
+from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
@@ -173,7 +174,8 @@ class ProductModel(NamedCategories, _BaseComposition):
     def check_X(self, X: ArrayLike) -> Array:
         X = super().check_X(X)
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
-            self._check_missing(name, model, X, columns)
+            if not can(model, MARGINALS):
+                self._check_missing(name, model, X, columns)
         return X
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
@@ -185,7 +187,8 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        of_blocks = [model.__sklearn_tags__().input_tags for _, model in self._named_models]
+        models = [model for _, model in self._named_models if hasattr(model, "__sklearn_tags__")]
+        of_blocks = [model.__sklearn_tags__().input_tags for model in models]
         tags.input_tags.categorical = bool(of_blocks) and all(block.categorical for block in of_blocks)
         tags.input_tags.positive_only = any(block.positive_only for block in of_blocks)
         tags.input_tags.string = any(block.string for block in of_blocks)
@@ -227,6 +230,7 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Block by block."""
+        self.models_ = [copy(model) for model in self.models_]  # those before keep what they know
         for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
             self._check_missing(name, model, X, columns)
             self._give_names(name, model, columns)
@@ -390,6 +394,15 @@ class ProductModel(NamedCategories, _BaseComposition):
         for model, columns in zip(self.models_, self.columns_):
             drawn[:, columns] = model.redraw(X[:, columns], y, rng)
         return drawn
+
+    @available_if(lambda self: all(can(model, MARGINALS) for _, model in self._named_models))
+    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
+        """Those of each block, by its name."""
+        parts = zip(self.blocks, self.models_, self._parts(X), parameters.blocks)
+        return {name: model.expected_rows(x, weights, block) for (name, _, _), model, x, block in parts}
+
+    def _log_base(self, X: Array) -> Array | float:
+        return sum(model._log_base(x) for model, x in zip(self.models_, self._parts(X)))
 
     def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))

@@ -187,11 +187,14 @@ def linear_step(
     ------
     InvalidStatistics
         If the step leaves the range of numbers.
+    ValueError
+        Where values are missing.
     """
-    change, origin = labels if printed else change, model._origin
-    shift = change.count + (change.first + change.count[:, None] * origin) @ np.broadcast_to(
-        origin, change.first.shape[1]
-    )
+    if hasattr(change, "seen"):
+        raise ValueError("gradient descent takes complete rows only: leave rows with gaps out, or impute them")
+    change = labels if printed else change
+    origin = np.broadcast_to(model._origin, change.first.shape[1])
+    shift = change.count + (change.first + change.count[:, None] * origin) @ origin
     natural = model.natural_parameters(old)
     with np.errstate(over="ignore", invalid="ignore"):
         new = model.from_natural(

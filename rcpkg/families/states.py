@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import check_sequence, column_label
+from rcpkg.checks import check_sequence, column_label, unmasked
 from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.statistics import Statistics
@@ -54,6 +54,7 @@ class NamedCategories(ConjugateClassifier):
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""
+        X = unmasked(X)
         if reset:
             self._names = {}
         if holds_numbers(X) and not self._names:
@@ -164,7 +165,8 @@ class CodedCategories(NamedCategories, CountModel):
         self.n_states_ = np.array([len(states) for states in self._states])
         if not self.n_states_.all():
             empty = self._feature_name(int(np.argmin(self.n_states_)))
-            raise ValueError(f"{empty} holds missing values only: leave it out, or declare its n_states")
+            way = "begin partial_fit with rows that have some" if self._names else "declare its n_states"
+            raise ValueError(f"{empty} holds missing values only: leave it out, or {way}")
 
     def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
         """``n_states``, one a feature, checked against the least numbers that the rows need."""

@@ -5,6 +5,9 @@ from functools import partial
 from rcpkg._docs import documented
 
 BLOCKS = {
+    "gaps": """
+        Rows with gaps (NaN) are taken in prediction, not in training: what they lack is integrated out, exactly.
+        """,
     "class_prior": """
         class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
             Class probabilities: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form models; n_h/n,
@@ -28,6 +31,11 @@ BLOCKS = {
         cost : array of shape (r, r), optional
             ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
             minimised in expectation; by default the 0-1 loss.
+        """,
+    "cross-validation": """
+        %(cv)s
+        %(choice)s
+        %(random_state)s
         """,
     "random_state": """
         random_state : int or RandomState, optional

@@ -51,6 +51,8 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
 
+    %(gaps)s
+
     Parameters
     ----------
     seed : {"trace", "trace_pooled", "diag_class", "diag_pooled"} or array, default="trace"
@@ -159,10 +161,6 @@ class PredictiveGrid(Grid):
     seeds: Sequence[Seed]
     measure: str
 
-    @property
-    def size(self) -> int:
-        return len(self.dofs) * len(self.seeds)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
 
@@ -192,6 +190,8 @@ class BDA7(PredictiveClassifier):
 
     Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
     every fold. Under the diagonal seeds predictions do not change when features are rescaled.
+
+    %(gaps)s
 
     Parameters
     ----------
@@ -263,6 +263,8 @@ class QuadraticBayes(PredictiveClassifier):
     Predictive density (4.22) or (4.24), q a multiple of d. The prior of the mean is flat, as in the source's formulas;
     its text speaks of a normal one.
 
+    %(gaps)s
+
     Parameters
     ----------
     %(dof_multiples)s
@@ -270,9 +272,7 @@ class QuadraticBayes(PredictiveClassifier):
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
     measure : {"fisher", "lebesgue"}, default="fisher"
         (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
-    %(cv)s
-    %(choice)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------

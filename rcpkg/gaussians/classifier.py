@@ -59,9 +59,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
 
 class Grid:
-    """A grid of ``size`` closed-form models. Arrays have the grid's axes first; -inf where a class has no density."""
-
-    size: int
+    """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
 
     def log_density(self, sample: Sample, X: Array) -> Array:
         """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
@@ -80,7 +78,7 @@ class GridClassifier(MomentClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
     A subclass has the parameters below, makes its `Grid` in ``_grid(d)``, which checks its other parameters, and takes
-    the chosen model over in ``_adopt(grid, place)``.
+    the chosen model over in ``_adopt(grid, place, sample)``.
     """
 
     class_prior: str | ArrayLike = "laplace"
@@ -123,13 +121,14 @@ class GridClassifier(MomentClassifier):
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
         check_choice("ties", self.ties, ("log_loss", "random"))
-        splits = self._splits(sample, present, groups)
-        errors, losses, weights = self._cross_validated(grid, sample, splits)
-        exists = np.isfinite(grid.log_density(sample, sample.X[:1])).all(axis=(-2, -1))
+        one = grid.log_density(sample, sample.X[:1])
+        exists = np.isfinite(one).all(axis=(-2, -1))
         if not exists.any():
             raise InvalidStatistics(
                 "no model of the grid gives every class a density: too few rows, or features constant within classes"
             )
+        block = max(1, BLOCK_ENTRIES // one.size)
+        errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
         place, self.cv_errors_, self.cv_log_loss_ = choose(errors, losses, weights=weights, among=exists, **options)
         self.statistics_ = sample.statistics
@@ -137,43 +136,39 @@ class GridClassifier(MomentClassifier):
         self._adopt(grid, place, sample)
         return self
 
-    def _splits(
-        self, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None
-    ) -> list[tuple[NDArray, NDArray]] | None:
-        """Training and test rows of the folds; None: each row is left out."""
-        if isinstance(self.cv, str) and self.cv == "loo":
-            return None
-        return list(folds(self.cv, sample.X, sample.y, present, groups))
-
     def _cross_validated(
-        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> tuple[Array, Array | None, Array | None]:
         """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
         weights of these rows."""
         cost = check_cost(self.cost, self.classes_)
-        block = max(1, BLOCK_ENTRIES // (grid.size * sample.n_classes))
-        if splits is None and self.scoring == "error" and self.ties == "random" and cost is None:
+        if self._leaves_one_out and self.scoring == "error" and self.ties == "random" and cost is None:
             parts = [
                 grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))
                 for rows in _blocks(np.arange(len(sample.y)), block)
             ]
             return np.concatenate(parts, axis=-1), None, sample.weights
         rows, errors, losses = [], [], []
-        for test, scores in self._held_out(grid, sample, splits, block):
+        for test, scores in self._held_out(grid, sample, present, groups, block):
             rows.append(test)
             errors.append(decision_losses(scores, sample.y[test], cost))
             losses.append(log_losses(scores, sample.y[test]))
         weights = None if sample.weights is None else sample.weights[np.concatenate(rows)]
         return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
 
+    @property
+    def _leaves_one_out(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "loo"
+
     def _held_out(
-        self, grid: Grid, sample: Sample, splits: list[tuple[NDArray, NDArray]] | None, block: int
+        self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
         """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
-        if splits is None:
+        if self._leaves_one_out:
             for rows in _blocks(np.arange(len(sample.y)), block):
                 yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
-        for train, test in splits or ():
+            return
+        for train, test in folds(self.cv, sample.X, sample.y, present, groups):
             part = sample.take(train)
             prior = log_class_prior(part.statistics.counts, self.class_prior)
             for rows in _blocks(test, block):

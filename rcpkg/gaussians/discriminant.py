@@ -34,10 +34,6 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
-    @property
-    def size(self) -> int:
-        return len(self.lambdas) * len(self.gammas)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
 
@@ -59,15 +55,15 @@ class RDA(GaussianDensities, GridClassifier):
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
         (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
+    %(gaps)s
+
     Parameters
     ----------
     lambdas : sequence of float, default=(0, 0.125, 0.354, 0.65, 1)
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    %(cv)s
-    %(choice)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------
@@ -137,10 +133,6 @@ class EDDAGrid(Grid):
     models: Sequence[str]
     tol: float
 
-    @property
-    def size(self) -> int:
-        return len(self.models)
-
     def log_density(self, sample: Sample, X: Array) -> Array:
         return self._log_density(sample.statistics, sample.class_sizes, X)
 
@@ -177,6 +169,8 @@ class EDDA(GaussianDensities, GridClassifier):
     :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` with volume, shape and orientation each equal or variable over the
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
     cross-validation.
+
+    %(gaps)s
 
     Parameters
     ----------
@@ -257,8 +251,10 @@ class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
-    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units, and
-    those of a row with gaps over what it has.
+    where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
+
+    %(gaps)s
+    Distances are then those over what the row has.
 
     Attributes
     ----------

@@ -26,12 +26,10 @@ def _geometric_mean(w: Array) -> Array:
 
 
 def _volume_and_shape(kind: str, n: Array, w: Array, tol: float, max_iter: int) -> Array:
-    r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, given the scatters' diagonals w in a
-    fixed basis.
+    r"""Maximum-likelihood eigenvalues (..., r, d) of the covariances, from the scatters' diagonals w in a fixed basis.
 
     With volumes :math:`\lambda_h` and shapes :math:`A_h`, :math:`|A_h|=1`, minimises :math:`\sum_h\sum_j
-    w_{hj}/(\lambda_hA_{hj})+d\,n_h\log\lambda_h`. ``kind``: EI and VI spherical, EE, VE (iterative), EV, VV.
-    """
+    w_{hj}/(\lambda_hA_{hj})+d\,n_h\log\lambda_h`. ``kind``: EI and VI spherical, EE, VE (iterative), EV, VV."""
     d, total = w.shape[-1], n.sum(axis=-1)[..., None, None]
     if kind == "EI":
         return np.broadcast_to(w.sum(axis=(-2, -1), keepdims=True) / (d * total), w.shape)
@@ -138,8 +136,7 @@ def _rotate(D: Array, G: Array, weights: Array) -> None:
 
 
 def _common_axes(kind: str, n: Array, W: Array, tol: float, max_iter: int) -> Array:
-    """EVE and VVE: eigenvalues for given axes, then a sweep of rotations of the axes for given eigenvalues,
-    in turn."""
+    """EVE and VVE: eigenvalues for given axes, and a sweep of rotations of the axes for these, in turn."""
     D = np.linalg.eigh(W.sum(axis=-3))[1]
     G = D.swapaxes(-2, -1)[..., None, :, :] @ W @ D[..., None, :, :]
 
@@ -163,13 +160,11 @@ def edda_covariances(
     max_iter: int = 500,
     rows: Array | None = None,
 ) -> tuple[Array, Array]:
-    r"""Maximum-likelihood :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` of one of the fourteen models (thesis2007
-    section 5.1.2).
+    r"""Maximum-likelihood :math:`\Sigma_h=\lambda_hD_hA_hD_h^T` of one of the 14 models (thesis2007 section 5.1.2).
 
-    Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. The models VEI, VEE, EVE,
-    VVE and VEV iterate until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter``
-    sweeps. Where the likelihood has no maximum (for VEI, VEE and VEV also: see `VANISHING_VOLUME`) the problem
-    is reported as not feasible.
+    Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. VEI, VEE, EVE, VVE and VEV iterate
+    until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter`` sweeps. Where the likelihood has no
+    maximum (for VEI, VEE and VEV also: see `VANISHING_VOLUME`) the problem is reported as not feasible.
 
     Parameters
     ----------

@@ -34,8 +34,7 @@ BDA7_SEEDS = (
 
 
 class Models(NamedTuple):
-    """The models of one base: the distinct multiples c of the base, and where each (q, seed) finds its
-    multiple."""
+    """The models of one base: the distinct multiples c of the base, and where each (q, seed) finds its own."""
 
     columns: Array
     multiples: Array
@@ -77,8 +76,7 @@ def seed_matrices(seed: Seed, dof: float, statistics: ClassStatistics) -> Array:
 
 
 def fill(out: Array, models: Models, rows, h: int, count, a: Array, d: int, log_det: Array, quadratic: Array) -> None:
-    """Write the log densities of the models of one base for class h; log_det and quadratic are (rows,
-    multiples)."""
+    """Write log densities of one base for class h from log determinants and quadratic forms (rows, multiples)."""
     for position, column in enumerate(models.columns):
         which = models.where[:, position]
         bracket = log_bracket(count, quadratic[:, which].T)
@@ -93,8 +91,7 @@ def grid_log_predictive(
     measure: str = "fisher",
     classes: Array | None = None,
 ) -> Array:
-    r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and
-    beyond.
+    r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and beyond.
 
     One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves
     all multiples c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
@@ -106,7 +103,6 @@ def grid_log_predictive(
     dofs, seeds : sequences of float and of Seed
         The grid.
     measure : {"fisher", "lebesgue"}, default="fisher"
-        Distribution-based or parameter-based.
     classes : array of int, optional
         Those that are asked for; all by default.
 
@@ -150,8 +146,7 @@ def cholesky_forms(scatter: Array, U: Array, multiples: Array) -> tuple[Array, A
 
 
 def eigen_forms(scatter: Array, U: Array, diagonal: Array, multiples: Array) -> tuple[Array, Array]:
-    """log|S + cL| and u'(S + cL)^-1 u, L diagonal, from one eigendecomposition of L^-1/2 S L^-1/2; both (n,
-    m)."""
+    """log|S + cL| and u'(S + cL)^-1 u, both (n, m), L diagonal, by the eigenvalues of L^-1/2 S L^-1/2."""
     root = np.sqrt(diagonal)
     values, V = np.linalg.eigh(scatter / np.outer(root, root))
     log_det, quadratic = shifted_forms(values, U / root @ V, multiples[None, :])

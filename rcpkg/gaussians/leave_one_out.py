@@ -31,22 +31,12 @@ CERTAIN = 1e-9  # share of a score by which a bound must decide, for rounding
 def tridiagonal_forms(
     scatter: Array, drop: Array | None, diagonal: Array, V: Array, multiples: Array
 ) -> tuple[Array, Array]:
-    r"""log|A_i| and v_i' A_i^-1 v_i for :math:`A_i=S-w_iw_i^T+c\operatorname{diag}(\lambda_i)`, every i and
-    c: exact.
+    r"""log|A_i| and v_i' A_i^-1 v_i, both (n, m), for :math:`A_i=S-w_iw_i^T+c\operatorname{diag}(\lambda_i)`: exact.
 
-    A Householder reduction of :math:`R=\Lambda^{-1/2}(S-ww^T)\Lambda^{-1/2}` bordered by
-    :math:`u=\Lambda^{-1/2}v` leaves a tridiagonal T whose first basis vector is u/|u|, so that the pivots
-    :math:`\delta_j=t_j+c-e_j^2/\delta_{j+1}` from the bottom up give :math:`\log|R+cI|=\sum\log\delta_j` and
-    :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple.
-
-    Parameters
-    ----------
-    scatter : (d, d);  drop : w (n, d) or None;  diagonal : lambda (n, d);  V : v (n, d);  multiples : c (m,)
-
-    Returns
-    -------
-    two arrays of shape (n, m)
-    """
+    Here V, ``drop`` and ``diagonal`` hold v, w and λ, (n, d), and ``multiples`` c, (m,). A Householder reduction of
+    :math:`R=\Lambda^{-1/2}(S-ww^T)\Lambda^{-1/2}` bordered by :math:`u=\Lambda^{-1/2}v` leaves a tridiagonal T whose
+    first basis vector is u/|u|, so that the pivots :math:`\delta_j=t_j+c-e_j^2/\delta_{j+1}` from the bottom up give
+    :math:`\log|R+cI|=\sum\log\delta_j` and :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple."""
     n, d = V.shape
     log_det, quadratic = np.empty((n, len(multiples))), np.empty((n, len(multiples)))
     step = max(1, int(BATCH_ENTRIES / (d + 1) ** 2))
@@ -281,22 +271,19 @@ def grid_log_predictive_loo(
     measure: str = "fisher",
     rows: Array | None = None,
 ) -> Array:
-    r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row:
-    exact.
+    r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row: exact.
 
-    Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a
-    base: trace and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds
-    one tridiagonal reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is
-    refitted without it; in a sample with weights all are.
+    Data-dependent seeds are recomputed without the row too. With r classes and m distinct multiples of a base, trace
+    and identity seeds cost O(n r d (d + m)) after one eigendecomposition a class, diagonal seeds one tridiagonal
+    reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is refitted without it; in a sample
+    with weights all are.
 
     Parameters
     ----------
     sample : Sample
         n rows of r classes.
-    dofs, seeds : sequences of float and of Seed
-        The grid.
-    measure : {"fisher", "lebesgue"}, default="fisher"
-        Distribution-based or parameter-based.
+    dofs, seeds, measure
+        The grid, as in `grid_log_predictive`.
     rows : array of int, optional
         Those to be left out, each in turn; all by default.
 
@@ -310,9 +297,7 @@ def grid_log_predictive_loo(
 
 
 class LooErrors(NamedTuple):
-    """Leave-one-out errors ``wrong``, boolean, shape (len(dofs), len(seeds), n), and ``exact_share``, the share of
-    rows that needed the exact route.
-    """
+    """Leave-one-out errors, boolean, (len(dofs), len(seeds), n), and the share of rows that took the exact route."""
 
     wrong: Array
     exact_share: float
@@ -329,16 +314,14 @@ def grid_loo_errors(
     r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
 
     With the divisor that holds without it, leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With
-    :math:`D_0` the matrix before,
-    :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share of the row in the
-    seed's entries:
+    :math:`D_0` the matrix before, :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share
+    of the row in the seed's entries:
 
     .. math::
-        0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac{\rho}{3(1-\rho)}\operatorname{tr}M^2,\qquad
-        0\le v^T(D_0-E)^{-1}v-(Q_0+Q_1+Q_2)\le\tfrac{\rho}{1-\rho}Q_2.
+        0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac\rho{3(1-\rho)}\operatorname{tr}M^2,
+        \qquad 0\le v^T(D_0-E)^{-1}v-(Q_0+Q_1+Q_2)\le\tfrac{\rho}{1-\rho}Q_2.
 
-    So every score lies in a known interval, at O(n r d^2) a multiple. Rows that the intervals leave undecided
-    go through the exact route: the errors are the exact ones.
+    So every score lies in an interval, at O(n r d^2) a multiple; the exact route decides what the intervals do not.
 
     Parameters
     ----------
@@ -352,8 +335,7 @@ def grid_loo_errors(
 
 
 def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
-    """From bounds on the scores (..., n, r): whether the row is wrongly classified, and whether the bounds
-    prove it."""
+    """From bounds on the scores (..., n, r): whether the row is classified wrongly, and whether they prove it."""
     own_low, own_high = own_scores(low, y), own_scores(high, y)
     index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
     np.put_along_axis(low, index, -np.inf, axis=-1)

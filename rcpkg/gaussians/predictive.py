@@ -59,8 +59,7 @@ def posterior_factor(count: float, scatter: Array, seed: Array, dof: float, meas
 def log_predictive(
     X: Array, count: float, mean: Array, scatter: Array, *, seed: Array, dof: float, measure: str = "fisher"
 ) -> Array:
-    r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28,
-    5.4, A.8).
+    r"""Log predictive density :math:`\log E[\mathcal N_h](x)` of a class (thesis2007 4.22, 4.24, 4.26, 4.28, 5.4, A.8).
 
     .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
         \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
@@ -69,15 +68,8 @@ def log_predictive(
     ----------
     X : array of shape (n, d)
     count, mean, scatter : rows of the class, their mean (d,) and scatter matrix (d, d)
-    seed : array of shape (d, d)
-        B; zeros with dof = d + 1 for the noninformative prior.
-    dof : float
-        q.
-    measure : "fisher" or "lebesgue"
-
-    Returns
-    -------
-    array of shape (n,)
+    seed, dof, measure
+        B, (d, d), q and "fisher" or "lebesgue"; zeros with q = d + 1 are the noninformative prior.
 
     Raises
     ------
@@ -90,25 +82,18 @@ def log_predictive(
 
 
 def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fisher") -> Array:
-    r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the
-    data.
+    r"""Log predictive density of each row of a class given the others, for a seed that does not depend on the data.
 
     Leaving :math:`x_i` out: :math:`S'=S-\kappa z_iz_i^T`, :math:`x_i-\bar x'=\kappa z_i`, with :math:`z_i=x_i-\bar
     x`, :math:`\kappa=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
-    E[\mathcal N](x_i)=\text{const}
-    -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`.
+    E[\mathcal N](x_i)=\text{const} -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`; -inf for a single row.
 
     Parameters
     ----------
     X : array of shape (n, d)
         The rows of the class.
     seed, dof, measure
-        B, q and the measure, as in `log_predictive`.
-
-    Returns
-    -------
-    array of shape (n,)
-        -inf for a single row.
+        As in `log_predictive`.
 
     Raises
     ------
@@ -136,19 +121,9 @@ def log_marginal_likelihood(count: float, scatter: Array, *, seed: Array, dof: f
     .. math:: \alpha_h=(2\pi)^{-\frac{n_hd}2}\Bigl(\frac{2\pi}{n_h}\Bigr)^{\frac d2}\Gamma_d(\tfrac
         a2)\,\bigl|\tfrac D2\bigr|^{-\frac a2}.
 
-    The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha
-    without is the predictive at x.
-
-    Parameters
-    ----------
-    count, scatter : rows of the class and their scatter matrix (d, d)
-    seed, dof, measure
-        B, q and the measure, as in `log_predictive`.
-
-    Raises
-    ------
-    PredictiveNotDefined
-        As `log_predictive`.
+    The prior of the mean is flat, so only ratios at equal d, q, B are meaningful: alpha with x over alpha without is
+    the predictive at x. The parameters count, scatter, seed, dof and measure, and errors, are those of
+    `log_predictive`.
     """
     factor, a = posterior_factor(count, scatter, seed, dof, measure)
     d = len(scatter)

@@ -27,11 +27,9 @@ class ClassStatistics(NamedTuple):
 
 
 def class_statistics(X: Array, y: NDArray[np.intp], n_classes: int, weights: Array | None = None) -> ClassStatistics:
-    r""":math:`n_h`, :math:`\bar x_h` and :math:`S_h=\sum_{y_i=h}(x_i-\bar x_h)(x_i-\bar x_h)^T` (thesis2007
-    4.5, 4.6).
+    r""":math:`n_h`, :math:`\bar x_h` and :math:`S_h=\sum_{y_i=h}(x_i-\bar x_h)(x_i-\bar x_h)^T` (thesis2007 4.5, 4.6).
 
-    A feature that is constant within a class gets a variance of exactly zero. An empty class has mean and
-    scatter 0.
+    A feature that is constant within a class gets a variance of exactly zero, an empty class mean and scatter 0.
 
     Parameters
     ----------
@@ -59,16 +57,8 @@ def class_statistics(X: Array, y: NDArray[np.intp], n_classes: int, weights: Arr
 class Sample:
     """Training rows, and what leaving one of them out makes of their statistics.
 
-    Leave-one-out takes one of a row that counts several times, and all of a row that counts less than once.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    y : integer array of shape (n,), values 0, ..., n_classes - 1
-    n_classes : int
-    weights : array of shape (n,), optional
-        How often each row counts, > 0; once by default.
-    """
+    The fields are the parameters of `class_statistics`. Leave-one-out takes one of a row that counts several times, and
+    all of a row that counts less than once."""
 
     X: Array
     y: NDArray[np.intp]

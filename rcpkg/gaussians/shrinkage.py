@@ -24,16 +24,12 @@ NULL_PIVOT = 1e-13
 
 
 def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
-    r"""Friedman's
-    :math:`\hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac{\gamma}{d}\operatorname{tr}
-    (\hat\Sigma_h(\lambda))I`, :math:`\hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda
-    S}{(1-\lambda)n_h+\lambda n}` (thesis2007 5.1, 5.2; S is the within-class scatter), shape (r, d, d). An
-    empty class at lambda = 0 gets zeros.
+    r"""Friedman's :math:`\hat\Sigma_h(\lambda,\gamma)` (thesis2007 5.1, 5.2), shape (r, d, d), for λ and γ in [0, 1]:
 
-    Parameters
-    ----------
-    statistics : ClassStatistics
-    lam, gamma : float in [0, 1]
+    .. math:: (1-\gamma)\hat\Sigma_h(\lambda)+\tfrac{\gamma}{d}\operatorname{tr}(\hat\Sigma_h(\lambda))I,\quad
+        \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n},
+
+    with S the within-class scatter of the ``statistics`` and λ = ``lam``. An empty class at λ = 0 gets zeros.
     """
     n_h, d = statistics.counts, statistics.means.shape[1]
     weight = (1 - lam) * n_h + lam * n_h.sum()
@@ -97,26 +93,13 @@ def shrunken_log_density_loo(
     gammas: Sequence[float] = FRIEDMAN_GAMMA,
     rows: Array | None = None,
 ) -> Array:
-    r"""`shrunken_log_density` of each row with the row left out of the fit: exact.
+    r"""`shrunken_log_density`, (len(lambdas), len(gammas), n, r), of each row with the row left out of the fit: exact.
 
     With :math:`M=(1-\lambda)S_h+\lambda S`, leaving out :math:`x_i` subtracts :math:`\rho z_iz_i^T`,
     :math:`z_i` its deviation from the mean of its class of n rows: :math:`\rho=n/(n-1)` for its own class,
     :math:`\lambda n/(n-1)` for the others. So one eigendecomposition of M a class and lambda, and rank-one
     formulae, serve all rows and all gamma. Where the downdate is nearly singular, the class is refitted; in
-    a sample with weights all are.
-
-    Parameters
-    ----------
-    sample : Sample
-        n rows of r classes.
-    lambdas, gammas : sequences of float in [0, 1]
-    rows : array of int, optional
-        Those to be left out, each in turn; all by default.
-
-    Returns
-    -------
-    array of shape (len(lambdas), len(gammas), n, r)
-    """
+    a sample with weights all are. With ``rows``, of these rows only."""
     rows = np.arange(len(sample.X)) if rows is None else rows
     counts, _, scatters = sample.statistics
     shape = len(rows), sample.n_classes

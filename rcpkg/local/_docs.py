@@ -38,7 +38,9 @@ BLOCKS = {
         cv_errors_ : array
             Their leave-one-out error rates or, with a ``cost``, mean costs; only after a choice of k.
         """,
-    "cv_log_loss_": """
+    "attributes": """
+        %(k_)s
+        %(grid_)s
         cv_log_loss_ : array
             Their leave-one-out log-losses, over the rows whose class is possible at some size; only after a choice of
             k, where ``scoring`` or ``ties`` needs them.

@@ -24,19 +24,9 @@ CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's
 
 
 def least_cost(P: Array, cost: Array | None) -> Index:
-    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`; first of ties.
+    r"""Class of least expected cost (3.2), :math:`\arg\min_g \sum_h C(g,h)P_h`, shape (n, ...); the first of ties.
 
-    Parameters
-    ----------
-    P : array of shape (n, r, ...)
-        Class probabilities, classes on axis 1.
-    cost : array of shape (r, r) or None
-        C; None is the 0-1 loss.
-
-    Returns
-    -------
-    array of int of shape (n, ...)
-    """
+    Class probabilities P have the shape (n, r, ...); C None is the 0-1 loss."""
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 
@@ -72,13 +62,7 @@ class LocalClassifier(SquareableRows):
         """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
-        that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead.
-
-        Raises
-        ------
-        ValueError
-            On bad data, fewer than two classes, a bad ``n_neighbors`` or ``cost``.
-        """
+        that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead."""
         X, self._codes = self.check_X_y(X, y)
         self._cost = None if self.cost is None else check_cost(self.cost, self.classes_).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))

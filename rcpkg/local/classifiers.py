@@ -35,40 +35,21 @@ def local_mean_squared_distance(Z: Array) -> Array:
 
 
 def linear_weights(X: Array, query: Array) -> Array:
-    r"""Weights :math:`w^T = x^T (X^TX)^{+}X^T = x^T X^{+}` of local linear regression (thesis2007 §6.1.1).
+    """Weights :math:`w^T = x^T (X^TX)^{+}X^T = x^T X^{+}` of local linear regression (thesis2007 §6.1.1), (..., k).
 
-    The least-norm weights among those for which :math:`X^Tw` is nearest to x.
-
-    Parameters
-    ----------
-    X : array of shape (..., k, d)
-        Neighbours.
-    query : array of shape (..., d)
-
-    Returns
-    -------
-    array of shape (..., k)
+    The least-norm weights among those for which :math:`X^Tw` is nearest to x, the query (..., d), for neighbours X
+    (..., k, d).
     """
     rtol = max(X.shape[-2:]) * np.finfo(float).eps
     return np.einsum("...d,...dk->...k", query, np.linalg.pinv(X, rtol=rtol))
 
 
 def neighbor_weights(distances: Array, scheme: str) -> Array:
-    r"""Normalised weights of k neighbours from the distances :math:`d_1\le\dots\le d_{k+1}` of k + 1.
+    r"""Normalised weights (n, k) of k neighbours from distances :math:`d_1\le\dots\le d_{k+1}`, (n, k + 1), of k + 1.
 
     "uniform": 1/k; "distance": :math:`\propto 1/d_j` (all on the neighbours at distance zero, if any);
     "kernel": :math:`\propto\exp(-\frac12 d_j^2/d_k^2)`; "tricube": :math:`\propto(1-d_j^3/d_{k+1}^3)^3`.
-    Where a scheme leaves no weight at all (every neighbour as far as the bandwidth) the weights are uniform.
-
-    Parameters
-    ----------
-    distances : array of shape (n, k + 1)
-    scheme : {"uniform", "distance", "kernel", "tricube"}
-
-    Returns
-    -------
-    array of shape (n, k)
-    """
+    Where a ``scheme`` leaves no weight at all (every neighbour as far as the bandwidth) the weights are uniform."""
     near, last, beyond = distances[:, :-1], distances[:, -2:-1], distances[:, -1:]
     if scheme == "uniform":
         raw = np.ones_like(near)
@@ -88,20 +69,12 @@ def _ratio(distance: Array, bandwidth: Array) -> Array:
 
 
 def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
-    r"""Class probabilities of least Bregman risk, thesis2007 (3.5), there with λ = 1.
+    r"""Class probabilities (..., r) of least Bregman risk, thesis2007 (3.5), there with λ = 1.
 
     .. math:: \theta^*_g=(\alpha_g+\lambda_g)\big/\sum_h(\alpha_h+\lambda_h)
 
-    Parameters
-    ----------
-    counts : array of shape (..., r)
-        Weighted counts :math:`\alpha_g = k\sum_j w_j 1(y_j=g)` (3.6).
-    smoothing : float or array of shape (r,)
-        Pseudo-counts λ, the parameters of the Dirichlet prior: 1 is Laplace's correction, 0 gives (3.1).
-
-    Returns
-    -------
-    array of shape (..., r)
+    ``counts`` are the weighted :math:`\alpha_g = k\sum_j w_j 1(y_j=g)` (3.6), (..., r); ``smoothing`` the λ, one
+    number or r, pseudo-counts of the Dirichlet prior: 1 is Laplace's correction, 0 gives (3.1).
     """
     total = counts + np.asarray(smoothing, dtype=float)
     return total / total.sum(axis=-1, keepdims=True)
@@ -121,9 +94,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------
@@ -164,9 +135,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------
@@ -233,9 +202,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
-    %(cv_log_loss_)s
+    %(attributes)s
 
     References
     ----------

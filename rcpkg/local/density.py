@@ -161,20 +161,9 @@ def neighborhood_log_density(Z: Array, sizes: Sequence[int] | Index, floor: Arra
 
     .. math:: \sigma_k^2=\frac1{kd}\sum_{i\le k}\|z_i\|^2,
 
-    the mean squared distance of the k rows from the query, a feature. It moves with k, so each size has its own factor.
-
-    Parameters
-    ----------
-    Z : array of shape (n, K, d)
-        Neighbours minus query, nearest first.
-    sizes : sequence of int
-        The sizes k ≤ K asked for.
-    floor : array of shape (n,)
-        Least :math:`\sigma_k^2`, > 0, for neighbours that coincide with the query.
-
-    Returns
-    -------
-    array of shape (n, len(sizes))
+    the mean squared distance of the k rows from the query, a feature, for Z (n, K, d). It moves with k, so each of the
+    ``sizes`` has its own factor, and its own column of the result. ``floor`` (n,), > 0, is its least value, for
+    neighbours that coincide with the query.
     """
     d = Z.shape[-1]
     squares = np.cumsum(np.einsum("nkd,nkd->nk", Z, Z), axis=1)

@@ -54,11 +54,9 @@ class LocalBDA(PerClass, GenerativeClassifier):
 
     Attributes
     ----------
-    %(k_)s
+    %(attributes)s
     seed_ : array of shape (d, d)
         B; not for "neighborhood".
-    %(grid_)s
-    %(cv_log_loss_)s
 
     References
     ----------

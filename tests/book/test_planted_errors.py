@@ -354,9 +354,13 @@ class Chapter:
         self.planted = [row for row in PLANTED if row.chapter == number]
 
     def check_of(self, label: str) -> int:
+        """The check of a labelled result, or, where the label is none, the check that has these words."""
         found = [i for i, tags in enumerate(self.tags) if f"check:{label}" in tags]
         if not found:
-            raise LookupError(f"no cell is tagged check:{label}")
+            checks_ = [i for i, tags in enumerate(self.tags) if any(tag.startswith("check") for tag in tags)]
+            found = [i for i in checks_ if label in self.sources[i]]
+        if not found:
+            raise LookupError(f"no check is tagged check:{label} or has these words")
         return found[0]
 
     def rests_on(self, check: int) -> list[int]:

@@ -1,4 +1,8 @@
-"""Searches for the optimum of conditional likelihood: Newton's method, and L-BFGS in named coordinates."""
+"""L-BFGS from the closed form, in named coordinates: linear ones of the coefficients, or the free ones of a family.
+
+Linear coordinates are diagonal or other changes of the coefficients B of scores B_y · φ(x), and differ in how fast
+L-BFGS gets there: wanbia2014's are those by the closed form. Free ones keep η in its domain where a target asks for it.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,35 +10,71 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from rcpkg.base import Array
-from rcpkg.calibration.coordinates import linear_coordinates
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective, posteriors, row_sums
-from rcpkg.calibration.newton import MEMORY, Iterates, first_guess, minimise, plan_of
+from rcpkg.calibration.newton import MEMORY, Found, Iterates, plan_of
 from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import FreeCoordinates, Statistics
 
+LEAST_CURVATURE = 1e-6  # of a coordinate, relative to that at equal posteriors: saturated ones have none
+LARGEST_WHITENED = 3000  # features, whose square is kept
+LEAST_VARIANCE = 1e-13  # of a combination of as many features of size one: what is less is rounding
 ILL_CONDITIONED = 1e3  # times tol: a Newton step so long where the slope in the coordinates is tol
 TIGHTER = 0.1  # of the slope that L-BFGS ended at, where a Newton step is still too long
 
 
-class Found(NamedTuple):
-    """η where a search ended, the way to it, and why it ended."""
+class Linear(NamedTuple):
+    """B = z · map, entry by entry, or, ``mixed``, B = zT with a matrix T of orthogonal rows for the ``map``."""
 
-    natural: Statistics
-    iterates: Iterates
-    stop_reason: str
+    start: Array  # z of the start
+    map: Array
+    mixed: bool = False
+
+    def coefficients(self, z: Array) -> Array:
+        """B of z."""
+        return z @ self.map if self.mixed else z * self.map
+
+    def gradient(self, slope: Array) -> Array:
+        """The gradient in z of a function whose gradient in B is ``slope``."""
+        return slope @ self.map.T if self.mixed else slope * self.map
 
 
-def by_newton(objective: LogisticObjective, start: Statistics, tol: float, max_iter: int) -> Found:
-    """By `minimise`, from the better of the closed form and what a sample of the rows, or a regression, offers."""
-    iterates, V = Iterates(tol, objective.penalised), objective.of(objective.features.coefficients(start))
-    at = objective(V)
-    if not iterates.enter(at, float(np.abs(at.gradient).max())) and max_iter:
-        V, at = first_guess(objective, V, at)
-        V, _ = minimise(objective, plan_of(objective), V, at, iterates.record, max_iter)
-    natural = objective.features.natural(objective.coefficients(V), start)
-    return Found(natural, iterates, iterates.reason(max_iter))
+def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Linear:
+    """Coordinates of the coefficients B, shape (r, p), by their name, with B for the start.
+
+    "natural": z = B. "closed_form": B = z B°, with B° that of the closed form, 1 at the start (wanbia2014 eq. 3).
+    "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": B = z Λ^(−1/2) Uᵀ, with UΛUᵀ
+    the second moments of the features over the rows and the Hessian of the penalty, without what has neither.
+    """
+    if name == "natural":
+        return Linear(B, np.ones_like(B))
+    if name == "closed_form":
+        return Linear((B != 0).astype(float), B)
+    if name == "curvature":
+        flat = objective.diagonal(np.zeros_like(B))
+        root = np.sqrt(np.maximum(objective.diagonal(B), LEAST_CURVATURE * np.where(flat > 0, flat, 1.0)))
+        return Linear(B * root, 1 / root)
+    p = B.shape[1]
+    if p > LARGEST_WHITENED:
+        raise ValueError(
+            f"coordinates='whitened' keeps the square of {p} features, more than {LARGEST_WHITENED}: choose 'curvature'"
+        )
+    G = objective.second_moments()[0] + objective.penalty_matrix()
+    scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
+    seen = values > LEAST_VARIANCE * p
+    values, vectors = values[seen], vectors[:, seen]
+    return Linear((B * scale) @ vectors * np.sqrt(values), (vectors / np.sqrt(values)).T / scale, mixed=True)
+
+
+def refuse_zero_probabilities(natural: Statistics) -> None:
+    """Complain of −∞, at which a coordinate relative to the closed form cannot start."""
+    if np.isneginf(natural.ravel()).any():
+        raise InvalidStatistics(
+            "a state has probability zero in the closed form, of which coordinates='closed_form' are multiples; set "
+            "prior_strength > 0 of the estimator, or choose other coordinates"
+        )
 
 
 def in_linear_coordinates(

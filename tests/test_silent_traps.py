@@ -1,0 +1,154 @@
+"""What a user does by mistake is refused in a sentence, or does no harm: streams, refits, weights, odd inputs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rcpkg import (
+    QDA,
+    TAN,
+    WANBIAC,
+    CategoricalNB,
+    ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
+    GaussianNB,
+    MultinomialNB,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
+from rcpkg.families import ClosedFormClassifier
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((40, 3)), np.arange(40) % 2
+STATES = RNG.integers(3, size=(40, 2)).astype(float)
+NAMES = np.array(["a", "b"])[Y]
+MIXED = ProductModel([("state", CategoricalNB(prior_strength=1.0), [0]), ("size", QDA(), [1, 2])])
+
+
+def state_and_size():
+    return np.column_stack([STATES[:, 0], X[:, :2]])
+
+
+@pytest.mark.parametrize("model", [QDA(), GaussianNB(), MIXED, MultinomialNB(prior_strength=1.0)], ids=repr)
+def test_a_portion_that_overflows_leaves_the_stream_as_it_was(model):
+    rows = np.abs(state_and_size())
+    model.partial_fit(rows, Y, classes=[0, 1])
+    before = model.predict_proba(rows)
+    huge = rows.copy()
+    huge[:, 0] = 7.0
+    huge[:, 1] *= 1e200 if not isinstance(model, MultinomialNB) else 1.5e307
+    with pytest.raises(ValueError, match="rescale"), np.errstate(over="ignore"):
+        model.partial_fit(huge, Y)
+    assert_array_equal(model.predict_proba(rows), before)
+    again = model.partial_fit(rows, Y).predict_proba(rows)
+    assert np.isfinite(again).all() and again.shape == before.shape
+
+
+REFITTED = [QDA(), CategoricalNB(prior_strength=1.0), TAN(), MIXED, RiskCalibration(GaussianNB()), WANBIAC()]
+
+
+@pytest.mark.parametrize("model", REFITTED, ids=repr)
+def test_a_refit_that_fails_or_is_interrupted_leaves_the_old_model(model, monkeypatch):
+    rows = STATES if isinstance(model, CategoricalNB | TAN | WANBIAC) else state_and_size()
+    before = model.fit(rows, Y).predict_proba(rows)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with pytest.raises(ValueError, match="finite numbers >= 0"):
+        model.fit(rows, NAMES, sample_weight=-np.ones(40))
+    monkeypatch.setattr(ClosedFormClassifier, "set_statistics", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows + 1, NAMES)
+    assert_array_equal(model.classes_, [0, 1])
+    assert_array_equal(model.predict_proba(rows), before)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CategoricalNB(prior_strength=1.0),
+        TAN(),
+        RiskCalibration(CategoricalNB(prior_strength=1.0)),
+        ConditionalLikelihood(TAN(), target_weight=1.0),
+        RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 3.0, 9.0], cv=3),
+        DiscriminativeFrequencyEstimate(CategoricalNB(prior_strength=1.0)),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:target_weight_")
+def test_rows_of_weight_zero_declare_no_states(model):
+    rows, weights = STATES.copy(), np.ones(40)
+    rows[0], weights[0] = 9.0, 0.0
+    left_out = model.fit(rows[1:], Y[1:]).predict_proba(STATES)
+    assert_allclose(model.fit(rows, Y, sample_weight=weights).predict_proba(STATES), left_out, rtol=1e-12)
+
+
+def test_states_of_weight_zero_in_a_portion():
+    rows, weights = STATES.copy(), np.ones(40)
+    rows[0], weights[0] = 9.0, 0.0
+    model = CategoricalNB(prior_strength=1.0).partial_fit(STATES, Y, classes=[0, 1])
+    assert_array_equal(model.partial_fit(rows, Y, sample_weight=weights).n_states_, [3, 3])
+
+
+def test_folds_in_a_list_number_the_rows_as_given():
+    weights = np.r_[0.0, np.ones(39)]
+    folds = [(np.arange(1, 20), np.arange(20, 40)), (np.arange(20, 40), np.arange(1, 20))]
+    model = RiskCalibrationCV(GaussianNB(), target_weights=[1.0, 3.0, 9.0], cv=folds)
+    assert model.fit(X, Y, sample_weight=weights).validation_ == "2 folds"
+
+
+def test_a_refit_without_names_forgets_them():
+    model = RiskCalibration(GaussianNB()).fit(pd.DataFrame(X, columns=list("abc")), Y)
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+    model.fit(X[:, :2], Y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2
+
+
+def test_masks_are_gaps():
+    hidden = np.ma.masked_greater(X, 1.0)
+    model = GaussianNB().fit(hidden, Y)
+    assert_array_equal(model.means_, GaussianNB().fit(np.where(X > 1, np.nan, X), Y).means_)
+    assert_array_equal(model.predict_proba(hidden), model.predict_proba(np.where(X > 1, np.nan, X)))
+    codes = np.ma.masked_equal(STATES.astype(int), 2)
+    nb = CategoricalNB(prior_strength=1.0).fit(codes, Y)
+    assert_array_equal(nb.n_states_, [2, 2])
+    with pytest.raises(ValueError, match="missing labels"):
+        QDA().fit(X, np.ma.masked_equal(Y, 1))
+    assert_array_equal(QDA().fit(X, np.ma.array(Y)).classes_, [0, 1])
+
+
+DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 300, size=(40, 2)).astype("timedelta64[D]")
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "labels", "message"),
+    [
+        (QDA(), X, np.array([1, "a"] * 20, dtype=object), "y holds text and other labels"),
+        (CategoricalNB(), np.array([[b"a"], [b"b"]] * 20), Y, "feature 0 holds bytes: decode them"),
+        (QDA(), 3.0, Y, "X must be a table of rows, an array or a frame; got float"),
+        (ProductModel([("a", None, [0]), ("b", QDA(), [1, 2])]), X, Y, "block 'a' must be one of the models"),
+        (QDA(), 2**60 + RNG.integers(0, 30, size=(40, 2)), Y, r"integers beyond 2\*\*53"),
+        (QDA(), DAYS, Y, "X holds dates or times"),
+        (CategoricalNB(), DAYS, Y, "X holds dates or times"),
+        (QDA(), pd.DataFrame({"day": DAYS[:, 0], "size": X[:, 0]}), Y, "feature 'day' holds dates or times"),
+    ],
+    ids=range(8),
+)
+def test_what_cannot_be_taken_is_named(model, rows, labels, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(rows, labels)
+
+
+def test_text_that_is_missing_in_the_first_portion():
+    first = pd.DataFrame({"a": ["x", "y"] * 5, "b": [None] * 10})
+    with pytest.raises(ValueError, match="'b' holds missing values only: leave it out, or begin partial_fit with rows"):
+        CategoricalNB().partial_fit(first, Y[:10], classes=[0, 1])
+
+
+def test_the_label_of_rows_without_a_label():
+    with pytest.warns(UserWarning, match="the label -1 is taken for a class"):
+        QDA().fit(X, np.r_[Y[:30], -np.ones(10, dtype=int)])
+    QDA().fit(X, 2 * Y - 1)
