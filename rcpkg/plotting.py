@@ -102,7 +102,8 @@ def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of lef
     missing = [name for name in needed if name not in cv_results]
     if missing:
         raise ValueError(f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {', '.join(missing)}")
-    weight, loss, error = (np.asarray(cv_results[name], dtype=float) for name in needed)
+    of_weights = np.asarray(cv_results["target_weight"], dtype=float) > 0  # the last row may be the closed form
+    weight, loss, error = (np.asarray(cv_results[name], dtype=float)[of_weights] for name in needed)
     (line,) = ax.plot(weight, loss, marker=".", label=label)
     ax.fill_between(weight, loss - error, loss + error, color=line.get_color(), alpha=0.2, linewidth=0)
     best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses

@@ -113,11 +113,10 @@ def test_what_has_no_second_order_solver_takes_safe_steps(model, rows, weight):
     "model, options, rows",
     [
         (Exponential(), {}, positive_rows),
-        (QDA(priors=[0.2, 0.3, 0.5]), {}, gaussian_rows),
         (QDA(), {"step": Fixed()}, gaussian_rows),
         (QDA(), {"step": Batches(size=40), "random_state": 0}, gaussian_rows),
     ],
-    ids=["no exponential family", "fixed class weights", "fixed steps", "batches"],
+    ids=["no exponential family", "fixed steps", "batches"],
 )
 def test_what_cannot_take_safe_steps_is_calibrated_as_published(model, options, rows):
     X, y = rows()
@@ -329,6 +328,7 @@ def test_a_model_without_natural_parameters_does_not_converge_by_tol():
         (QDA(), {"max_iter": "all"}, "max_iter must be an integer >= 0"),
         (QDA(), {"target_weight": "heavy"}, "target_weight must be"),
         (QDA(priors=[0.2, 0.3, 0.5]), {"step": "safe"}, "priors of the estimator must be None"),
+        (QDA(priors=[0.2, 0.3, 0.5]), {}, r"would undo them; .* predict_proba\(X, class_prior="),
     ],
 )
 def test_bad_settings_are_named(model, options, message):
@@ -340,3 +340,17 @@ def test_bad_settings_are_named(model, options, message):
 def test_states_that_no_row_has_are_no_obstacle(strength):
     X, y = rows_for("CategoricalNB")
     assert RiskCalibration(CategoricalNB(n_states=9, prior_strength=strength)).fit(X, y).converged_
+
+
+def test_fixed_steps_tell_that_they_undo_priors():
+    X, y = gaussian_rows()
+    with pytest.warns(UserWarning, match=r"undo the priors of the estimator.*class_prior="):
+        RiskCalibration.as_published(QDA(priors=[0.2, 0.3, 0.5])).fit(X, y)
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    X, y = gaussian_rows()
+    model = RiskCalibration(LDA()).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    model.fit(X[:, :2], y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2

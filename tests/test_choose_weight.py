@@ -6,12 +6,11 @@ from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.choose_weight import path_of
 from rcpkg.calibration.penalised import target_change
-from rcpkg.calibration.target_path import TOL
+from rcpkg.calibration.target_path import TOL, TargetPath
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -29,7 +28,7 @@ def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
     X, y = model.check_X_y(X, y)
-    return path_of(model, target, X, y), X, y
+    return TargetPath.of(model, target, X, y), X, y
 
 
 def kept(path):
@@ -79,7 +78,7 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
         model = clone(ML[name])
         model.check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
-        with_it = path_of(model, target, rows, labels, weights)
+        with_it = TargetPath.of(model, target, rows, labels, weights)
         with_it.follow(3.0)
         left_out, _ = with_it.left_out()
         off.append(np.abs(left_out[-1] - refit).max() / np.abs(kept(with_it)[-1] - refit).max())
@@ -102,7 +101,7 @@ def test_leave_one_out_is_near_refits(name):
 
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     X, y = load_wine(return_X_y=True)
-    model = RiskCalibrationCV(QDA()).fit(X, y)
+    model = RiskCalibrationCV(QDA(), closed_form=False).fit(X, y)
     found = model.cv_results_
     assert list(found) == ["target_weight", "log_loss", "error", "std_error", "log_evidence"]
     assert found.target_weight.is_monotonic_increasing and len(found) == 9
@@ -120,13 +119,13 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
 def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
     X, y = load_wine(return_X_y=True)
     with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
-        model = RiskCalibrationCV(QDA(), target_weights=weights).fit(X, y)
+        model = RiskCalibrationCV(QDA(), target_weights=weights, closed_form=False).fit(X, y)
     assert model.at_end_
 
 
 def test_a_single_weight_is_no_choice():
     X, y = load_wine(return_X_y=True)
-    model = RiskCalibrationCV(QDA(), target_weights=[3.0]).fit(X, y)
+    model = RiskCalibrationCV(QDA(), target_weights=[3.0], closed_form=False).fit(X, y)
     assert model.target_weight_ == 3.0 and not model.at_end_ and len(model.cv_results_) == 1
 
 
@@ -157,7 +156,7 @@ def test_folds_give_what_a_grid_search_gives():
     X, y = load_iris(return_X_y=True)
     X, y = X[:, 1:3], y
     weights, folds = [0.3, 3.0, 30.0], StratifiedKFold(3, shuffle=True, random_state=0)
-    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds).fit(X, y)
+    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds, closed_form=False).fit(X, y)
     grid = GridSearchCV(
         RiskCalibration(LDA(), tol=1e-10, max_iter=4000), {"target_weight": weights}, scoring="neg_log_loss", cv=folds
     ).fit(X, y)
@@ -189,7 +188,8 @@ def test_whole_weights_are_repetitions(name):
     _, X, y, _ = fitted(name)
     twice = np.arange(len(y)) % 3 == 0
     repeated = np.vstack([X, X[twice]]), np.append(y, y[twice])
-    weighted = RiskCalibrationCV(clone(ML[name]), target_weights=[0.3, 3.0], cv="loo").fit(X, y, 1.0 + twice)
+    learner = RiskCalibrationCV(clone(ML[name]), target_weights=[0.3, 3.0], closed_form=False)
+    weighted = learner.fit(X, y, 1.0 + twice)
     path = [newton_of(name, *rows) for rows in ((X, y, 1.0 + twice), (*repeated, None))]
     assert_allclose(path[0], path[1], atol=1e-6)
     assert np.isfinite(weighted.cv_results_.to_numpy()).all()
@@ -198,7 +198,7 @@ def test_whole_weights_are_repetitions(name):
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
     rows, labels = model.check_X_y(X, y)
-    path = path_of(model, "pooled", rows, labels, weight)
+    path = TargetPath.of(model, "pooled", rows, labels, weight)
     path.follow(0.5)
     return np.exp(kept(path)[:50])
 
@@ -268,3 +268,86 @@ def test_missing_values_in_training_are_refused():
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="feature 1 holds missing values"):
         RiskCalibrationCV(CategoricalNB()).fit(X, y)
+
+
+# The closed form as a candidate ---------------------------------------------------------------------------------------
+
+
+def drawn_by_the_model(n):
+    """Rows of a Gaussian naive Bayes model, which calibration can only make worse."""
+    rng = np.random.default_rng(3)
+    y = np.arange(n) % 3
+    return rng.normal(size=(n, 4)) * 2.0 ** y[:, None] + rng.normal(size=(3, 4))[y], y
+
+
+@pytest.mark.parametrize("cv", ["loo", 3])
+def test_the_closed_form_is_chosen_where_it_does_best(cv):
+    X, y = drawn_by_the_model(150)
+    found = RiskCalibrationCV(GaussianNB(), cv=cv).fit(X, y)
+    results = found.cv_results_
+    assert np.isnan(results.target_weight.iloc[-1]) and results.log_loss.idxmin() == len(results) - 1
+    assert np.isnan(found.target_weight_) and not found.at_end_ and found.converged_
+    assert (found.stop_reason_, found.n_iter_) == ("closed_form", 0)
+    closed = GaussianNB().fit(X, y)
+    assert_allclose(found.predict_joint_log_proba(X), closed.predict_joint_log_proba(X))
+    if cv == "loo":  # fewer rows than blocks: one at a time
+        left_out = [
+            GaussianNB().fit(np.delete(X, i, axis=0), np.delete(y, i)).predict_log_proba(X[[i]])[0, y[i]]
+            for i in range(len(y))
+        ]
+        assert results.log_loss.iloc[-1] == pytest.approx(-np.mean(left_out), rel=1e-9)
+    without = RiskCalibrationCV(GaussianNB(), cv=cv, closed_form=False).fit(X, y)
+    assert_allclose(without.cv_results_, results.iloc[:-1])
+    assert without.target_weight_ == results.target_weight[results.log_loss.iloc[:-1].idxmin()]
+
+
+def test_the_closed_form_loses_blocks_of_many_rows():
+    X, y = drawn_by_the_model(900)
+    by_rows = RiskCalibrationCV(GaussianNB(prior_strength=1.0), target_weights=[3.0]).fit(X, y).cv_results_.log_loss
+    closed = GaussianNB(prior_strength=1.0).fit(X, y).predict_log_proba(X)
+    assert by_rows.iloc[-1] == pytest.approx(-closed[np.arange(900), y].mean(), abs=0.02)
+
+
+def test_a_closed_form_with_an_infinite_loss_is_not_chosen():
+    X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [1, 2]] * 4 + [[0, 0]])
+    y = np.append(np.array([0, 1, 0, 1, 0, 1] * 4), 1)
+    found = RiskCalibrationCV(CategoricalNB(), target_weights=[1.0, 3.0, 10.0], cv="loo").fit(X, y)
+    assert found.cv_results_.log_loss.iloc[-1] == np.inf and np.isfinite(found.target_weight_)
+
+
+# What a splitter may ask for ------------------------------------------------------------------------------------------
+
+
+def test_folds_that_leave_a_row_out_again_count_every_time():
+    """Only the last one did."""
+    X, y = load_wine(return_X_y=True)
+    weights = [1.0, 3.0, 10.0]
+
+    def losses(cv):
+        return RiskCalibrationCV(LDA(), target_weights=weights, cv=cv).fit(X, y).cv_results_.log_loss
+
+    repeated = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    folds = list(repeated.split(X, y))
+    assert_allclose(losses(repeated), (losses(folds[:3]) + losses(folds[3:])) / 2, rtol=1e-6)
+
+
+def test_groups_are_for_the_splitter():
+    X, y = load_wine(return_X_y=True)
+    groups = np.arange(len(y)) // 2 % 5
+    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0], cv=GroupKFold(5)).fit(X, y, groups=groups)
+    assert model.validation_ == "5 folds"
+    counted = (np.arange(len(y)) % 7 > 0).astype(float)  # a row of weight zero takes its group with it
+    model.fit(X, y, counted, groups)
+    with pytest.raises(ValueError, match="groups"):
+        RiskCalibrationCV(LDA(), cv=GroupKFold(5)).fit(X, y)
+
+
+def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
+    """Results of the new choice stood beside the model of the old one."""
+    X, y = load_iris(return_X_y=True)
+    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0], cv=3).fit(X, y)
+    before = dict(vars(model))
+    monkeypatch.setattr(RiskCalibrationCV, "_warn", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X[50:, :2], y[50:])
+    assert vars(model) == before

@@ -31,6 +31,7 @@ from rcpkg import (
     RiskCalibrationCV,
 )
 from rcpkg.calibration import LBFGS, Converged, Newton, Objective, Target, climb
+from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.families import one_hot
 
 VALUE, POSTERIOR = 1e-6, 1e-3
@@ -215,7 +216,7 @@ def check_target(name, scale, target, b):
     newton, said = fit(ConditionalLikelihood(clone(ML[name]), **options), X, y)
     assert newton.converged_ and not said
     assert lack(newton, X, y, target, b) < VALUE
-    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b]).fit(X, y)
+    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b], closed_form=False).fit(X, y)
     assert chosen.converged_
     assert np.abs(chosen.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
     safe, said = fit(RiskCalibration(clone(ML[name]), **options, step="safe", tol=1e-10), X, y)
@@ -249,6 +250,20 @@ def test_without_a_target_calibration_has_the_same_posteriors(name):
     safe = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0, tol=1e-10).fit(X, y)
     assert newton.converged_ and safe.converged_
     assert np.abs(newton.predict_proba(X) - safe.predict_proba(X)).max() < POSTERIOR
+
+
+@pytest.mark.parametrize("name", ML)
+def test_without_a_target_the_joint_model_is_the_most_probable_one(name):
+    """Its p(y) was close to that of one class alone. Safe steps never leave the means of the rows."""
+    X, y = rows_for(name)
+    newton = ConditionalLikelihood(clone(ML[name])).fit(X, y)
+    rows = Objective.of(clone(ML[name]), X, y)
+    form = MinimalForm(rows.family, rows.X, rows.labels)
+    of_model, of_rows = (form.sums(s) for s in (newton.estimator_.statistics_, rows.labels))
+    shared = form.r * form.width
+    assert np.abs(form.by_class(of_model - of_rows).sum(axis=0)).max() < 1e-5 * len(y)
+    assert np.abs(of_model - of_rows)[shared:].max(initial=0.0) < 1e-5 * len(y)
+    assert np.abs(np.exp(newton.class_log_prior_) - np.bincount(y) / len(y)).max() < 0.2
 
 
 @pytest.mark.parametrize("b", [0.0, 0.3])

@@ -1,10 +1,10 @@
 """The weight of the target, chosen by leave-one-out or cross-validation along the path of weights."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -14,24 +14,37 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import Objective, check_target
+from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
 from rcpkg.calibration.penalised import NotConverged
-from rcpkg.calibration.rules import row_losses
-from rcpkg.calibration.target_path import Optimum, TargetPath
+from rcpkg.calibration.rules import history_row, row_losses
+from rcpkg.calibration.stops import Outcome
+from rcpkg.calibration.target_path import TargetPath
 from rcpkg.checks import check_numbers
 from rcpkg.choice import choose
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, require
+from rcpkg.families import ClosedFormClassifier, require
+from rcpkg.linalg import slices
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
 FOLDS = 5
+BLOCKS = 200  # of rows that the closed form loses in turn, where rows are more than that
 # ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
 # bounds what F lacks a row
 FOLD_TOL = 1e-4
 SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, where Newton's method is not to be had
+
+
+class LeftOut(NamedTuple):
+    """Errors and log-losses of candidates on rows left out, shape (n_candidates, 2, n), weights from the least on and
+    then, if at all, the closed form; what these rows count, further columns of the results, and how it was done."""
+
+    losses: Array
+    share: Array | None
+    more: dict[str, Array]
+    validation: str
 
 
 @documented()
@@ -40,7 +53,8 @@ class RiskCalibrationCV(Learner):
 
     For each weight, the optimum of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], and −log p(y_i | x_i) at the optimum without row i,
     which one step of Newton's method gives without a refit; or the log-loss on held-out folds, with their optima from
-    the greatest weight to the least, each from the last. Then `RiskCalibration` with the best weight.
+    the greatest weight to the least, each from the last. Then `RiskCalibration` with the best weight, or the closed
+    form as it is, where that does better than all of them.
 
     Parameters
     ----------
@@ -54,6 +68,9 @@ class RiskCalibrationCV(Learner):
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
         the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
         place, with a warning; so they do for documents of unequal lengths.
+    closed_form : bool, default=True
+        Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
+        many, half a per cent at a time.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
     random_state : int or RandomState, optional
@@ -67,12 +84,13 @@ class RiskCalibrationCV(Learner):
     class_log_prior_ : array of shape (r,)
         log p(y) of the calibrated model.
     target_weight_ : float
-        The weight chosen.
+        The weight chosen; NaN where the closed form is.
     at_end_ : bool
         Whether it is the least or the greatest of ``target_weights``: the best one may lie beyond.
     cv_results_ : DataFrame
         A row a weight: target_weight, log_loss, error, std_error (of the log-loss), and for leave-one-out log_evidence,
-        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)].
+        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row, of weight NaN,
+        for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
     estimator_ : ClosedFormClassifier
@@ -84,9 +102,9 @@ class RiskCalibrationCV(Learner):
     history_ : DataFrame
         A row an iterate on that way: iteration, soft_error, error, log_loss, step.
     stop_reason_ : str
-        Of the last fit: "converged"; "max_iter"; "no_step": no safe step is left that raises the objective.
+        Of the last fit: "converged"; "max_iter"; "no_step": no step is left that raises the objective; "closed_form".
     converged_ : bool
-        Whether the reason is "converged"; a `ConvergenceWarning` tells otherwise.
+        Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.
 
     Raises
     ------
@@ -105,11 +123,11 @@ class RiskCalibrationCV(Learner):
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from rcpkg import QDA, RiskCalibrationCV
+    >>> from rcpkg import LDA, RiskCalibrationCV
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = RiskCalibrationCV(QDA()).fit(X, y)
+    >>> model = RiskCalibrationCV(LDA()).fit(X, y)
     >>> model.target_weight_, model.validation_
-    (1.0, 'approximate leave-one-out')
+    (3.0, 'approximate leave-one-out')
     """
 
     _needs_complete_rows = True
@@ -121,6 +139,7 @@ class RiskCalibrationCV(Learner):
         target: str | ClosedFormClassifier = "pooled",
         target_weights: Sequence[float] | Array = TARGET_WEIGHTS,
         cv: Any = "loo",
+        closed_form: bool = True,
         scoring: str = "log_loss",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -128,25 +147,56 @@ class RiskCalibrationCV(Learner):
         self.target = target
         self.target_weights = target_weights
         self.cv = cv
+        self.closed_form = closed_form
         self.scoring = scoring
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the weight of the target, then calibrate with it."""
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
+        """Choose the weight of the target, then calibrate with it; ``groups`` are for a splitter ``cv``."""
         weights = self._checked_weights()
-        model, X, y, sample_weight = self._validated(X, y, sample_weight)
-        path = path_of(model, self.target, X, y, sample_weight, len(weights))
-        optimum = self._choose(path, weights, X, y, sample_weight)
-        n_iter, reason = len(optimum.history) - 1, optimum.stop_reason
-        if reason != "converged":
-            warnings.warn(
-                f"the optimum of target_weight={self.target_weight_:g} was not reached in {n_iter} steps "
-                f"({reason}): standardise the features, or leave small weights out of target_weights",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        fitted = path.objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(fitted, path.objective, optimum.history, n_iter, reason)
+        given = sample_weight
+        model, X, y, sample_weight = self._validated(X, y, given)
+        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
+            groups = np.asarray(groups)[np.asarray(given) > 0]
+        path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights))
+        optima: dict[float, Outcome] = {}
+        if isinstance(self.cv, str):
+            try:
+                left = self._leave_one_out(path, weights, y, sample_weight, optima)
+            except NotConverged as error:
+                warnings.warn(
+                    f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)',
+                    UserWarning,
+                    stacklevel=2,
+                )
+                left = self._by_folds(path, weights, X, y, sample_weight, FOLDS, groups, FOLD_TOL)
+        else:
+            left = self._by_folds(path, weights, X, y, sample_weight, self.cv, groups)
+        error, log_loss = left.losses[::-1].swapaxes(0, 1)  # of equally good ones the closed form, or the greatest
+        best = len(error) - 1 - choose(error, log_loss, weights=left.share, scoring=self.scoring).place[0]
+        weight = float(weights[best]) if best < len(weights) else np.nan
+        if best == len(weights):
+            found = _closed_form(path)
+        else:
+            found = optima[weight] if weight in optima else path.follow(weight)
+        at_end = len(weights) > 1 and best in (0, len(weights) - 1)
+        self._warn(weight, found, "" if not at_end else "greatest" if best else "least")
+        of_candidates = np.append(weights, [np.nan] * self.closed_form)
+        missing = [np.nan] * self.closed_form
+        return self._adopt(
+            path.objective,
+            found,
+            target_weight_=weight,
+            at_end_=at_end,
+            validation_=left.validation,
+            _cv_results={
+                "target_weight": of_candidates,
+                **_summary(left.losses, left.share),
+                **{name: np.append(column, missing) for name, column in left.more.items()},
+            },
+        )
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -167,44 +217,44 @@ class RiskCalibrationCV(Learner):
             raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
         return np.unique(weights)
 
-    def _choose(
-        self, path: TargetPath, weights: Array, X: Any, y: NDArray[np.intp], sample_weight: Array | None
-    ) -> Optimum:
-        """Set what left-out rows say of the weights and the best of these; its optimum on all rows."""
-        optima: dict[float, Optimum] = {}
-        more: dict[str, Array] = {}
-        if isinstance(self.cv, str):
-            try:
-                losses, more = _leave_one_out(path, weights, y, optima)
-                share = sample_weight
-                self.validation_ = "approximate leave-one-out"
-            except NotConverged as error:
-                warnings.warn(
-                    f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)',
-                    UserWarning,
-                    stacklevel=3,
-                )
-                losses, share = self._by_folds(path, weights, X, y, sample_weight, FOLDS, FOLD_TOL)
-        else:
-            losses, share = self._by_folds(path, weights, X, y, sample_weight, self.cv)
-        self._cv_results = {"target_weight": weights, **_summary(losses, share), **more}
-        error, log_loss = losses[::-1].swapaxes(0, 1)  # of equally good weights the greatest
-        choice = choose(error, log_loss, weights=share, scoring=self.scoring)
-        best = len(weights) - 1 - choice.place[0]
-        self.target_weight_ = float(weights[best])
-        self._warn_of_end(best, len(weights))
-        return optima.get(self.target_weight_) or path.follow(self.target_weight_)
-
-    def _warn_of_end(self, best: int, n_weights: int) -> None:
-        self.at_end_ = n_weights > 1 and best in (0, n_weights - 1)
-        if self.at_end_:
-            end, more = ("greatest", "greater") if best else ("least", "smaller")
+    def _warn(self, weight: float, found: Outcome, end: str) -> None:
+        if end:
             warnings.warn(
-                f"target_weight_={self.target_weight_:g} is the {end} of target_weights: the best may lie beyond; add "
-                f"{more} ones",
+                f"target_weight_={weight:g} is the {end} of target_weights: the best may lie beyond; add "
+                f"{'greater' if end == 'greatest' else 'smaller'} ones",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        if found.stop_reason not in ("converged", "closed_form"):
+            warnings.warn(
+                f"the optimum of target_weight={weight:g} was not reached in {len(found.history) - 1} steps "
+                f"({found.stop_reason}): standardise the features, or leave small weights out of target_weights",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _leave_one_out(
+        self,
+        path: TargetPath,
+        weights: Array,
+        y: NDArray[np.intp],
+        sample_weight: Array | None,
+        optima: dict[float, Outcome],
+    ) -> LeftOut:
+        """By approximate leave-one-out; puts the optima on all rows into ``optima``."""
+        if path.lack:
+            raise NotConverged(path.lack)
+        losses, evidence = [], []
+        for b in weights[::-1]:
+            optima[float(b)] = path.follow(b)
+            log_P, log_evidence = path.left_out()
+            losses.append(row_losses(log_P, y)[1:])
+            evidence.append(log_evidence)
+        losses.reverse()
+        if self.closed_form:
+            losses.append(row_losses(_closed_form_left_out(path), y)[1:])
+        more = {"log_evidence": np.array(evidence)[::-1]}
+        return LeftOut(np.array(losses), sample_weight, more, "approximate leave-one-out")
 
     def _by_folds(
         self,
@@ -214,14 +264,14 @@ class RiskCalibrationCV(Learner):
         y: NDArray[np.intp],
         sample_weight: Array | None,
         cv: Any,
+        groups: ArrayLike | None,
         fold_tol: float = 0.0,
-    ) -> tuple[Array, Array | None]:
-        """Errors and log-losses of each weight on the rows that folds leave out, in the mean over the folds that do,
-        shape (n_weights, 2, n), at the optima of the other rows; and what these rows count."""
+    ) -> LeftOut:
+        """In the mean over the folds that leave a row out, at the optima of the other rows."""
         model, total = path.prepared, path.objective.total_weight
-        losses, times, n_folds = np.zeros((len(weights), 2, len(y))), np.zeros(len(y)), 0
-        for train, held in self._folds(cv, y):
-            n_folds += 1
+        losses, times = np.zeros((len(weights) + self.closed_form, 2, len(y))), np.zeros(len(y))
+        folds = self._folds(cv, y, groups)
+        for train, held in folds:
             absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
             if absent.size:
                 raise ValueError(
@@ -230,67 +280,63 @@ class RiskCalibrationCV(Learner):
                 )
             of_train = None if sample_weight is None else sample_weight[train]
             times[held] += 1
-            fold = path_of(model, self.target, X[train], y[train], of_train, len(weights))
+            fold = TargetPath.of(model, self.target, X[train], y[train], of_train, len(weights))
             for k in range(len(weights) - 1, -1, -1):
                 size = weights[k] * fold.objective.target.size
                 optimum = fold.follow(weights[k], safe_tol=max(SAFE_TOL, fold_tol * size / (total + size)))
                 losses[k][:, held] += row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
-        self.validation_ = f"{n_folds} folds"
+            if self.closed_form:
+                closed = fold.prepared.parameters(fold.objective.labels)
+                losses[-1][:, held] += row_losses(log_posterior_of(fold.prepared, X[held], closed), y[held])[1:]
         tested = times > 0
         share = None if sample_weight is None else sample_weight[tested]
         if not np.any(tested if share is None else share):
             raise ValueError(f"cv={cv!r} leaves out no row of positive weight: there is nothing to choose by")
-        return losses[:, :, tested] / times[tested], share
+        return LeftOut(losses[:, :, tested] / times[tested], share, {}, f"{len(folds)} folds")
 
-    def _folds(self, cv: Any, y: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _folds(
+        self, cv: Any, y: NDArray[np.intp], groups: ArrayLike | None
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Training and held-out rows of each fold that has both."""
         if isinstance(cv, Integral) and self.random_state is not None:
             cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
         try:
-            divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y))
+            divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y, groups))
         except ValueError as error:
             raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
-        for train, held in divisions:
-            if len(train) and len(held):
-                yield train, held
+        return [(train, held) for train, held in divisions if len(train) and len(held)]
 
 
-def path_of(
-    model: ConjugateClassifier,
-    target: str | ClosedFormClassifier,
-    X: Any,
-    y: NDArray[np.intp],
-    sample_weight: Array | None = None,
-    n_weights: int = 1,
-) -> TargetPath:
-    """The path of ``n_weights`` weights of a target on validated rows and class numbers, for a model that knows the
-    classes; it is copied, and prepared for these rows."""
-    model = copy(model)
-    model.prepare(X)
-    objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
-    return TargetPath(objective, model, target, n_weights=n_weights)
+def _closed_form(path: TargetPath) -> Outcome:
+    """The closed form of a path's rows, with the prior of the model."""
+    F = path.objective
+    F = replace(F, family=path.prepared, target=None, start=F.labels)
+    point = F.at(F.labels)
+    history = [history_row(0, point.losses, 0.0)]
+    return Outcome(F.labels, point.parameters, -point.value / F.size, history, "closed_form", 0.0, 0)
 
 
-def _leave_one_out(
-    path: TargetPath, weights: Array, y: NDArray[np.intp], optima: dict[float, Optimum]
-) -> tuple[Array, dict[str, Array]]:
-    """Errors and log-losses of each weight by approximate leave-one-out, shape (n_weights, 2, n), and the log evidence;
-    puts the optima on all rows into ``optima``."""
-    if path.lack:
-        raise NotConverged(path.lack)
-    losses, evidence = [], []
-    for b in weights[::-1]:
-        optima[float(b)] = path.follow(b)
-        log_P, log_evidence = path.left_out()
-        losses.append(row_losses(log_P, y)[1:])
-        evidence.append(log_evidence)
-    return np.array(losses)[::-1], {"log_evidence": np.array(evidence)[::-1]}
+def _closed_form_left_out(path: TargetPath) -> Array:
+    """log p(y | x) of the closed form without each row, shape (n, r), lost in at most `BLOCKS` blocks; −∞ where none
+    exists without them."""
+    F, family = path.objective, path.prepared
+    log_P = np.full(F.Y.shape, -np.inf)
+    counting = F.Y if F.sample_weight is None else F.Y * F.sample_weight[:, None]
+    for rows in slices(len(F.y), -(-len(F.y) // BLOCKS)):
+        X = rows_at(F.X, rows)
+        try:
+            parameters = family.parameters(F.labels - family.statistics(X, counting[rows]))
+        except InvalidStatistics:
+            continue
+        log_P[rows] = log_posterior_of(family, X, parameters)
+    return log_P
 
 
 def _summary(losses: Array, sample_weight: Array | None) -> dict[str, Array]:
-    """Mean error and log-loss of each weight, and the standard error of the latter, from (n_weights, 2, n)."""
+    """Mean error and log-loss of each candidate, and the standard error of the latter, from (n_candidates, 2, n)."""
     share = np.full(losses.shape[2], 1.0) if sample_weight is None else sample_weight
     share = share / share.sum()
     error, log_loss = (losses @ share).T
-    spread = ((losses[:, 1] - log_loss[:, None]) ** 2) @ share**2
+    with np.errstate(invalid="ignore"):  # the closed form may have an infinite loss
+        spread = ((losses[:, 1] - log_loss[:, None]) ** 2) @ share**2
     return {"log_loss": log_loss, "error": error, "std_error": np.sqrt(spread)}

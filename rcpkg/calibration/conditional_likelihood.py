@@ -1,18 +1,16 @@
 """The optimum of conditional likelihood, by first- or second-order steps on the natural parameters."""
 
 import warnings
-from typing import Any, Self
+from typing import Self
 
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import Settings, optimum_of
-from rcpkg.capabilities import Unsupported
+from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 
@@ -20,22 +18,13 @@ SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
-def _has_joint_model(learner: Any) -> bool:
-    if not learner.target_weight:
-        raise Unsupported(
-            "without a target only posteriors are fitted, which many joint models have: set target_weight > 0, or take "
-            "RiskCalibration, for a density of the rows"
-        )
-    return True
-
-
 @documented()
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
     Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, with p(y | x) ∝ exp⟨η, s(x, y)⟩ and scores
-    β_y · φ(x) in features φ that the classes share. For b = 0 the posteriors do not tell η: a generative model that has
-    them is returned, a common quadratic added to all classes where a precision would not be positive definite.
+    β_y · φ(x) in features φ that the classes share. For b = 0 many joint models have the same posteriors: the most
+    probable one is returned, whose features have the means of the rows, unless they are more than 1,500.
 
     Parameters
     ----------
@@ -163,24 +152,12 @@ class ConditionalLikelihood(Learner):
         model.prepare(X)
         objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
         settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
-        optimum = optimum_of(objective, settings)
-        reason, history = optimum.stop_reason, optimum.history
-        self.separable_, self.objective_ = reason == "separable", optimum.value
-        self._warn(reason, history)
-        fitted = objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(fitted, objective, history, len(history) - 1, reason)
+        found = optimum_of(objective, settings)
+        self._warn(found)
+        return self._adopt(objective, found, separable_=found.stop_reason == "separable", objective_=found.value)
 
-    @available_if(_has_joint_model)
-    def score_samples(self, X: ArrayLike) -> Array:
-        """Log density log p(x) of the rows, shape (n,), where a target makes one joint model the optimum."""
-        return super().score_samples(X)
-
-    @available_if(_has_joint_model)
-    def conditional_mean(self, X: ArrayLike) -> Any:
-        """The rows with their gaps filled by E[x | what is there], where a target makes one joint model the optimum."""
-        return super().conditional_mean(X)
-
-    def _warn(self, reason: str, history: list[dict[str, float]]) -> None:
+    def _warn(self, found: Outcome) -> None:
+        reason, history = found.stop_reason, found.history
         if reason == "converged":
             return
         n_iter, slope, penalised = len(history) - 1, history[-1]["step"], self.l2 or self.target_weight

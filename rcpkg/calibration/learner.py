@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -22,8 +23,7 @@ from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, SoftErrorRises, Stop
-from rcpkg.calibration.target_path import Optimum
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
 from rcpkg.capabilities import MARGINALS
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ClosedFormClassifier, can
@@ -99,23 +99,20 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
         objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
-        tol = stop.tol if isinstance(stop, Converged) else 0.0
-        if step is None:
-            optimum = fastest_optimum(objective, tol, settings.max_iter)
-            self._report(objective, optimum.stop_reason, len(optimum.history) - 1, optimum.promise, tol)
-            return self._adopt_optimum(objective, optimum)
-        path = climb(objective, step, stop, settings.max_iter, random_state=rng)
-        if path.stop_reason == "invalid" and not path.n_iter:
+        if keeps_prior and getattr(model, "priors", None) is not None:
             warnings.warn(
-                f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
-                "shorter steps, or RiskCalibration with step='safe'",
-                ConvergenceWarning,
+                f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
+                "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)",
+                UserWarning,
                 stacklevel=2,
             )
-        elif tol:
-            promise = objective.promised_gain(path.chosen)
-            self._report(objective, path.stop_reason, path.n_iter, promise, tol)
-        return self._adopt(path.chosen.model, objective, path.history, path.best_iter, path.stop_reason)
+        tol = stop.tol if isinstance(stop, Converged) else 0.0
+        if step is None:
+            outcome = fastest_optimum(objective, tol, settings.max_iter)
+        else:
+            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+        self._report(objective, outcome, tol, step)
+        return self._adopt(objective, outcome)
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -138,33 +135,34 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         present = (weight > 0) | listed
         return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
-    def _adopt(
-        self,
-        model: ClosedFormClassifier,
-        objective: Objective,
-        history: list[dict[str, float]],
-        best_iter: int,
-        stop_reason: str,
-    ) -> Self:
-        """Take on a fitted model, what it knows of the data, and the history of the way to it."""
-        self.estimator_, self._frequencies = model, objective.class_frequencies
-        self.classes_, self.class_log_prior_ = model.classes_, model.class_log_prior_
-        self.n_features_in_ = model.n_features_in_
-        vars(self).pop("feature_names_in_", None)
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
-        self._history = {name: np.array([row[name] for row in history]) for name in history[0]}
-        self.n_iter_, self.best_iter_ = len(history) - 1, best_iter
-        self.stop_reason_, self.converged_ = stop_reason, stop_reason == "converged"
+    def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
+        """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
+        model = copy(objective.family).set_statistics(outcome.statistics, outcome.parameters)
+        known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
+        history = {name: np.array([row[name] for row in outcome.history]) for name in outcome.history[0]}
+        fitted = {name: getattr(model, name) for name in known if hasattr(model, name)} | more
+        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        vars(self).update(
+            fitted,
+            estimator_=model,
+            _frequencies=objective.class_frequencies,
+            _history=history,
+            n_iter_=len(outcome.history) - 1,
+            best_iter_=outcome.best_iter,
+            stop_reason_=outcome.stop_reason,
+            converged_=outcome.stop_reason in ("converged", "closed_form"),
+        )
         return self
 
-    def _adopt_optimum(self, objective: Objective, optimum: Optimum) -> Self:
-        """Take on the model at an ``optimum``, and the history of the search."""
-        model = objective.family.set_statistics(optimum.statistics, optimum.parameters)
-        return self._adopt(model, objective, optimum.history, len(optimum.history) - 1, optimum.stop_reason)
-
-    def _report(self, objective: Objective, reason: str, n_iter: int, promise: float, tol: float) -> None:
-        """Warn of a way that ended before the optimum; its next step promises that gain of the objective a row."""
+    def _report(self, objective: Objective, outcome: Outcome, tol: float, step: Step | None) -> None:
+        """Warn of a way that changed nothing because it could not, or ended before the optimum."""
+        reason, n_iter = outcome.stop_reason, len(outcome.history) - 1
+        if reason == "invalid" and not n_iter:
+            message = (
+                f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
+                "shorter steps, or RiskCalibration with step='safe'"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         if not tol or reason not in ("max_iter", "no_step", "separable") or (reason == "max_iter" and not n_iter):
             return
         can_be_drawn = hasattr(self, "target_weight") and can(objective.family, "target_weight > 0")
@@ -173,7 +171,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         if reason == "separable":
             message += f"the model separates the classes of the training rows, which has no finite optimum; {draw}"
         else:
-            message += f"the next promises a gain of {promise:.2g} a row, more than tol={tol:.2g}"
+            message += f"the next promises a gain of {outcome.promise:.2g} a row, more than tol={tol:.2g}"
             if reason == "max_iter":
                 remedies = ["raise max_iter"]
             else:
@@ -246,9 +244,8 @@ class RiskCalibration(Learner):
         steps that stay valid, each shortened until the (penalised) conditional log-likelihood rises enough, most of
         them accelerated by the curvature that the last updates show; where no step is left that rises the run ends. A
         prior of the estimator then shapes the start, and nothing else; ``estimator_`` has none. None: for an
-        exponential family whose class weights are free (``priors=None``) the way to the optimum that is fastest,
-        Newton's method or, where that is not to be had or ``stopping`` chooses among iterates, safe steps;
-        ``Fixed(0.1)`` otherwise.
+        exponential family the way to the optimum that is fastest, Newton's method or, where that is not to be had or
+        ``stopping`` chooses among iterates, safe steps; ``Fixed(0.1)`` otherwise.
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, optional
         %(stops)s
         None: "soft_error" with fixed steps, else "none".
@@ -272,6 +269,9 @@ class RiskCalibration(Learner):
     ------
     InvalidStatistics
         In ``fit``, where the closed form itself does not exist, and with ``Fixed(on_invalid="raise")``.
+    ValueError
+        In ``fit``, where the estimator has ``priors`` and the steps are not fixed: calibration fits the class weights
+        of the training rows. Those of another population are for ``predict_proba(X, class_prior=…)``.
 
     See Also
     --------
@@ -346,13 +346,11 @@ class RiskCalibration(Learner):
         return bool(self.target_weight)
 
     def _settings(self) -> Settings:
-        """To the optimum, drawn to the target, where the mathematics allows it, and as published otherwise.
-
-        That is for an exponential family whose class weights are free; a stop that is not the optimum takes iterates.
-        """
+        """To the optimum, drawn to the target, for an exponential family, and as published otherwise; a stop that is
+        not the optimum takes iterates."""
         step, stopping = self.step, self.stopping
         if step is None:
-            family = can(self.estimator, "convergence") and getattr(self.estimator, "priors", None) is None
+            family = can(self.estimator, "convergence")
             to_the_end = stopping is None or isinstance(stop_of(stopping), Converged)
             step = (None if to_the_end else Safe()) if family else Fixed()
         elif isinstance(step, str) and step == "safe":

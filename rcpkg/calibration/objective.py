@@ -179,8 +179,8 @@ class Objective:
         """As `of`, of a ``model`` that is prepared, validated rows X and class numbers y."""
         if (target_weight or not keep_prior) and getattr(model, "priors", None) is not None:
             raise ValueError(
-                "priors of the estimator must be None with safe steps, a target, gradient descent or L-BFGS: class "
-                "weights are part of what is optimised"
+                "priors of the estimator must be None: calibration fits the class weights of the training rows, and "
+                "would undo them; for a population with other weights take predict_proba(X, class_prior=…)"
             )
         Y = one_hot(y, len(model.classes_))
         counting = _weighted(Y, sample_weight)
@@ -207,6 +207,12 @@ class Objective:
     def with_weight(self, weight: float) -> Self:
         """The same with another ``weight`` b of the target."""
         return replace(self, target=replace(self.target, weight=weight), start=None)
+
+    def on(self, index: NDArray[np.intp], weight: Array) -> Self:
+        """The same on some of the rows, which count by ``weight``, scaled to the weight of all."""
+        weight = weight * (self.total_weight / weight.sum())
+        X, Y = rows_at(self.X, index), self.Y[index]
+        return replace(self, X=X, Y=Y, sample_weight=weight, labels=None, start=None, closed_form=None)
 
     @cached_property
     def y(self) -> NDArray[np.intp]:
@@ -299,6 +305,11 @@ class Objective:
         except InvalidStatistics:  # rounding can make a covariance singular that is not so in exact arithmetic
             return np.inf
         return abs(ascent.dot(natural) - ascent.dot(point.natural)) / self.size
+
+
+def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
+    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
+    return tuple(rows_at(part, index) for part in X) if isinstance(X, tuple) else X[index]
 
 
 def _weighted(Y: Array, sample_weight: Array | None) -> Array:

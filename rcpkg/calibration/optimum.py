@@ -13,6 +13,7 @@ import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.fibre import most_probable
 from rcpkg.calibration.lbfgs import (
     LARGEST_WHITENED,
     in_free_coordinates,
@@ -23,7 +24,8 @@ from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.newton import Found, by_newton, free_rows
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.steps import Run, Step
-from rcpkg.calibration.target_path import Optimum, TargetPath, by_safe_steps
+from rcpkg.calibration.stops import Outcome
+from rcpkg.calibration.target_path import TargetPath, by_safe_steps
 from rcpkg.families import Statistics, can, require
 
 EPS = np.finfo(float).eps
@@ -44,7 +46,7 @@ class Settings(NamedTuple):
 AUTO = Settings()
 
 
-def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Optimum:
+def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
     """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
 
     It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
@@ -59,7 +61,7 @@ def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Optimum:
     return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
 
 
-def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Optimum:
+def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Outcome:
     """The optimum of an ``objective`` of `calibration_weights`, from its start or from another η, ``natural``."""
     family, X = objective.family, objective.X
     family.check_complete(X)
@@ -75,11 +77,10 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
     found = searched(objective, settings, _finite(natural))
-    parameters = family.from_natural(found.natural)
+    parameters = family.from_natural(found.natural) if objective.target else most_probable(objective, found.natural)
     statistics = objective.total_weight * family.mean_parameters(parameters)
-    history = found.iterates.history
-    promise = history[-1]["step"] ** 2 / 2
-    return Optimum(statistics, parameters, found.iterates.value, history, found.stop_reason, promise)
+    iterates = found.iterates
+    return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)
 
 
 def searched(objective: Objective, settings: Settings, natural: Statistics) -> Found:

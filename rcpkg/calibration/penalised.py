@@ -109,8 +109,9 @@ class PenalisedLikelihood(LogisticObjective):
         """H / (m + b m̄)."""
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
 
-    def maximise(self, beta: Array, tol: float, max_iter: int) -> Maximum:
-        """The maximum of F from β on, where a Newton step of f has at most the length ``tol``, √(gᵀH⁻¹g).
+    def maximise(self, beta: Array, tol: float, max_iter: int, guess: Array | None = None) -> Maximum:
+        """The maximum of F from β on, or from a better ``guess``, where a Newton step of f has at most the length
+        ``tol``, √(gᵀH⁻¹g).
 
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
         maximum. Raises `NotConverged` where ψ is infinite at the start.
@@ -119,6 +120,8 @@ class PenalisedLikelihood(LogisticObjective):
         if not np.isfinite(at.value):
             raise NotConverged("the start lies outside the domain")
         iterates.enter(at, float(np.abs(at.gradient).max()))
+        if guess is not None and max_iter:
+            beta, at = min((beta, at), (guess, self(guess)), key=lambda pair: pair[1].value)
         while True:
             before, made = at.value, len(iterates.history) - 1
             beta, at = minimise(self, plan_of(self), beta, at, iterates, max_iter - made)

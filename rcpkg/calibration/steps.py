@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.objective import Objective, Point, log_posterior_of, sample_size
+from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at, sample_size
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, require
@@ -118,7 +117,7 @@ class Batches(Fixed):
         for start in range(0, len(order), self.size):
             index = order[start : start + self.size]
             share = len(index) / len(order)
-            X = _rows(F.X, index)
+            X = rows_at(F.X, index)
             log_P = log_posterior_of(family, X, parameters)
             gradient = family.statistics(X, F.weights(log_P, index))
             if F.target:
@@ -126,11 +125,6 @@ class Batches(Fixed):
             new = F.moved(statistics, gradient, lr, share)
             statistics, parameters = self._valid(family, statistics, new)
         return F.at(statistics, parameters, lr)
-
-
-def _rows(X: Any, index: NDArray[np.intp]) -> Any:
-    """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
-    return tuple(_rows(part, index) for part in X) if isinstance(X, tuple) else X[index]
 
 
 @dataclass(frozen=True)

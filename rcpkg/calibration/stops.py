@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import Losses, losses
 from rcpkg.checks import check_choice, check_number
+from rcpkg.families import Statistics
 
 
 @dataclass
@@ -75,6 +76,31 @@ class Path:
         self.point = point
         if stop.chosen(self) == self.n_iter:
             self.chosen, self.best_iter = point, self.n_iter
+
+
+class Outcome(NamedTuple):
+    """Where a climb or a search ended: the model, minus the objective a row and pseudo-row, the iterates on the way,
+    why it ended, what gain of the objective its next step promises, and which iterate is meant."""
+
+    statistics: Statistics
+    parameters: Any
+    value: float
+    history: list[dict[str, float]]
+    stop_reason: str
+    promise: float
+    best_iter: int
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """That of a climb."""
+        F, end = path.objective, path.chosen
+        value, promise = -end.value / F.size, F.promised_gain(end)
+        return cls(end.statistics, end.parameters, value, path.history, path.stop_reason, promise, path.best_iter)
+
+    @classmethod
+    def found(cls, statistics: Statistics, parameters: Any, value: float, history: list, stop_reason: str) -> Self:
+        """That of a search by Newton's method, whose history ends with the length of the next step."""
+        return cls(statistics, parameters, value, history, stop_reason, history[-1]["step"] ** 2 / 2, len(history) - 1)
 
 
 class Stop:

@@ -1,34 +1,25 @@
 """Optima of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)] for one weight b of the target after another, and the rows left out of them."""
 
+from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rcpkg.base import Array
+from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.newton import SAMPLES, stratified
 from rcpkg.calibration.objective import Objective, log_posterior_of, target_parameters
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.steps import Safe
-from rcpkg.calibration.stops import Converged
+from rcpkg.calibration.stops import Converged, Outcome
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
 MOST_PRODUCTS = 1e12
-TOL = 1e-6  # length √(gᵀH⁻¹g / m) of a Newton step at an optimum, m counting rows and pseudo-rows
-
-
-class Optimum(NamedTuple):
-    """A model of greatest objective, −objective / m, the iterates on the way to it, why the search ended, and what gain
-    of the objective, in nats a row and pseudo-row, its next step promises."""
-
-    statistics: Statistics
-    parameters: Any
-    value: float
-    history: list[dict[str, float]]
-    stop_reason: str
-    promise: float
+TOL = 2e-6  # length √(gᵀH⁻¹g / m) of a Newton step at an optimum, m counting rows and pseudo-rows
 
 
 class TargetPath:
@@ -64,7 +55,24 @@ class TargetPath:
         drawn = self.form.sums(F.target.statistics)
         self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)
 
-    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Optimum:
+    @classmethod
+    def of(
+        cls,
+        model: ConjugateClassifier,
+        target: str | ClosedFormClassifier,
+        X: Any,
+        y: NDArray[np.intp],
+        sample_weight: Array | None = None,
+        n_weights: int = 1,
+    ) -> Self:
+        """The path of ``n_weights`` weights of a target on validated rows and class numbers, for a model that knows the
+        classes; it is copied, and prepared for these rows."""
+        model = copy(model)
+        model.prepare(X)
+        objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+        return cls(objective, model, target, n_weights=n_weights)
+
+    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:
         """The optimum of the weight b, from an η, ``natural``, or else from the last, or from the start of b; safe
         steps end where one promises a gain of ``safe_tol`` nats a row."""
         family = self.objective.family
@@ -83,18 +91,34 @@ class TargetPath:
         beta, _, history, reason = self.maximum
         parameters = self.likelihood.parameters(beta)
         statistics = self.objective.total_weight * family.mean_parameters(parameters)
-        last = history[-1]
-        return Optimum(statistics, parameters, last["objective"], history, reason, last["step"] ** 2 / 2)
+        return Outcome.found(statistics, parameters, history[-1]["objective"], history, reason)
 
     def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
-        if natural is None and self.maximum is None:
-            family = self.objective.family
-            natural = family.natural_parameters(family.parameters(self.objective.with_weight(b).start))
-        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
+        family, guess = self.objective.family, None
         self.likelihood = self.likelihood.with_weight(b)
-        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter)
+        if natural is None and self.maximum is None:
+            F = self.objective.with_weight(b)
+            natural = family.natural_parameters(family.parameters(F.start))
+            sample = self._sample(F)
+            if sample is not None:
+                guess = self.form.coefficients(family.natural_parameters(sample.parameters))
+        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
+        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter, guess)
 
-    def log_posterior(self, X: Any, optimum: Optimum) -> Array:
+    def _sample(self, F: Objective) -> Outcome | None:
+        """The optimum on a sample of many rows, to the accuracy of that, where the search on all of them begins."""
+        n, p = len(F.y), self.form.size
+        size = max(n / SAMPLES.part, SAMPLES.per_coefficient * p)
+        if size > n / 4:
+            return None
+        index, weight = stratified(self.likelihood, size, SAMPLES.of_class * self.form.width)
+        try:
+            path = TargetPath(F.on(index, weight))
+            return path.follow(F.target.weight, float(np.sqrt(0.1 * p / size)))
+        except InvalidStatistics:
+            return None
+
+    def log_posterior(self, X: Any, optimum: Outcome) -> Array:
         """log p(y | x) of rows at an optimum."""
         return log_posterior_of(self.objective.family, X, optimum.parameters)
 
@@ -130,8 +154,6 @@ class TargetPath:
         return self.form.coefficients(family.natural_parameters(family.parameters(self.objective.target.statistics)))
 
 
-def by_safe_steps(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Optimum:
+def by_safe_steps(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Outcome:
     """The optimum of an ``objective`` by safe steps, until one promises a gain of at most ``tol`` nats a row."""
-    path = climb(objective, Safe(), Converged(tol), max_iter, start=start)
-    end, promise = path.chosen, objective.promised_gain(path.chosen)
-    return Optimum(end.statistics, end.parameters, -end.value / objective.size, path.history, path.stop_reason, promise)
+    return Outcome.of(climb(objective, Safe(), Converged(tol), max_iter, start=start))

@@ -148,7 +148,7 @@ class Full(Form):
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
         """Covariances P⁻¹, and whiteners."""
-        A = np.linalg.cholesky(P).swapaxes(-1, -2)
+        A = np.ascontiguousarray(np.linalg.cholesky(P).swapaxes(-1, -2))  # as a saved one is read
         root = np.linalg.solve(A, np.eye(P.shape[-1]))
         return self.square(root), A
 
@@ -219,16 +219,26 @@ class Full(Form):
         each = np.broadcast_to(S, (len(mean), *S.shape[-2:]))
         return sum(w[:, None] * rows.completed(m, one)[0] for w, m, one in zip(weights.T, mean, each))
 
-    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
-        """A covariance, with variances 1 in proper units, of the directions in which S has none; and its rank."""
+    def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
+        """Correlations, zero of features without variance; scales; the eigenvalue below which there is but rounding."""
         variances = self.diagonal(S)
         varies = variances > ROUNDING * power
         scale = np.sqrt(np.where(varies, variances, 1.0))
         noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
-        correlation = np.where(np.outer(varies, varies), S / np.outer(scale, scale), 0.0)
+        correlation = np.where(varies[:, None] & varies, S / (scale[:, None] * scale), 0.0)
+        return correlation, scale, 100 * len(scale) * noise
+
+    def n_constant(self, S: Array, power: Array) -> int:
+        """Number of the directions in which S has no variance."""
+        correlation, _, noise = self._scaled(S, power)
+        return int((np.linalg.eigvalsh(correlation) < noise).sum())
+
+    def constant_directions(self, S: Array, power: Array) -> Array:
+        """A covariance, with variances 1 in proper units, of these directions."""
+        correlation, scale, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
-        vectors = vectors[:, values < 100 * len(values) * noise] * scale[:, None]
-        return vectors @ vectors.T, vectors.shape[1]
+        vectors = vectors[:, values < noise] * scale[:, None]
+        return vectors @ vectors.T
 
     def dampen(self, trial: Array, old: Array) -> Array:
         """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
@@ -345,9 +355,11 @@ class Diagonal(Form):
     def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
         return np.where(np.isnan(X), weights @ mean, X)
 
-    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
-        constant = ~(self.diagonal(S) > ROUNDING * power)
-        return constant.astype(float), int(constant.sum())
+    def n_constant(self, S: Array, power: Array) -> int:
+        return int(self.constant_directions(S, power).sum())
+
+    def constant_directions(self, S: Array, power: Array) -> Array:
+        return (~(self.diagonal(S) > ROUNDING * power)).astype(float)
 
     def dampen(self, trial: Array, old: Array) -> Array:
         return old * dampened(trial / old)

@@ -158,14 +158,16 @@ class GaussianPrior(ConjugateClassifier):
         for covariance in total, within:
             own = form.diagonal(covariance)
             variances = np.where(own > ROUNDING * power, own, variances)
-        directions, n_constant = form.constant_directions(total, power)
+        n_constant, full = form.n_constant(total, power), t * form.from_diagonal(variances)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
-        base, full = t * directions, t * form.from_diagonal(variances)
-        of_few, of_singular = max(1 - lack, 0.0) * base + lack * full, max(1.0, lack) * full
+        if lack >= 1:
+            return form.over(weight) * form.each(lack * full, len(statistics.count))
+        base = t * form.constant_directions(total, power) if n_constant else np.zeros_like(full)
+        of_few = (1 - lack) * base + lack * full
         parts = zip(*map(form.by_class, (scatter / form.over(weight), self._power(statistics) / weight)))
         valid = [not isinstance(form.whitener((S + base)[None], P + form.diagonal(base)), Fault) for S, P in parts]
-        chosen = [of_few if sound else of_singular for sound in valid]
-        return form.over(weight) * (chosen[0] if self._form.shared else np.array(chosen))
+        chosen = [of_few if sound else full for sound in valid]
+        return form.over(weight) * (chosen[0] if form.shared else np.array(chosen))
 
     def _check_prior(self, d: int) -> None:
         if isinstance(self.prior_mean, str):

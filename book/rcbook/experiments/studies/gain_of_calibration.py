@@ -159,7 +159,7 @@ def learners(family: str) -> dict[str, Any]:
         CLOSED: model,
         PUBLISHED: RiskCalibration.as_published(model, **published),
         FIXED: RiskCalibration(model, step="safe"),
-        CHOSEN: RiskCalibrationCV(model),
+        CHOSEN: RiskCalibrationCV(model, closed_form=False),
         LOGISTIC: make_pipeline(features(family), logistic),
     }
 

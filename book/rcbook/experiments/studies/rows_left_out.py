@@ -10,7 +10,6 @@ from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
 from rcpkg.base import Array
-from rcpkg.calibration.choose_weight import path_of
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import ConjugateClassifier
 
@@ -23,7 +22,7 @@ WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 def newton(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> TargetPath:
     """The path of the pooled target's weights."""
     model = clone(estimator)
-    return path_of(model, "pooled", *model.check_X_y(X, y), n_weights=len(WEIGHTS))
+    return TargetPath.of(model, "pooled", *model.check_X_y(X, y), n_weights=len(WEIGHTS))
 
 
 def losses(estimator: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> dict[tuple[float, str], float]:

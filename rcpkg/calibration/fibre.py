@@ -1,0 +1,86 @@
+"""Of all joint models with the same posteriors, the most probable one.
+
+Posteriors depend on differences between classes only: with c added to the coefficients of every class's own features,
+and d to those of the shared ones, η has the same. On this fibre the log-likelihood of the rows is
+m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the means of the features over the rows; at its
+maximum the model has these means, as all iterates of safe steps have.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import Objective
+from rcpkg.families import Statistics, can
+from rcpkg.linalg import Array, jittered_cholesky
+
+MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
+MOST_STEPS = 200
+TOL = 1e-12  # squared length of a Newton step, in nats a row
+SHORTEST = 2.0**-40  # of a step that is tried
+SUFFICIENT = 1e-4  # part of the gain that the slope promises
+
+
+def most_probable(objective: Objective, natural: Statistics) -> Any:
+    """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, by Newton's method."""
+    family = objective.family
+    parameters = family.from_natural(natural)
+    if not can(family, "Newton's method"):
+        return parameters
+    form = MinimalForm(family, objective.X, objective.labels)
+    if form.width + form.map.shared > MOST_FEATURES:
+        return parameters
+    t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
+    beta = form.coefficients(natural)
+    closed = form.coefficients(family.natural_parameters(family.parameters(objective.labels)))
+    apart = np.where(np.isneginf(closed), 0.0, closed - beta)  # a state that one class never shows
+    beta = beta + _of_all(form, _over_classes(form, apart) / _counts(form))
+    if form.map.is_inside(form.natural(beta)):
+        parameters = family.from_natural(form.natural(beta))
+    else:
+        beta = form.coefficients(family.natural_parameters(parameters))
+    base, c = beta, np.zeros(len(t))
+    value = -family.log_partition(form.natural(beta))
+    for _ in range(MOST_STEPS):
+        mean, covariance = _over_rows(form, parameters)
+        step = jittered_cholesky(covariance).solve(t - mean)
+        slope, length = float((t - mean) @ step), 1.0
+        if slope <= TOL:
+            break
+        while length > SHORTEST:
+            moved = form.natural(base + _of_all(form, c + length * step))
+            if form.map.is_inside(moved):
+                after = t @ (c + length * step) - family.log_partition(moved)
+                if after >= value + SUFFICIENT * length * slope:
+                    break
+            length /= 2
+        else:
+            break
+        c, value, parameters = c + length * step, after, family.from_natural(moved)
+    return parameters
+
+
+def _over_classes(form: MinimalForm, vector: Array) -> Array:
+    """Sums over the classes for the own features, without the constant, and the entries of the shared ones."""
+    return np.concatenate([form.by_class(vector).sum(axis=0)[1:], vector[form.r * form.width :]])
+
+
+def _of_all(form: MinimalForm, c: Array) -> Array:
+    """The vector β of coefficients that all classes share."""
+    own, shared = np.split(c, [form.width - 1])
+    return np.concatenate([np.tile(np.append(0.0, own), form.r), shared])
+
+
+def _counts(form: MinimalForm) -> Array:
+    """Of how many entries each is the sum over the classes."""
+    return np.append(np.full(form.width - 1, float(form.r)), np.ones(form.map.shared))
+
+
+def _over_rows(form: MinimalForm, parameters: Any) -> tuple[Array, Array]:
+    """Mean and covariance of the features under p(x)."""
+    centres, covariances = form.map.moments(parameters)
+    prior = np.exp(parameters.log_prior)
+    mean = prior @ centres
+    apart = centres - mean
+    return mean, np.einsum("y,yab->ab", prior, covariances) + (apart * prior[:, None]).T @ apart
