@@ -165,3 +165,15 @@ def test_what_is_read_is_what_is_stored_here_or_there():
         for method in table:
             source = there if study.untouched(name, method) else here
             assert table.loc[name, method] == pytest.approx(source[f"{name}/{method}"]["log_loss"])
+
+
+def test_curves_are_those_without_a_defect():
+    table, old = study.curves("log_loss"), before.curves("log_loss")
+    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
+    assert list(table.index) == list(old.index)
+    for name, rows in table.index:
+        for method in table:
+            kept = here.get(f"{name}/{method}/{rows} rows", {}).get("log_loss", np.nan)
+            if study.untouched(name, method):
+                kept = old.loc[(name, rows), method] if method in old else np.nan
+            assert table.loc[(name, rows), method] == pytest.approx(kept, nan_ok=True)

@@ -359,7 +359,7 @@ def test_the_search_never_starts_above_the_closed_form():
         _, found = first_guess(objective, V, at)
         assert found.value <= at.value
         iterates = Iterates(1e-9, penalised=True)
-        minimise(objective, plan_of(objective), V, at, iterates, 6)
+        minimise(objective, plan_of(objective), V, at, iterates.record, 6)
         values = [at.value, *(each["objective"] for each in iterates.history)]
         assert len(values) > 4 and np.all(np.diff(values) <= 1e-15)
 

@@ -19,7 +19,7 @@ from rcpkg import (
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
 )
-from rcpkg.families import GaussianParameters
+from rcpkg.families import GaussianParameters, gaussian_em
 from rcpkg.families.gaussian_em import em
 from rcpkg.gaps import GappyRows, patterns
 
@@ -260,3 +260,10 @@ def test_what_training_with_gaps_cannot_do_is_refused(model):
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):
             calibrated = RiskCalibration(model, target_weight=0.0, max_iter=20).fit(gaps, y)
         assert calibrated.history_.log_loss.is_monotonic_decreasing
+
+
+def test_em_that_does_not_converge_says_so(monkeypatch):
+    monkeypatch.setattr(gaussian_em, "MAX_STEPS", 3)
+    _, X, y = pattern_rows()
+    with pytest.warns(ConvergenceWarning, match="EM has not converged after 3 steps"):
+        QDA().fit(X, y)

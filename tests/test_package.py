@@ -58,7 +58,8 @@ def imported(folder: Path) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add((node.module or "").partition(".")[0])
-    names = {{"sklearn": "scikit-learn"}.get(name, name) for name in names}
+    distributions = {"sklearn": "scikit-learn", "venn_abers": "venn-abers"}
+    names = {distributions.get(name, name) for name in names}
     return names - sys.stdlib_module_names - {"", *PAPERS}
 
 

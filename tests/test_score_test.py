@@ -141,7 +141,7 @@ def test_bad_input_is_named():
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 1e9))
     with pytest.raises(ValueError, match="sample_weight must hold numbers, one a row"):
         calibration_test(QDA(), X, y, sample_weight=["one"] * len(y))
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(ValueError, match="feature 0 holds missing values"):
         calibration_test(QDA(), np.where(X > 1, np.nan, X), y)
     X, y = rows_for("CategoricalNB")
     X = X.copy()

@@ -88,22 +88,8 @@ def categorical_step(
     Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
     corrected gradient has and the printed one, with its A_y = 0, has not.
 
-    Parameters
-    ----------
-    model : CategoricalNB
-        The fitted model, which knows its states.
-    old : CategoricalParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        Not used: lr/m times s(X, Y), for `linear_step`.
-    printed : bool, default=False
-        Whether the sources' gradient and projection are taken.
-
-    Returns
-    -------
-    CategoricalParameters
+    The fitted ``model`` knows its states; ``old`` are the parameters before the step, and ``gradient`` is lr/m times
+    s(X, Y − P). ``labels``, lr/m times s(X, Y), are for `linear_step` only.
     """
     log_prior = _log_distribution(old.log_prior + gradient.count, printed)
     if printed:
@@ -122,22 +108,8 @@ def quadratic_step(
 ) -> GaussianParameters:
     """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
 
-    Parameters
-    ----------
-    model : QDA
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    gradient : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        Not used: lr/m times s(X, Y), for `linear_step`.
-    printed : bool, default=False
-        Whether the sources' gradient is taken, and p(y) projected.
-
-    Returns
-    -------
-    GaussianParameters
+    The arguments are those of `categorical_step`: the fitted ``model`` knows the origin of its moments, ``old`` are
+    its parameters, ``labels`` are not used, and ``printed`` asks for the gradient and the projection of the sources.
 
     Raises
     ------
@@ -166,22 +138,8 @@ def linear_step(
 ) -> GaussianParameters:
     """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
 
-    Parameters
-    ----------
-    model : SharedVarianceGaussianNB
-        The fitted model, which knows the origin of its moments.
-    old : GaussianParameters
-        Parameters before the step.
-    change : Statistics
-        The step: lr/m times s(X, Y − P).
-    labels : Statistics, optional
-        lr/m times s(X, Y), the step that is printed.
-    printed : bool, default=False
-        Whether the step is that of the sources.
-
-    Returns
-    -------
-    GaussianParameters
+    The arguments are those of `categorical_step`: the fitted ``model`` knows the origin of its moments, ``old`` are
+    its parameters, and ``labels``, lr/m times s(X, Y), are the step if that of the sources is ``printed``.
 
     Raises
     ------

@@ -138,12 +138,18 @@ def compare_coordinates(cell: Cell, seed: int) -> list[Record]:
         Record("", "least", least),
     ]
     for system, trace in traces.items():
-        gaps = (np.array(trace.values) - least) / (first - least)
-        for gap in GAPS:
-            at = int(np.argmax(gaps <= gap)) if np.any(gaps <= gap) else None
-            name = f"1e{round(np.log10(gap))}"
-            records.append(Record(system, f"iterations_{name}", None if at is None else at + 1.0))
-            records.append(Record(system, f"seconds_{name}", None if at is None else trace.seconds[at]))
+        records += first_below(system, (np.array(trace.values) - least) / (first - least), trace.seconds)
+    return records
+
+
+def first_below(system: str, gaps: Array, seconds: list[float]) -> list[Record]:
+    """Iterations and seconds to each of `GAPS`; None where it is not reached."""
+    records = []
+    for gap in GAPS:
+        at = int(np.argmax(gaps <= gap)) if np.any(gaps <= gap) else None
+        name = f"1e{round(np.log10(gap))}"
+        records.append(Record(system, f"iterations_{name}", None if at is None else at + 1.0))
+        records.append(Record(system, f"seconds_{name}", None if at is None else seconds[at]))
     return records
 
 

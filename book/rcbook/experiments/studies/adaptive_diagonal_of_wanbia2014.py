@@ -1,0 +1,117 @@
+"""A diagonal of the Hessian that follows the iterates, in the place of Figure 4 of wanbia2014 (chapter 8).
+
+The source preconditions L-BFGS of logistic regression by the diagonal of the Hessian, recomputed at each iteration,
+on ten data sets that it does not name, and finds fewer iterations on some and more time on all. Here the same is done
+on all sets of the study ``wanbiac-coordinates``, same rows and start. ``fixed diagonal`` has that of the start,
+``adaptive diagonal`` that of each iterate. Both are the library's L-BFGS with the inverse diagonal for its first
+inverse Hessian, so that their seconds compare; ``natural`` and ``closed form`` are those of that study, by scipy.
+"""
+
+import time
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from rcbook.experiments.cells import STUDY, Cell, Record, Study
+from rcbook.experiments.scorecard import results
+from rcbook.experiments.studies.figures_of_wanbia2014 import GAPS, MAX_ITER, ROWS, first_below, traces_of
+from rcbook.experiments.studies.tables_of_wanbia2014 import PARTS, QUICK_ROWS, Design, design, rows_of, sizes
+from rcpkg.base import Array
+from rcpkg.calibration.features import Features
+from rcpkg.calibration.logistic import Evaluation, LogisticObjective
+from rcpkg.calibration.newton import Plan, minimise
+from rcpkg.families.count_model import StateFeatures
+
+STUDY_NAME = "wanbiac-adaptive"
+FIXED, ADAPTIVE = "fixed diagonal", "adaptive diagonal"
+LEAST = 1e-9  # of the largest entry, below which an entry of the diagonal is not taken
+
+
+class Diagonal(NamedTuple):
+    """H = diag(h), as the search asks of a curvature."""
+
+    h: Array
+
+    def solve(self, g: Array) -> Array:
+        """H⁻¹g."""
+        return g / self.h
+
+    def length(self, g: Array) -> float:
+        """√(gᵀH⁻¹g)."""
+        return float(np.sqrt(g @ (g / self.h)))
+
+
+def descent(parts: Design, adaptive: bool) -> tuple[list[float], list[float]]:
+    """−CLL and processor time at each iterate, from equal posteriors, with a diagonal that is recomputed or not."""
+    indicators, (_, r) = parts.train[:, 1:], parts.Y.shape
+    width = indicators.shape[1]
+    features = Features(StateFeatures(indicators, np.ones(width), np.zeros(1, dtype=np.intp), "natural"), r)
+    objective = LogisticObjective(features, parts.Y.argmax(axis=1), r, free=r)
+    values, seconds, start = [], [], time.process_time()
+
+    def curvature(V: Array, blur: float) -> Diagonal:
+        h = objective.diagonal(V).ravel()
+        return Diagonal(np.maximum(h, LEAST * h.max()))
+
+    def record(V: Array, at: Evaluation, length: float) -> bool:
+        values.append(at.value * len(parts.Y))
+        seconds.append(time.process_time() - start)
+        return False
+
+    V = np.zeros((r, 1 + width))
+    plan = Plan(curvature, 1 if adaptive else MAX_ITER, exact=False)
+    minimise(objective, plan, V, objective(V), record, MAX_ITER)
+    return values, seconds
+
+
+def compare_diagonals(cell: Cell, seed: int) -> list[Record]:
+    """Iterations and seconds to each gap; None where it is not reached."""
+    rows = rows_of(cell.stream, ROWS)
+    every = np.arange(len(rows.y))
+    parts = design(rows, every, every[:1])
+    traces, separable = traces_of(parts, ("natural", "closed form"))
+    runs = {name: (trace.values, trace.seconds) for name, trace in traces.items()}
+    runs |= {FIXED: descent(parts, False), ADAPTIVE: descent(parts, True)}
+    first = float(len(rows.y) * np.log(parts.Y.shape[1]))
+    least = 0.0 if separable else min(min(values) for values, _ in runs.values())
+    records = [Record("", "separable", float(separable)), Record("", "columns", parts.scale.shape[0])]
+    for name, (values, seconds) in runs.items():
+        records += first_below(name, (np.array(values) - least) / (first - least), seconds)
+    return records
+
+
+Study(
+    STUDY_NAME,
+    rows=sizes,
+    methods=("all",),
+    protocol=compare_diagonals,
+    stream=lambda cell: cell.row,
+    quick=lambda cell: sizes()[cell.row] <= QUICK_ROWS,
+    where=lambda cell: cell.row not in PARTS,
+)
+
+
+def summary(gap: float = GAPS[0]) -> pd.DataFrame:
+    """The adaptive diagonal against the others: sets on which both arrive, on how many it takes fewer iterations, and
+    the median of the ratios of iterations and of seconds."""
+    found = results(STUDY, STUDY_NAME)
+    name = f"1e{round(np.log10(gap))}"
+    wide = partial(_wide, found)
+    its, seconds = wide(f"iterations_{name}"), wide(f"seconds_{name}")
+    rows = {}
+    for other in ("natural", "closed form", FIXED):
+        both = its[[ADAPTIVE, other]].dropna()
+        clock = seconds.loc[both.index]
+        rows[other] = {
+            "sets": len(both),
+            "fewer": int((both[ADAPTIVE] < both[other]).sum()),
+            "iterations": float((both[ADAPTIVE] / both[other]).median()),
+            "seconds": float((clock[ADAPTIVE] / clock[other]).median()),
+        }
+    return pd.DataFrame(rows).T
+
+
+def _wide(found: pd.DataFrame, metric: str) -> pd.DataFrame:
+    return found[found.metric == metric].pivot(index="row", columns="method", values="value")
