@@ -493,7 +493,8 @@ def test_a_model_without_features_has_lbfgs_as_before():
     assert not has_features(OtherScores()) and all(map(has_features, (*GAUSSIAN.values(), *COUNTS.values())))
     ours = ConditionalLikelihood(OtherScores()).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="standardised").fit(X, y)
-    assert np.array_equal(ours.predict_proba(X), same.predict_proba(X))
+    # the latter's joint model is the most probable on its fibre, which has the same posteriors but for rounding
+    assert np.allclose(ours.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="not known to be linear in features"):
         ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
 
