@@ -19,7 +19,7 @@ NEEDS = {
     "ConditionalLikelihood": ("natural_parameters", "from_natural", "mean_parameters", "log_partition", "scores"),
     "Newton's method": ("feature_map", "from_natural", "mean_parameters", "log_partition"),
     "l2": ("feature_map",),
-    "calibration_test": ("feature_map", "mean_parameters", "without_prior", "draw"),
+    "calibration_test": ("feature_map", "mean_parameters", "without_prior", "redraw"),
     "ProductModel": ("natural_parameters", "from_natural", "mean_parameters", "class_log_partition"),
     "ProjectedGradientDescent": ("projected_step",),
 }

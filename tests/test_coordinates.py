@@ -197,8 +197,7 @@ def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     objective, B = objective_of(name, 0.5, 2, True)
     V = 4 * objective.of(B)  # surer posteriors
     H, rough = (
-        (lambda R: R @ R.T)(objective.curvature(V, negligible=negligible).factors[0].lower)
-        for negligible in (0.0, 0.5)
+        (lambda R: R @ R.T)(objective.curvature(V, negligible=negligible).factors[0].lower) for negligible in (0.0, 0.5)
     )
     assert not np.array_equal(H, rough)
     p = V.shape[1]
@@ -359,7 +358,7 @@ def test_the_search_never_starts_above_the_closed_form():
         _, found = first_guess(objective, V, at)
         assert found.value <= at.value
         iterates = Iterates(1e-9, penalised=True)
-        minimise(objective, plan_of(objective), V, at, iterates, 6)
+        minimise(objective, plan_of(objective), V, at, iterates.record, 6)
         values = [at.value, *(each["objective"] for each in iterates.history)]
         assert len(values) > 4 and np.all(np.diff(values) <= 1e-15)
 
@@ -494,7 +493,8 @@ def test_a_model_without_features_has_lbfgs_as_before():
     assert not has_features(OtherScores()) and all(map(has_features, (*GAUSSIAN.values(), *COUNTS.values())))
     ours = ConditionalLikelihood(OtherScores()).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="standardised").fit(X, y)
-    assert np.array_equal(ours.predict_proba(X), same.predict_proba(X))
+    # the latter's joint model is the most probable on its fibre, which has the same posteriors but for rounding
+    assert np.allclose(ours.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="not known to be linear in features"):
         ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
 

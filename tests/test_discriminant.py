@@ -1,6 +1,5 @@
 """RDA, the fourteen EDDA models, nearest means, and the printed tables' rule for singular LDA and QDA."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

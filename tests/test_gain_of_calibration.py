@@ -45,15 +45,15 @@ def test_a_class_too_small_for_training_is_tested_no_more_than_trained():
 def test_the_test_has_no_value_where_maximum_likelihood_does_not_exist():
     y = np.arange(40) % 2
     X = np.random.default_rng(0).normal(size=(40, 1)) @ np.ones((1, 2))
-    assert [record.value for record in study.tested("QDA", X, y, 0)] == [None, None, None]
+    assert [record.value for record in study.outcome("QDA", X, y, 0)] == [None, None, None]
 
 
 def test_what_is_tested_is_the_model_without_a_prior():
     rng = np.random.default_rng(1)
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 2)) + y[:, None]
-    found = {record.metric: record.value for record in study.tested("QDA", X, y, 5)}
-    expected = calibration_test(QDA(), X, y, n_bootstrap=study.BOOTSTRAP, random_state=5)
+    found = {record.metric: record.value for record in study.outcome("QDA", X, y, 5)}
+    expected = calibration_test(QDA(), X, y, n_draws=study.DRAWS, random_state=5)
     assert (found["statistic"], found["p_value"]) == (expected.statistic, expected.p_value)
 
 
@@ -65,7 +65,7 @@ def test_covertype_gives_its_numeric_features():
     assert len(datasets.load("covtype", "wanbia2014").target) == 581_012
 
 
-@pytest.mark.parametrize("name", [study.GAIN, study.MANY])
+@pytest.mark.parametrize("name", [study.GAIN, study.MANY, study.TESTED])
 def test_the_stored_study_is_complete(name):
     done = {d.key: d for d in runner.read(runner.table_path(STUDY, name))}
     assert {cell.key for cell in cells_of(STUDY, name)} == done.keys()

@@ -80,11 +80,11 @@ def test_other_class_weights(model):
 
 
 def test_class_weights_of_a_calibrated_model_are_those_of_its_rows():
-    """Of the conditional optimum any class weights of the joint model will do, so that they cannot be divided by."""
+    """Of the conditional optimum the joint model has other class weights, so that they cannot be divided by."""
     keep = np.r_[0:90:3, 1:45:3, 2:90:3]
     model = ConditionalLikelihood(SMOOTH).fit(STATES[keep], Y[keep])
     shares = np.unique(Y[keep], return_counts=True)[1] / len(keep)
-    assert np.abs(np.exp(model.class_log_prior_) - shares).max() > 0.01
+    assert np.abs(np.exp(model.class_log_prior_) - shares).max() > 1e-3
     assert_allclose(model.predict_proba(STATES, shares), model.predict_proba(STATES), rtol=1e-10)
 
 
@@ -148,15 +148,6 @@ def test_without_a_target_conditional_likelihood_has_the_most_probable_joint_mod
     gap = closed.score_samples(X).mean() - free.score_samples(X).mean()
     assert 0 < gap < 1
     assert np.isfinite(free.conditional_mean(X)).all()
-
-
-def test_other_class_weights_do_not_go_by_those_of_an_arbitrary_joint_model():
-    """On balanced rows ``class_log_prior_`` need not be balanced; what is divided by are their shares."""
-    model = ConditionalLikelihood(SMOOTH, l2=1.0).fit(STATES, Y)
-    expected = model.predict_proba(STATES) * PRIOR
-    assert np.abs(np.exp(model.class_log_prior_) - 1 / 3).max() > 1e-3
-    found = model.predict_proba(STATES, class_prior=PRIOR)
-    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
 
 
 class OfCompleteRows(CategoricalNB):

@@ -266,6 +266,15 @@ def test_without_a_target_the_joint_model_is_the_most_probable_one(name):
     assert np.abs(np.exp(newton.class_log_prior_) - np.bincount(y) / len(y)).max() < 0.2
 
 
+@pytest.mark.parametrize("model", [CategoricalNB(), KDependenceBayes(structure=[[], [0], [1]], prior_strength=0.0)])
+def test_the_most_probable_model_has_the_posteriors_where_cells_are_empty(model):
+    X, y = load_iris(return_X_y=True)
+    X = np.floor(2 * X[:, :3])
+    fitted = ConditionalLikelihood(model).fit(X, y)
+    log_loss = -fitted.predict_log_proba(X)[np.arange(len(y)), y].mean()
+    assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=1e-9)
+
+
 @pytest.mark.parametrize("b", [0.0, 0.3])
 @pytest.mark.parametrize("name", ML)
 def test_one_step_of_a_climb_leads_to_the_optimum(name, b):

@@ -22,8 +22,9 @@ SHORTEST = 2.0**-40  # of a step that is tried
 SUFFICIENT = 1e-4  # part of the gain that the slope promises
 
 
-def most_probable(objective: Objective, natural: Statistics) -> Any:
-    """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, by Newton's method."""
+def most_probable(objective: Objective, natural: Statistics, near: Statistics) -> Any:
+    """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, by Newton's method; another
+    η that is finite, such as that of the closed form, is ``near``."""
     family = objective.family
     parameters = family.from_natural(natural)
     if not can(family, "Newton's method"):
@@ -33,9 +34,7 @@ def most_probable(objective: Objective, natural: Statistics) -> Any:
         return parameters
     t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
     beta = form.coefficients(natural)
-    closed = form.coefficients(family.natural_parameters(family.parameters(objective.labels)))
-    apart = np.where(np.isneginf(closed), 0.0, closed - beta)  # a state that one class never shows
-    beta = beta + _of_all(form, _over_classes(form, apart) / _counts(form))
+    beta = beta + _of_all(form, _over_classes(form, form.coefficients(near) - beta) / _counts(form))
     if form.map.is_inside(form.natural(beta)):
         parameters = family.from_natural(form.natural(beta))
     else:

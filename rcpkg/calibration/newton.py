@@ -64,6 +64,8 @@ class Limits(NamedTuple):
 
 COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
 
+Record = Callable[[Evaluation, float], bool]
+
 
 class Iterates:
     """The way of a search: ``history`` has a row for each iterate, the value with it where there is a penalty."""
@@ -80,6 +82,10 @@ class Iterates:
         self.history.append(row | {"objective": at.value} if self.penalised else row)
         self.value, self.separable = at.value, at.separated
         return at.separated and at.losses.log_loss < self.tol
+
+    def record(self, at: Evaluation, length: float) -> bool:
+        """Add an iterate and the length of a Newton step from there; whether it is the last."""
+        return self.enter(at, length) or length <= self.tol
 
     def reason(self, max_iter: int) -> str:
         """Why the search ended, as its last iterate shows."""
@@ -163,18 +169,18 @@ def by_newton(objective: LogisticObjective, start: Statistics, tol: float, max_i
     at = objective(V)
     if not iterates.enter(at, float(np.abs(at.gradient).max())) and max_iter:
         V, at = first_guess(objective, V, at)
-        V, _ = minimise(objective, plan_of(objective), V, at, iterates, max_iter)
+        V, _ = minimise(objective, plan_of(objective), V, at, iterates.record, max_iter)
     natural = objective.features.natural(objective.coefficients(V), start)
     return Found(natural, iterates, iterates.reason(max_iter))
 
 
 def minimise(
-    objective: LogisticObjective, plan: Plan, V: Array, at: Evaluation, iterates: Iterates, max_iter: int
+    objective: LogisticObjective, plan: Plan, V: Array, at: Evaluation, record: Record, max_iter: int
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
-    Enters the ``iterates`` with the length √(gᵀH⁻¹g) of a Newton step from there, until it is at most their tol, and
-    returns the last V and its evaluation.
+    Returns the last V and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton step
+    from there, and says whether to stop.
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
@@ -195,8 +201,8 @@ def minimise(
             break
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
-        V, at, length = moved, after, curvature.length(after.gradient.ravel())
-        if iterates.enter(at, length) or length <= iterates.tol or without_gain == LIMITS.stalled:
+        V, at = moved, after
+        if record(at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break
     return V, at
 
@@ -271,8 +277,9 @@ def first_guess(objective: LogisticObjective, V: Array, at: Evaluation) -> tuple
         W = guess(objective, V)
     else:
         part = objective.on(*stratified(objective, size, SAMPLES.of_class * objective.features.width))
-        enough = Iterates(float(np.sqrt(0.1 * coefficients / size)), objective.penalised)
-        W, _ = minimise(part, plan_of(part), *first_guess(part, V, part(V)), enough, SAMPLES.steps)
+        enough = np.sqrt(0.1 * coefficients / size)
+        start = first_guess(part, V, part(V))
+        W, _ = minimise(part, plan_of(part), *start, lambda at, length: length < enough, SAMPLES.steps)
     found = objective(W)
     return (W, found) if found.value < at.value else (V, at)
 

@@ -76,8 +76,12 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
         natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
-    found = searched(objective, settings, _finite(natural))
-    parameters = family.from_natural(found.natural) if objective.target else most_probable(objective, found.natural)
+    start = _finite(natural)
+    found = searched(objective, settings, start)
+    if objective.target:
+        parameters = family.from_natural(found.natural)
+    else:
+        parameters = most_probable(objective, found.natural, start)
     statistics = objective.total_weight * family.mean_parameters(parameters)
     iterates = found.iterates
     return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)

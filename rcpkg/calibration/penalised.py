@@ -103,10 +103,6 @@ class PenalisedLikelihood(LogisticObjective):
         """H / (m + b m̄); the first one with the C and I of another weight, if there is one."""
         H = self._latest_hessian() if self.of_other_weight else self.hessian_at(V)
         self.of_other_weight = False
-        return self.scaled(H)
-
-    def scaled(self, H: Hessian) -> Curvature:
-        """H / (m + b m̄)."""
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guess: Array | None = None) -> Maximum:
@@ -124,9 +120,9 @@ class PenalisedLikelihood(LogisticObjective):
             beta, at = min((beta, at), (guess, self(guess)), key=lambda pair: pair[1].value)
         while True:
             before, made = at.value, len(iterates.history) - 1
-            beta, at = minimise(self, plan_of(self), beta, at, iterates, max_iter - made)
+            beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)
             H = self.hessian_at(beta)
-            iterates.history[-1]["step"] = self.scaled(H).length(at.gradient)
+            iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.factor.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
             if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
                 return Maximum(beta, H, iterates.history, reason)

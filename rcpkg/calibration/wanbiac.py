@@ -167,8 +167,12 @@ class WANBIAC(GenerativeClassifier):
             if reason != "converged":
                 self._warn(n_iter, iterates.history[-1]["step"])
         else:
-            n_iter = self.max_iter or PASSES
-            W = self._passes(nb, X, y, weight, W.T.copy(), scale.T.copy(), n_iter)
+            n_iter, n = self.max_iter or PASSES, len(y)
+            rng, columns, W, table = check_random_state(self.random_state), _columns(nb, X), W.T.copy(), scale.T
+            for done in range(n_iter):
+                order = rng.permutation(n)
+                self._ascend(columns[order], y[order], W, table, done=done * n, sample_weight=weight[order])
+            W = W.T
         value = -objective.total * loss(W.ravel()).value
         return self._adopt(nb, W, len(y), n_iter, reason == "converged", value)
 
@@ -180,27 +184,17 @@ class WANBIAC(GenerativeClassifier):
             stacklevel=3,
         )
 
-    def _passes(
-        self, nb: CategoricalNB, X: Array, y: NDArray[np.intp], weight: Array, W: Array, scale: Array, passes: int
-    ) -> Array:
-        rng, columns, n = check_random_state(self.random_state), _columns(nb, X), len(y)
-        for done in range(passes):
-            order = rng.permutation(n)
-            at = {"done": done * n, "sample_weight": weight[order]}
-            stochastic_pass(columns[order], y[order], W, scale, self._steps(n), **at)
-            self._check_steps(W)
-        return W.T
-
-    def _check_steps(self, W: Array) -> None:
-        """Refuse weights that stochastic steps have driven out of the range of numbers."""
+    def _ascend(
+        self, columns: NDArray[np.intp], y: NDArray[np.intp], W: Array, scale: Array | Counts, **at: Any
+    ) -> None:
+        """A stochastic pass that changes weights W; refuses those that it drives out of the range of numbers."""
+        steps = Steps(self.learning_rate, self.decay, self.penalty / len(y), self.center)
+        stochastic_pass(columns, y, W, scale, steps, **at)
         if not np.isfinite(W).all():
             raise ValueError(
                 f"the stochastic steps diverge with learning_rate={self.learning_rate!r} and penalty={self.penalty!r}: "
                 "lower learning_rate, or the penalty"
             )
-
-    def _steps(self, n: int) -> Steps:
-        return Steps(self.learning_rate, self.decay, self.penalty / n, self.center)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn probabilities and weights from further rows, one at a time and in their order.
@@ -223,8 +217,7 @@ class WANBIAC(GenerativeClassifier):
                 table[0], table[1:][known] = old.count, old.cells.T
         counts = Counts.of(cells, nb.n_states_, self.prior_strength)
         seen = self._seen if begun else 0
-        stochastic_pass(_columns(nb, codes), labels, W, counts, self._steps(len(labels)), done=seen)
-        self._check_steps(W)
+        self._ascend(_columns(nb, codes), labels, W, counts, done=seen)
         return self._adopt(nb, W.T, seen + len(labels), 1, False, None)
 
     def _adopt(

@@ -395,6 +395,16 @@ class MultinomialNB(CountModel):
         p = np.exp(parameters.log_prob)
         return np.array([rng.multinomial(round(self.length_), p[c]) for c in y], dtype=float)
 
+    def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """The words of a class shuffled among its documents, which keep their lengths."""
+        drawn = np.zeros(X.shape)
+        for c in np.unique(y):
+            rows = np.flatnonzero(y == c)
+            words = np.repeat(np.arange(X.shape[1]), np.asarray(X[rows].sum(axis=0)).ravel().astype(int))
+            documents = np.repeat(rows, np.asarray(X[rows].sum(axis=1)).ravel().astype(int))
+            np.add.at(drawn, (documents, rng.permutation(words)), 1.0)
+        return drawn
+
 
 def _data(X: Array | csr_array) -> Array:
     """Entries of rows, of sparse ones those that are stored."""

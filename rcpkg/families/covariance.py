@@ -103,6 +103,11 @@ class Full(Form):
         """S x of rows x, for one S."""
         return rows @ S.T
 
+    def with_scatter_of(self, Z: Array, X: Array) -> Array:
+        """Normal rows Z, given that their scatter is that of rows X, both with means of zero."""
+        Q, R = np.linalg.qr(Z)
+        return Q * np.sign(R.diagonal()) @ np.linalg.qr(X, mode="r")
+
     def precision(self, A: Array) -> Array:
         """AᵀA of whiteners."""
         return A.swapaxes(-1, -2) @ A
@@ -283,6 +288,9 @@ class Diagonal(Form):
 
     def transformed(self, rows: Array, S: Array) -> Array:
         return rows * S
+
+    def with_scatter_of(self, Z: Array, X: Array) -> Array:
+        return Z * np.sqrt((X**2).sum(axis=0) / (Z**2).sum(axis=0))
 
     def precision(self, A: Array) -> Array:
         return A * A

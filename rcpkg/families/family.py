@@ -20,7 +20,7 @@ row     to have                                              give
 8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``; where η has a domain,
                                                              ``free_coordinates(θ, definite)`` for L-BFGS with a target
 9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
-10      leave-one-out, ``calibration_test``                  rows 4 and 9, ``moments(θ)``: means and covariances (or
+10      leave-one-out                                        row 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
@@ -30,6 +30,8 @@ row     to have                                              give
 14      gaps in training                                     row 13; the tag ``allow_nan``; ``check_complete(X)``,
                                                              which refuses them in row 7
 15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
+16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
+                                                             given the labels and the statistics of these
 ======  ===================================================  ========================================================
 
 Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`
@@ -74,6 +76,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 
+    learns_structure = False  # whether `learn_structure` chooses among families, by the labels
     calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
 
     def statistics(self, X: Array, weights: Array) -> Statistics:

@@ -249,6 +249,18 @@ class GaussianClassifier(GaussianPrior):
             X[y == c] = mean + self._form.transformed(X[y == c], root)
         return self._decode(X)
 
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
+        X = self.encode(X)
+        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
+        classes = [y == c for c in np.unique(y)]
+        for rows in classes:
+            mean[rows] = X[rows].mean(axis=0)
+            Z[rows] -= Z[rows].mean(axis=0)
+        for rows in [slice(None)] if self._form.shared else classes:
+            Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
+        return self._decode(mean + Z)
+
     def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
         parts = {"seen": weight} if self._incomplete else {}
         first = weight * mean

@@ -66,6 +66,10 @@ class NetworkModel(CodedCategories):
         return self._promises_decomposable if self.structure is None else is_decomposable(self._given_parents())
 
     @property
+    def learns_structure(self) -> bool:  # type: ignore[override]
+        return self.structure is None
+
+    @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
         return [list(of) for of in self.families_.parents]
@@ -248,6 +252,16 @@ class NetworkModel(CodedCategories):
         log_prob = self._log_frequencies(self.families_.join(tables))
         return CategoricalParameters(self.class_log_prior(statistics.count), log_prob), size
 
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Each feature permuted among the rows of a class and of the same values of its parents, which come first."""
+        places, source = self.places(X), np.empty(X.shape, dtype=np.intp)
+        for j in self.families_.order:
+            parents = self.parents_[j]
+            shape = (y.max() + 1, *self.n_states_[parents])
+            groups = (places[:, parents], places[source[:, parents], parents])
+            source[:, j] = _matched(*(np.ravel_multi_index((y, *of.T), shape) for of in groups), rng)
+        return np.take_along_axis(X, source, axis=0)
+
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         families = self.families_
         u = rng.uniform(size=(len(y), len(families.parents)))
@@ -406,3 +420,10 @@ class KDependenceBayes(NetworkModel):
     def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         of_class, pairs = mutual_information(places, Y, self.n_states_)
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
+
+
+def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.RandomState) -> NDArray[np.intp]:
+    """For each row a row, no row twice: at random one whose group ``before`` is the group of this one ``after``."""
+    source = np.empty(len(before), dtype=np.intp)
+    source[np.lexsort((rng.uniform(size=len(after)), after))] = np.argsort(before, kind="stable")
+    return source

@@ -236,6 +236,10 @@ class ProductModel(NamedCategories, _BaseComposition):
             self._give_names(name, model, columns)
         return self._blockwise("extend_statistics", self._parts(X), statistics)
 
+    @property
+    def learns_structure(self) -> bool:  # type: ignore[override]
+        return any(model.learns_structure for model in self.models_)
+
     def learn_structure(self, X: Array, Y: Array) -> None:
         for model, columns in zip(self.models_, self.columns_):
             model.learn_structure(X[:, columns], Y)
@@ -382,6 +386,14 @@ class ProductModel(NamedCategories, _BaseComposition):
     def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
+
+    @available_if(lambda self: all(hasattr(model, "redraw") for _, model in self._named_models))
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Block by block."""
+        drawn = X.copy()
+        for model, columns in zip(self.models_, self.columns_):
+            drawn[:, columns] = model.redraw(X[:, columns], y, rng)
+        return drawn
 
     @available_if(lambda self: all(can(model, MARGINALS) for _, model in self._named_models))
     def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:

@@ -1,9 +1,4 @@
-"""Steps of the sources' gradient descent on the log-loss, in natural parameters, with their projections.
-
-A step takes the fitted ``model``, which knows its states or its origin, the ``old`` parameters and ``gradient``, lr/m
-times s(X, Y − P), to new parameters; where `linear_step` is ``printed``, ``labels``, lr/m times s(X, Y), are its step.
-``printed`` stands for the gradient and the projection that the sources print.
-"""
+"""Steps of the sources' gradient descent on the log-loss, in natural parameters, with their projections."""
 
 from typing import Any
 
@@ -92,6 +87,9 @@ def categorical_step(
 
     Normalised, the log-likelihood is a function of η with A_y(η) = −Σ_j log Σ_v exp η_yjv, whose derivative the
     corrected gradient has and the printed one, with its A_y = 0, has not.
+
+    The fitted ``model`` knows its states; ``old`` are the parameters before the step, and ``gradient`` is lr/m times
+    s(X, Y − P). ``labels``, lr/m times s(X, Y), are for `linear_step` only.
     """
     log_prior = _log_distribution(old.log_prior + gradient.count, printed)
     if printed:
@@ -109,6 +107,9 @@ def quadratic_step(
     printed: bool = False,
 ) -> GaussianParameters:
     """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
+
+    The arguments are those of `categorical_step`: the fitted ``model`` knows the origin of its moments, ``old`` are
+    its parameters, ``labels`` are not used, and ``printed`` asks for the gradient and the projection of the sources.
 
     Raises
     ------
@@ -136,6 +137,9 @@ def linear_step(
     printed: bool = False,
 ) -> GaussianParameters:
     """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
+
+    The arguments are those of `categorical_step`: the fitted ``model`` knows the origin of its moments, ``old`` are
+    its parameters, and ``labels``, lr/m times s(X, Y), are the step if that of the sources is ``printed``.
 
     Raises
     ------

@@ -112,6 +112,14 @@ class CodedCategories(NamedCategories, CountModel):
             X = self.encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
+    def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Each feature permuted among the rows of a class."""
+        drawn = X.toarray() if issparse(X) else X.copy()
+        for c in np.unique(y):
+            rows = drawn[y == c]
+            drawn[y == c] = np.take_along_axis(rows, rng.uniform(size=rows.shape).argsort(axis=0), axis=0)
+        return drawn
+
     def _counted(self, log_prob: Array) -> Array:
         """Log probabilities, with 0 for the cells that have probability zero in every class, which are skipped."""
         nowhere = np.isneginf(log_prob).all(axis=0)

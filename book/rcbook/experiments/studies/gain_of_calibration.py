@@ -23,6 +23,10 @@ Of ``many-rows`` there is one division, for the time. Logistic regression has `M
 tuned, as at this size it hardly matters. Covertype has 70,000 of its 581,012 rows; all of them were added when the
 scores and times of the other sets were known.
 
+The test of the first two hypotheses is one that the library has no longer: of few rows a degree of freedom it rejected
+far too often. Its outcomes are kept in the stored cells (`FORMER`). The study ``test-on-the-divisions`` puts the
+present test to the same rows. It was written when the gains were known, so that it confirms nothing.
+
 Changed while it ran, for the time, before a score of the set-aside sets was looked at: they have one division in place
 of two; and `RiskCalibrationCV`, which takes minutes on shuttle and covertype, is not run on these.
 """
@@ -53,7 +57,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV, calibration_test
 from rcpkg.families import QDA, CategoricalNB
 
-GAIN, MANY = "gain-of-calibration", "many-rows"
+GAIN, MANY, TESTED = "gain-of-calibration", "many-rows", "test-on-the-divisions"
 SET_ASIDE = dict.fromkeys(
     (
         "cmc",
@@ -77,15 +81,16 @@ DIVISIONS, SIZES, FEW_ROWS = 2, (150, 600), 300
 ONE_CLASS = {"climate_model": SIZES, "page_blocks": (150,), "volcanoes": (150,)}
 LEAST_OF_A_CLASS, LEAST_IN_TRAINING = 40, 10
 MOST_FEATURES = {"NB": np.inf, "QDA": 20}
-BOOTSTRAP = 99  # draws of the test, whose p value is at least 0.01
+DRAWS = 99  # of the test, whose p value is at least 0.01
 LOGISTIC_ITERATIONS, MANY_ITERATIONS = 200, 300
 PUBLISHED, CHOSEN = "RC as published", "RiskCalibrationCV"
-CLOSED, FIXED, LOGISTIC, FOREST, TEST = (
+CLOSED, FIXED, LOGISTIC, FOREST, TEST, FORMER = (
     "closed form",
     "RiskCalibration",
     "LogisticRegressionCV",
     "random forest",
     "calibration_test",
+    "former test",
 )
 COVERTYPE_NUMERIC = 10
 UNCHOSEN = ("shuttle", "covtype", "covtype, all")
@@ -170,7 +175,7 @@ def judged(name: str, learner: Any, data: tuple[Any, ...]) -> tuple[Any, list[Re
 
 
 def gain(cell: Cell, seed: int) -> list[Record]:
-    """Scores and seconds of all learners, the weight chosen, and the outcome of the test, on one division."""
+    """Scores and seconds of all learners, and the weight chosen, on one division."""
     family, size = cell.arguments["family"], cell.arguments["rows"]
     X, y, X_test, y_test = division(*rows_of(cell.row, cell.arguments["variant"]), size, seed % 2**32)
     records = [Record("", "rows", float(len(y))), Record("", "features", float(X.shape[1]))]
@@ -186,15 +191,25 @@ def gain(cell: Cell, seed: int) -> list[Record]:
         if family == "NB":
             forest = RandomForestClassifier(200, min_samples_leaf=2, random_state=seed % 2**32)
             records += judged(FOREST, forest, (X, y, X_test, y_test))[1]
-        return records + tested(family, data[0], y, seed)
+    return records
 
 
-def tested(family: str, X: Array, y: NDArray[np.intp], seed: int) -> list[Record]:
-    """Statistic, degrees of freedom and p value, empty where maximum likelihood does not exist."""
-    start, names = time.process_time(), ("statistic", "dof", "p_value")
+def tested(cell: Cell, seed: int) -> list[Record]:
+    """The outcome of the test on the training rows of a division, empty where maximum likelihood does not exist."""
+    family, size = cell.arguments["family"], cell.arguments["rows"]
+    X, y, X_test, _ = division(*rows_of(cell.row, cell.arguments["variant"]), size, seed % 2**32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        X, _ = prepared(family, X, X_test)
+    return outcome(family, X, y, seed)
+
+
+def outcome(family: str, X: Array, y: NDArray[np.intp], seed: int) -> list[Record]:
+    """Statistic, its expectation, p value and seconds of the test."""
+    start, names = time.process_time(), ("statistic", "expected", "p_value")
     model = CategoricalNB() if family == "NB" else QDA()
     try:
-        values = calibration_test(model, X, y, n_bootstrap=BOOTSTRAP, random_state=seed % 2**32)
+        values = calibration_test(model, X, y, n_draws=DRAWS, random_state=seed % 2**32)
     except InvalidStatistics:
         return [Record(TEST, name, None) for name in names]
     records = [Record(TEST, name, float(value)) for name, value in zip(names, values)]
@@ -239,15 +254,15 @@ def arguments_of(cell: Cell) -> dict[str, Any]:
     return {"variant": VARIANTS[cell.row], "family": family, "rows": int(size)}
 
 
-Study(
-    GAIN,
-    rows=VARIANTS,
-    settings=settings_of,
-    protocol=gain,
-    arguments=arguments_of,
-    stream=lambda cell: f"{cell.row}/{cell.setting_value.split('/')[-1]}",
-    quick=lambda cell: cell.row == "haberman",
-)
+OF_DIVISIONS: dict[str, Any] = {
+    "rows": VARIANTS,
+    "settings": settings_of,
+    "arguments": arguments_of,
+    "stream": lambda cell: f"{cell.row}/{cell.setting_value.split('/')[-1]}",
+    "quick": lambda cell: cell.row == "haberman",
+}
+Study(GAIN, protocol=gain, **OF_DIVISIONS)
+Study(TESTED, protocol=tested, **OF_DIVISIONS)
 Study(
     MANY,
     rows=MANY_ROWS,
@@ -264,7 +279,7 @@ Study(
 
 def divisions() -> pd.DataFrame:
     """A row a division, with set, family, rows asked for, number and group; columns (method, metric)."""
-    found = results(STUDY, GAIN)
+    found = pd.concat([results(STUDY, GAIN).replace({"method": {TEST: FORMER}}), results(STUDY, TESTED)])
     keys = found.setting_value.str.split("/", expand=True).set_axis(["family", "size", "division"], axis=1)
     found = found.assign(**keys.astype({"size": int, "division": int}), set=found.row)
     index = ["set", "family", "size", "division"]

@@ -1,11 +1,7 @@
-"""What calibration does to a sample: the law of its iterates, and the size and power of the test (chapter 12).
+"""What calibration does to a sample: the law of its iterates (chapter 12).
 
 `law` and `law_of_a_wrong_model` compare the spread of the t-th iterate over samples with the covariance that theorems
-give. `size` compares the test's levels with the nominal 5 %, its p value taken from χ² and from the bootstrap, for
-samples of the model and of distributions that it describes wrongly but for the posterior; `power` the same where the
-posterior is wrong in a stated way. The bootstrap's level is had from one bootstrap draw a sample, all draws together
-standing for the distribution of each (Giacomini, Politis and White 2013): a draw for each of 199 in 2,000 samples would
-take days. As the draws are as many as the samples, the standard error of that level is about √2 times that of a share.
+give.
 """
 
 from collections.abc import Callable
@@ -15,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.stats import chi2
 from sklearn.base import clone
 
 from rcbook.experiments import readings
@@ -23,7 +18,6 @@ from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import Fixed, Objective, Stop, climb
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.score_test import Null
 from rcpkg.families import (
     LDA,
     QDA,
@@ -36,24 +30,24 @@ from rcpkg.families import (
     one_hot,
 )
 
-LAW, SIZE, POWER = "law-of-the-iterates", "size-of-the-test", "power-of-the-test"
-AGAIN = "size-of-the-test-again"
-LEVEL, REPLICATES, POWER_REPLICATES = 0.05, 2000, 200
-SIZES, POWER_SIZES = (100, 300, 1000), (100, 1000)
+LAW = "law-of-the-iterates"
 LAW_SIZES, LAW_REPLICATES, LAW_RATE = (100, 1000, 10_000), 400, 0.5
 LAW_UPDATES = (0, 1, 4, 16)
 LARGE, POPULATION = 200_000, 20_000  # rows from which the matrices of a law are computed; all there are
 WRONG = {"LDA, tails": 0.4, "GaussianNB, correlation": 0.6, "BernoulliNB, copies": 0.9}
 
 
+Rows = Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]
+
+
 class Case(NamedTuple):
     """A family, and rows from which its true parameters are the closed form."""
 
     model: ConjugateClassifier
-    rows: Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]
+    rows: Rows
 
 
-def gaussians(r: int, d: int) -> Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]:
+def gaussians(r: int, d: int) -> Rows:
     """Overlapping Gaussian classes, with means a standard deviation or so apart and covariances of their own."""
 
     def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
@@ -66,7 +60,7 @@ def gaussians(r: int, d: int) -> Callable[[np.random.Generator], tuple[Array, ND
     return draw
 
 
-def categories(r: int, d: int, k: int) -> Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]:
+def categories(r: int, d: int, k: int) -> Rows:
     """Codes with probabilities of at least 0.5 / k each."""
 
     def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
@@ -105,71 +99,6 @@ def truth(name: str) -> ConjugateClassifier:
 Draw = Callable[[int, np.random.RandomState], tuple[Array, NDArray]]
 
 
-def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int, seed: int) -> list[Record]:
-    """Shares of as many samples that the test rejects, by χ² and by the bootstrap; how many more had no closed form."""
-    rng = np.random.RandomState(seed % 2**32)
-    found: list[tuple[float, int, float]] = []
-    tried = 0
-    while len(found) < repetitions:
-        X, y = draw(n, rng)
-        sample = clone(model)
-        tried += 1
-        try:
-            rows, labels = sample.check_X_y(X, y)
-            sample.prepare(rows)
-            null = Null(sample, sample.encode(rows), labels, np.ones(len(labels)))
-            found.append((*null.observed, null.drawn(rng)))
-        except (InvalidStatistics, ValueError):  # a class, or a state of one, without rows
-            continue
-    statistics, dof, drawn = np.array(found).T
-    shares = {
-        "chi-squared": statistics > chi2.ppf(1 - LEVEL, dof),
-        "bootstrap": statistics > np.quantile(drawn, 1 - LEVEL),
-    }
-    records = [mean_record(method, "rejected", of.astype(float)) for method, of in shares.items()]
-    return [*records, Record("samples", "without_a_closed_form", float(tried - repetitions))]
-
-
-def right_posterior(name: str) -> tuple[ConjugateClassifier, Draw]:
-    """A family, and samples whose features it describes wrongly, though the posterior is one of its own."""
-
-    def of_class(n: int, matter: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
-        y = rng.randint(0, 2, n)
-        first = [rng.uniform(size=n) < 0.3 + 0.4 * y for _ in range(matter)]
-        second = rng.uniform(size=n) < 0.5
-        third = np.where(rng.uniform(size=n) < 0.8, second, ~second)  # depends on the second, not on the class
-        return np.column_stack([*first, second, third]).astype(float), y
-
-    def dependent_features(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
-        return of_class(n, 1, rng)
-
-    def three_that_matter(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
-        return of_class(n, 3, rng)
-
-    def skewed_feature(n: int, rng: np.random.RandomState) -> tuple[Array, NDArray]:
-        y = rng.randint(0, 2, n)
-        return np.column_stack([rng.standard_normal(n) + 1.5 * y, rng.standard_exponential(n)]), y
-
-    return {
-        "BernoulliNB, dependent features": (BernoulliNB(), dependent_features),
-        "BernoulliNB, three matter": (BernoulliNB(), three_that_matter),
-        "LDA, skewed feature": (LDA(), skewed_feature),
-    }[name]
-
-
-RIGHT_POSTERIOR = ("BernoulliNB, dependent features", "LDA, skewed feature")
-NOT_SATURATED = "BernoulliNB, three matter"
-
-
-def size(cell: Cell, seed: int) -> list[Record]:
-    """Shares of samples that are rejected at the 5 % level although calibration has nothing to gain."""
-    if cell.row in CASES:
-        model, draw = CASES[cell.row].model, truth(cell.row).sample
-    else:
-        model, draw = right_posterior(cell.row)
-    return rejections(model, draw, int(cell.setting_value), cell.arguments["repetitions"], seed)
-
-
 def departure(name: str, strength: float) -> tuple[ConjugateClassifier, Draw]:
     """A family and samples that it describes the worse, the greater the ``strength`` is; zero: a sample of its own."""
 
@@ -195,19 +124,6 @@ def departure(name: str, strength: float) -> tuple[ConjugateClassifier, Draw]:
         "correlation": (GaussianNB(), correlation),
         "copies": (BernoulliNB(), copies),
     }[name]
-
-
-STRENGTHS = {
-    "tails": (0.0, 0.2, 0.4, 0.8),
-    "correlation": (0.0, 0.1, 0.3, 0.6),
-    "copies": (0.0, 0.2, 0.5, 0.9),
-}
-
-
-def power(cell: Cell, seed: int) -> list[Record]:
-    """Shares of samples of a wrong model that are rejected at the 5 % level."""
-    model, draw = departure(cell.row, cell.arguments["strength"])
-    return rejections(model, draw, int(cell.setting_value.split("/")[1]), cell.arguments["repetitions"], seed)
 
 
 def iterates(model: ConjugateClassifier, X: Any, Y: Array, updates: tuple[int, ...]) -> list[Any]:
@@ -355,18 +271,5 @@ Study(
         quick=_smallest(LAW_SIZES),
     ),
 )
-OF_SIZE: dict[str, Any] = {"settings": SIZES, "protocol": size, "arguments": {"repetitions": REPLICATES}}
-Study(SIZE, rows=(*CASES, *RIGHT_POSTERIOR), quick=_smallest(SIZES), **OF_SIZE)
-Study(AGAIN, rows=(NOT_SATURATED,), **OF_SIZE)
-Study(
-    POWER,
-    rows=STRENGTHS,
-    settings=lambda cell: [f"{strength}/{n}" for strength in STRENGTHS[cell.row] for n in POWER_SIZES],
-    protocol=power,
-    arguments=lambda cell: {"repetitions": POWER_REPLICATES, "strength": float(cell.setting_value.split("/")[0])},
-    quick=_smallest(SIZES),
-)
 
-
-# of one of the four; only those of `POWER` have a strength, in the others it is the number of rows
-tidy = partial(readings.tidy, row="case", setting_value=r"(?=(?P<strength>[\d.]+))(?:.*/)?(?P<n>\d+)")
+tidy = partial(readings.tidy, row="case", setting_value="n")

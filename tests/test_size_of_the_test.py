@@ -1,0 +1,64 @@
+"""The study of the test's size: its cases, and that what is stored is whole and can be computed again."""
+
+import numpy as np
+from rcbook.experiments import runner
+from rcbook.experiments.cells import cells_of
+from rcbook.experiments.studies import size_of_the_test as study
+
+from rcpkg import calibration_test
+
+
+def test_the_stored_study_is_whole():
+    done = {done.key: done for done in runner.read(runner.table_path("study", study.SIZE))}
+    cells = cells_of("study", study.SIZE)
+    assert {cell.key for cell in cells} == done.keys()
+    assert all(done[cell.key].is_of(cell) and not done[cell.key].failure for cell in cells)
+
+
+def test_a_sample_is_rejected_as_the_public_test_rejects_it():
+    """Twelve samples of thirty bits of which few matter: p ≤ 0.05 with 19 draws of the same stream."""
+    case, rng, expected = study.SIZED["BernoulliNB, 3 of 30 bits"], np.random.RandomState(5), []
+    while len(expected) < 12:
+        X, y = case.draw(100, rng)
+        state = rng.get_state()
+        expected.append(calibration_test(case.model, X, y, n_draws=19, random_state=rng).p_value <= 0.05)
+        rng.set_state(state)
+        study_draws = study.null_of(case.model, X, y)
+        all(study_draws.drawn(rng) < study_draws.least for _ in range(study.DRAWS))
+    found = study.rejections(case.model, case.draw, 100, 12, 5)[0]
+    assert found.value == np.mean(expected) and 0 < found.value < 1
+
+
+def test_wrong_models_of_the_study_have_the_right_posterior():
+    """In tenths of the rows by p(y | x) of a large sample, labels are as frequent as it says."""
+    for name, case in study.POSTERIOR.items():
+        X, y = case.draw(20_000, np.random.RandomState(0))
+        p = case.model.fit(X, y).predict_proba(X)[:, 1]
+        for part in np.array_split(np.argsort(p), 10):
+            assert abs(y[part].mean() - p[part].mean()) < 4 * 0.5 / np.sqrt(len(part)), name
+
+
+def test_departures_of_no_strength_are_samples_of_the_model():
+    """The closed form's limit has the true posterior."""
+    for name, none in {"tails": 0.0, "correlation": 0.0, "copies": 0.0, "pairs": 0.0, "width": 1.0}.items():
+        model, draw = study.departed(name, none)
+        X, y = draw(20_000, np.random.RandomState(0))
+        p = model.fit(X, y).predict_proba(X)[:, 1]
+        for part in np.array_split(np.argsort(p), 10):
+            assert abs(y[part].mean() - p[part].mean()) < 4 * 0.5 / np.sqrt(len(part)), name
+
+
+def test_size_where_the_model_is_right():
+    """The criterion of the study, on all cells whose structure is given; learnt ones reject no more than it allows."""
+    stored = study.tidy()
+    found = stored[stored.metric == "rejected"].set_index("case")
+    right = found.loc[list(study.RIGHT)]
+    assert set(right.n_runs) == {study.REPLICATES} and right.value.between(*study.STATED).all()
+    assert (found.loc[list(study.LEARNT)].value < study.STATED[1]).all()
+
+
+def test_a_stored_cell_recomputed():
+    key = "LDA, skewed feature/100"
+    done = next(done for done in runner.read(runner.table_path("study", study.SIZE)) if done.key == key)
+    cell = next(cell for cell in cells_of("study", study.SIZE) if cell.key == key)
+    assert [r.value for r in study.size(cell, done.seed)] == [r.value for r in done.records]
