@@ -1,7 +1,7 @@
-"""Networks, calibrated or not, run again without two defects of `calibrated_networks`, beside two rivals more.
+"""Networks, calibrated or not, run again without two defects of `calibrated_networks`, beside two rivals (chapter 10).
 
-All below was fixed before the first cell of this study was run. Sets, divisions and their seeds, grids of settings and
-the order of sets are those of `calibrated_networks`. What is changed:
+All below but the last paragraph was fixed before the first cell was run. Sets, divisions and their seeds, grids of
+settings and the order of sets are those of `calibrated_networks`. What is changed:
 
 **Cuts.** A setting is compared with others on a fifth of the training rows. There numbers were cut by the labels of all
 training rows, so that the cuts had seen the answers of that fifth. Here they are learnt from the other four fifths when
