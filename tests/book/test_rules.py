@@ -283,7 +283,7 @@ def unknown_attribute(n):
 
 
 def unknown_keyword(n):
-    replace(text_cell(n), "rcpkg.base", "rcpkg.base.check_cost(cost, classes=3)")
+    replace(text_cell(n), "rcpkg.base", "rcpkg.base.check_cost(cost, states=3)")
 
 
 BREAKS = {
