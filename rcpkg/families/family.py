@@ -25,7 +25,7 @@ row     to have                                              give
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
                                                              from training rows; ``learn_structure(X, W)``
 12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
-13      predictions for rows with gaps, ``score_samples``,    ``expected_rows(X, W, θ)``, and ``log_joint`` of the
+13      predictions with gaps, ``score_samples``,            ``expected_rows(X, W, θ)``, and ``log_joint`` of the
         ``conditional_mean``                                 marginals: of what a row has
 14      gaps in training                                     row 13; the tag ``allow_nan``; ``check_complete(X)``,
                                                              which refuses them in row 7
