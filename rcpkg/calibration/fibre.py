@@ -3,7 +3,7 @@
 Posteriors depend on differences between classes only: with c added to the coefficients of every class's own features,
 and d to those of the shared ones, η has the same. On this fibre the log-likelihood of the rows is
 m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the means of the features over the rows; at its
-maximum the model has these means, as all iterates of safe steps have.
+maximum the model has these means, as all iterates of fixed steps from the closed form have.
 """
 
 from typing import Any
