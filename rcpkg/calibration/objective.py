@@ -154,6 +154,8 @@ class Objective:
     ) -> Self:
         """The objective of an ``estimator``, which is cloned, on rows X with labels y that ``sample_weight`` counts.
 
+        Rows of weight zero are left out, and with them states that no others have.
+
         The ``rule``, ``target`` and ``target_weight`` are those of `RiskCalibration`. A prior of the estimator shapes
         the start, or the target, and nothing else, unless it is to ``keep_prior`` (the sources' algorithm does): of
         the parameters of MAP an update need not be a direction of ascent.
@@ -161,6 +163,9 @@ class Objective:
         model = clone(estimator)
         rows, codes = model.check_X_y(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
+        if weight is not None and not weight.all():
+            present = weight > 0
+            rows, codes, weight = rows[present], codes[present], weight[present]
         model.prepare(rows)
         return cls.of_rows(model, rows, codes, weight, rule, target, target_weight, keep_prior)
 
