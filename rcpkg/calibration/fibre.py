@@ -30,7 +30,8 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     if not can(family, "Newton's method"):
         return parameters
     form = MinimalForm(family, objective.X, objective.labels)
-    if form.width + form.map.shared > MOST_FEATURES:
+    n_features = form.width - 1 + form.map.shared
+    if not 0 < n_features <= MOST_FEATURES:
         return parameters
     t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
     beta = form.coefficients(natural)
@@ -39,7 +40,7 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
         parameters = family.from_natural(form.natural(beta))
     else:
         beta = form.coefficients(family.natural_parameters(parameters))
-    base, c = beta, np.zeros(len(t))
+    base, c = beta, np.zeros(n_features)
     value = -family.log_partition(form.natural(beta))
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)

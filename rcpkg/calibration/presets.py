@@ -222,5 +222,9 @@ class ProjectedGradientDescent(Learner):
         self.stopping = stopping
         self.max_iter = max_iter
 
+    @property
+    def _needs_complete_rows(self) -> bool:
+        return not self.estimator.__sklearn_tags__().input_tags.categorical
+
     def _settings(self) -> Settings:
         return self._preset(Projected(self.learning_rate, self.gradient))

@@ -329,6 +329,8 @@ class GaussianClassifier(GaussianPrior):
         form, m, (_, prior) = self._form, self.prior_strength, self._prior(old)
         mean, scatter, weight = self._moments(old)
         count = safe_class_counts(old.count, change.count)
+        if not (count > 0).all():  # in exact arithmetic a class keeps some weight
+            raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
         moved = safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
         shift = change.first - mean * self._weight(change)
         about_mean = form.outer(mean, shift) + form.outer(change.first, mean)
