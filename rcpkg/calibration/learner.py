@@ -283,8 +283,7 @@ class RiskCalibration(Learner):
     Notes
     -----
     The default is the optimum with the pooled target, with one weight for all data. Without a target many joint models
-    have the posteriors of the optimum: a fit that converges returns the most probable of them, whatever its steps, unless
-    these are fixed, which lead there by themselves.
+    have its posteriors: a fit that converges returns the most probable one, where fixed steps lead by themselves.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
