@@ -66,9 +66,8 @@ class ConditionalLikelihood(Learner):
     classes_ : array of shape (r,)
         Labels, sorted.
     class_log_prior_ : array of shape (r,)
-        log p(y) of ``estimator_``. Without a target it estimates nothing, as many joint models have these posteriors;
-        `predict_joint_log_proba` is of no use then but for these, and `score_samples` is refused. For other class
-        weights there is ``predict_proba(X, class_prior=…)``.
+        log p(y) of ``estimator_``, which are not the shares of the classes in the rows. For other class weights there
+        is ``predict_proba(X, class_prior=…)``.
     estimator_ : ClosedFormClassifier
         A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int

@@ -21,7 +21,7 @@ from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.optimum import fastest_optimum
+from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
@@ -115,6 +115,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             outcome = fastest_optimum(objective, tol, settings.max_iter)
         else:
             outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+            at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
+            if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
+                outcome = along_the_fibre(objective, outcome)
         self._report(objective, outcome, tol, step)
         return self._adopt(objective, outcome)
 
@@ -284,7 +287,8 @@ class RiskCalibration(Learner):
 
     Notes
     -----
-    The default is the optimum with the pooled target, with one weight for all data.
+    The default is the optimum with the pooled target, with one weight for all data. Without a target many joint models
+    have its posteriors: a fit that converges returns the most probable one, where fixed steps lead by themselves.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
