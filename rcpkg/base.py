@@ -96,11 +96,11 @@ Class = TypeVar("Class", bound=type)
 def constructed(cls: Class) -> Class:
     """Decorator that makes the constructor of an estimator from its annotated attributes: they are its parameters, by
     keyword, and stand before those that it inherits from a class which is so decorated."""
-    doc = cls.__doc__
+    doc, order = cls.__doc__, ["self", *inspect.get_annotations(cls), *inspect.signature(cls.__init__).parameters]
     cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
     cls.__doc__ = doc  # where there is none, as under python -OO, a dataclass makes one
-    signature, own = inspect.signature(cls.__init__), inspect.get_annotations(cls)
-    ordered = sorted(signature.parameters.values(), key=lambda p: p.name != "self" and p.name not in own)
+    signature = inspect.signature(cls.__init__)
+    ordered = sorted(signature.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
     cls.__init__.__signature__ = signature.replace(parameters=ordered)
     return cls
 

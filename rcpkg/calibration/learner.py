@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import field
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
@@ -50,11 +51,14 @@ class Settings(NamedTuple):
     target_weight: float = 0.0
 
 
+@constructed
 class Learner(MetaEstimatorMixin, GenerativeClassifier):
     """Base of the classifiers that calibrate an ``estimator``: a subclass gives ``_settings``, or a ``fit`` of its own
     that ends with ``_adopt``."""
 
-    _rule: Rule = staticmethod(calibration_weights)
+    estimator: ClosedFormClassifier = field(kw_only=False)
+
+    _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
 
     def __sklearn_tags__(self):
@@ -227,6 +231,7 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
 
 
 @documented()
+@constructed
 class RiskCalibration(Learner):
     """Risk-based calibration of a closed-form generative classifier.
 
@@ -306,26 +311,13 @@ class RiskCalibration(Learner):
     0.054
     """
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weight: float | str = "auto",
-        step: str | Step | None = None,
-        stopping: str | Stop | HeldOut | None = None,
-        max_iter: int | str = "auto",
-        tol: float = 1e-8,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.target = target
-        self.target_weight = target_weight
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    target: str | ClosedFormClassifier = "pooled"
+    target_weight: float | str = "auto"
+    step: str | Step | None = None
+    stopping: str | Stop | HeldOut | None = None
+    max_iter: int | str = "auto"
+    tol: float = 1e-8
+    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def as_published(

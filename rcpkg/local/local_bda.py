@@ -1,6 +1,5 @@
 """Local Bayesian discriminant analysis (thesis2007 ch. 6), at every neighbourhood size at once."""
 
-
 import numpy as np
 from numpy.typing import ArrayLike
 
