@@ -10,8 +10,8 @@ BLOCKS = {
         """,
     "class_prior": """
         class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-            Class probabilities: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form models; n_h/n,
-            1/r; or given ones, there ``priors``.
+            Class probabilities of the model: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form
+            models; n_h/n, 1/r; or given ones, there ``priors``. That of a prediction is of another population.
         """,
     "dof_multiples": """
         dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
