@@ -5,16 +5,18 @@ import numpy as np
 from rcpkg.bregman.generators import DomainError, Generator
 from rcpkg.linalg import Array, backtracked
 
+TOL, MAX_STEPS = 1e-10, 100  # of the constraints, relative to one plus the largest b
+
 
 class ProjectionError(ValueError):
     """A Bregman projection that was not found: the constraints miss the domain, or contradict each other."""
 
 
-def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: float, max_iter: int) -> Array | None:
+def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array | None:
     r"""The point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
 
     Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``
-    is :math:`\nabla\phi(y)`. None where the constraints are not met to ``tol`` after ``max_iter`` steps.
+    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MAX_STEPS` steps.
     """
     rows = A.reshape(len(A), -1)
 
@@ -28,9 +30,9 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: flo
 
     lagrange = np.zeros(len(b))
     value, u = objective(lagrange)
-    for _ in range(max_iter):
+    for _ in range(MAX_STEPS):
         residual = rows @ conjugate.grad(u).ravel() - b
-        if np.abs(residual).max() <= tol * (1 + np.abs(b).max()):
+        if np.abs(residual).max() <= TOL * (1 + np.abs(b).max()):
             return conjugate.grad(u)
         with np.errstate(over="ignore"):
             curvature = rows @ np.stack([conjugate.hessian(u, row).ravel() for row in A], axis=1)

@@ -22,9 +22,7 @@ BLOCKS = {
             "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
         """,
     "choice": """
-        scoring : {"error", "log_loss"}, default="error"
-            What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the
-            one to take where probabilities matter: a model of few errors may be sure of them.
+        %(scoring)s
         ties : {"log_loss", "random"}, default="log_loss"
             Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
             give the same model; or one uniformly at random, as in the sources' tables.
