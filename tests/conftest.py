@@ -37,7 +37,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items):
-    """What needs a browser is slow.
+    """What needs the rendered book is slow.
 
     One page of the book comes first, whose worker builds it while the others run what needs none of it; all other
     pages last.
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
         return 1 + (LONGEST.index(name) if name in LONGEST else len(LONGEST))
 
     for item in items:
-        if "browser" in item.fixturenames:
+        if "html" in item.fixturenames:
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("needs_data"):
             item.add_marker(NO_DATA)

@@ -51,6 +51,17 @@ def test_sparse_rows_and_unused_columns_are_drawn_anew():
     assert_array_equal(model.redraw(csr_array(X), y, rng).sum(axis=0), X.sum(axis=0))
 
 
+def test_words_are_drawn_anew_of_sparse_rows_as_of_dense_ones_and_only_of_whole_counts():
+    rng = np.random.RandomState(0)
+    X, y = rng.multinomial(7, [0.1, 0.2, 0.3, 0.4], 20).astype(float), np.arange(20) % 2
+    model = MultinomialNB().fit(X, y)
+    dense, sparse = (model.redraw(rows, y, np.random.RandomState(1)) for rows in (X, csr_array(X)))
+    assert_array_equal(sparse.toarray(), dense)
+    assert_array_equal(dense.sum(axis=1), X.sum(axis=1))
+    with pytest.raises(ValueError, match="whole counts"):
+        calibration_test(MultinomialNB(), X / 2, y)
+
+
 def frequencies(model, X, y, draws=3000):
     rng = np.random.RandomState(1)
     return Counter(tuple(model.redraw(X, y, rng).astype(int).ravel()) for _ in range(draws))

@@ -1,11 +1,9 @@
 """Bregman projections on affine sets, by Newton's method on the dual problem."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rcpkg.bregman.generators import DomainError, Generator
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, backtracked
 
 
 class ProjectionError(ValueError):
@@ -39,23 +37,8 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: flo
         if not np.all(np.isfinite(curvature)):
             return None
         direction = -np.linalg.lstsq(curvature, residual)[0]
-        end = _backtracked(objective, lagrange, value, direction, residual @ direction)
+        end = backtracked(objective, lagrange, value, direction, residual @ direction)
         if end is None:
             return None
         lagrange, value, u = end
-    return None
-
-
-def _backtracked(
-    objective: Callable[[Array], tuple[float, Array]], at: Array, value: float, direction: Array, slope: float
-) -> tuple[Array, float, Array] | None:
-    """Where the longest of the steps 1, 1/2, 1/4, … that descends enough ends, and the objective there."""
-    step = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        while step > 1e-12:
-            end = at + step * direction
-            new_value, u = objective(end)
-            if new_value <= value + 1e-4 * step * slope + 1e-14 * abs(value):
-                return end, new_value, u
-            step /= 2
     return None

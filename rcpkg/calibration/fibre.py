@@ -13,13 +13,11 @@ import numpy as np
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics, can
-from rcpkg.linalg import Array, jittered_cholesky
+from rcpkg.linalg import Array, backtracked, jittered_cholesky
 
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 200
 TOL = 1e-12  # squared length of a Newton step, in nats a row
-SHORTEST = 2.0**-40  # of a step that is tried
-SUFFICIENT = 1e-4  # part of the gain that the slope promises
 
 
 def most_probable(objective: Objective, natural: Statistics, near: Statistics) -> Any:
@@ -40,24 +38,22 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
         parameters = family.from_natural(form.natural(beta))
     else:
         beta = form.coefficients(family.natural_parameters(parameters))
-    base, c = beta, np.zeros(n_features)
-    value = -family.log_partition(form.natural(beta))
+
+    def loss(c: Array) -> tuple[float, Statistics]:
+        moved = form.natural(beta + _of_all(form, c))
+        return family.log_partition(moved) - t @ c if form.map.is_inside(moved) else np.inf, moved
+
+    c = np.zeros(n_features)
+    value, _ = loss(c)
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
         step = jittered_cholesky(covariance).solve(t - mean)
-        slope, length = float((t - mean) @ step), 1.0
-        if slope <= TOL:
+        slope = float((mean - t) @ step)
+        end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
+        if end is None:
             break
-        while length > SHORTEST:
-            moved = form.natural(base + _of_all(form, c + length * step))
-            if form.map.is_inside(moved):
-                after = t @ (c + length * step) - family.log_partition(moved)
-                if after >= value + SUFFICIENT * length * slope:
-                    break
-            length /= 2
-        else:
-            break
-        c, value, parameters = c + length * step, after, family.from_natural(moved)
+        c, value, moved = end
+        parameters = family.from_natural(moved)
     return parameters
 
 

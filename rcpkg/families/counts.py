@@ -391,13 +391,18 @@ class MultinomialNB(CountModel):
 
     def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """The words of a class shuffled among its documents, which keep their lengths."""
-        drawn = np.zeros(X.shape)
+        if np.any(_data(X) % 1):
+            raise ValueError(
+                "X must hold whole counts, whose words are drawn anew: take the counts themselves, not shares"
+            )
+        documents, words = [], []
         for c in np.unique(y):
             rows = np.flatnonzero(y == c)
-            words = np.repeat(np.arange(X.shape[1]), np.asarray(X[rows].sum(axis=0)).ravel().astype(int))
-            documents = np.repeat(rows, np.asarray(X[rows].sum(axis=1)).ravel().astype(int))
-            np.add.at(drawn, (documents, rng.permutation(words)), 1.0)
-        return drawn
+            words.append(rng.permutation(np.repeat(np.arange(X.shape[1]), X[rows].sum(axis=0).astype(int))))
+            documents.append(np.repeat(rows, X[rows].sum(axis=1).astype(int)))
+        places = np.concatenate(documents), np.concatenate(words)
+        drawn = csr_array((np.ones(len(places[0])), places), shape=X.shape)
+        return drawn if issparse(X) else drawn.toarray()
 
 
 def _data(X: Array | csr_array) -> Array:
