@@ -34,17 +34,23 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
     beta = form.coefficients(natural)
     beta = beta + _of_all(form, _over_classes(form, form.coefficients(near) - beta) / _counts(form))
-    if form.map.is_inside(form.natural(beta)):
-        parameters = family.from_natural(form.natural(beta))
-    else:
-        beta = form.coefficients(family.natural_parameters(parameters))
 
-    def loss(c: Array) -> tuple[float, Statistics]:
+    def loss(c: Array) -> tuple[float, Any]:
         moved = form.natural(beta + _of_all(form, c))
-        return family.log_partition(moved) - t @ c if form.map.is_inside(moved) else np.inf, moved
+        if not form.map.is_inside(moved):
+            return np.inf, None
+        try:
+            return family.log_partition(moved) - t @ c, family.from_natural(moved)
+        except np.linalg.LinAlgError:  # inside but for rounding
+            return np.inf, None
 
     c = np.zeros(n_features)
-    value, _ = loss(c)
+    value, nearer = loss(c)
+    if nearer is None:
+        beta = form.coefficients(family.natural_parameters(parameters))
+        value, _ = loss(c)
+    else:
+        parameters = nearer
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
         step = jittered_cholesky(covariance).solve(t - mean)
@@ -52,8 +58,7 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
         end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
         if end is None:
             break
-        c, value, moved = end
-        parameters = family.from_natural(moved)
+        c, value, parameters = end
     return parameters
 
 
