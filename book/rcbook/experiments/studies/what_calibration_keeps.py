@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
@@ -154,6 +155,8 @@ def unlabelled(family: Any, X: Array, y: NDArray, X_test: Array, y_test: NDArray
     """Log-loss with few labels: the closed form of the labelled rows, and by EM of all; and calibrated on the labelled
     rows to targets of these rows, or of all, that count for as many pseudo-rows."""
     few = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:LABELLED] for c in range(y.max() + 1)])
+    varies = np.ptp(X[few], axis=0) > 0  # a feature that is constant there leaves the model, and fits no target
+    X, X_test = X[:, varies], X_test[:, varies]
     X_few, y_few, others = X[few], y[few], np.delete(X, few, axis=0)
     by_em = fitted_by_em(family, X_few, y_few, others)
     at_random = np.full((len(X), y.max() + 1), 1 / (y.max() + 1))
@@ -229,3 +232,10 @@ Study(
 
 
 tidy = partial(readings.tidy, STUDY_NAME, row="data", setting_value=r"(?P<family>[^|]+)\|(?P<topic>.+)", method="model")
+
+
+def means(topic: str, metric: str) -> pd.DataFrame:
+    """A row a data set and family, a column a model."""
+    stored = tidy()
+    chosen = stored[(stored.topic == topic) & (stored.metric == metric)]
+    return chosen.pivot(index=["data", "family"], columns="model", values="value").reindex(SETS, level="data")
