@@ -14,8 +14,10 @@ from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_c
 from rcpkg.families.gaussian_em import expected_statistics
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
+from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
+from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
@@ -199,11 +201,12 @@ class GaussianClassifier(GaussianPrior):
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """Where covariances are full and values missing, those that EM leads to."""
-        if not self._form.full or not np.isnan(X).any():
-            return super().raw_statistics(X, weights)
-        X = self.encode(X)
+        if not self._form.full or not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        block = rows.only(f"EM, by which {type(self).__name__} takes missing values,")
+        X, weights = self.encode(block.X), block.weights(len(self.classes_))
         self._check_seen(weights.T @ ~np.isnan(X))
         self._completed = expected_statistics(self, X, weights)
         return self._completed
