@@ -21,9 +21,10 @@ FLOORS = (
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
-    ("rcpkg.choice",),
+    ("rcpkg.choice", "rcpkg.explain"),
     ("rcpkg.base",),
     ("rcpkg.checks", "rcpkg.gaps"),
+    ("rcpkg.rows",),
     ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}

@@ -164,7 +164,8 @@ def log_likelihood(model, parameters, X, y):
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(singular_ridge=0.0)], ids=repr)
 def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
     _, X, y = pattern_rows()
-    rows, W = model.training_data(X, y, None)
+    (block,) = model.training_rows(X, y, None)
+    rows, W = block.X, block.weights(len(model.classes_))
     path = [log_likelihood(model, parameters, X, y) for _, (_, parameters) in zip(range(40), em(model, rows, W))]
     assert (np.diff(path) > -1e-9).all() and path[-1] - path[0] > 1.0
     fitted = model.fit(X, y)

@@ -6,6 +6,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from rcpkg.base import constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
@@ -13,12 +14,14 @@ from rcpkg.calibration.optimum import Settings, optimum_of
 from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
+from rcpkg.rows import Rows
 
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
 @documented()
+@constructed
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
@@ -64,9 +67,8 @@ class ConditionalLikelihood(Learner):
     classes_ : array of shape (r,)
         Labels, sorted.
     class_log_prior_ : array of shape (r,)
-        log p(y) of ``estimator_``. Without a target it estimates nothing, as many joint models have these posteriors;
-        `predict_joint_log_proba` is of no use then but for these, and `score_samples` is refused. For other class
-        weights there is ``predict_proba(X, class_prior=…)``.
+        log p(y) of ``estimator_``, which are not the shares of the classes in the rows. For other class weights there
+        is ``predict_proba(X, class_prior=…)``.
     estimator_ : ClosedFormClassifier
         A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int
@@ -105,24 +107,15 @@ class ConditionalLikelihood(Learner):
     (True, False)
     """
 
-    _needs_complete_rows = True
+    coordinates: str = "whitened"
+    solver: str = "auto"
+    l2: float = 0.0
+    max_iter: int = 1000
+    tol: float = 1e-7
+    target: str | ClosedFormClassifier = "pooled"
+    target_weight: float = 0.0
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        coordinates: str = "whitened",
-        solver: str = "auto",
-        l2: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-7,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weight: float = 0.0,
-    ) -> None:
-        self.estimator = estimator
-        self.coordinates, self.solver, self.l2 = coordinates, solver, l2
-        self.max_iter, self.tol = max_iter, tol
-        self.target, self.target_weight = target, target_weight
+    _needs_complete_rows = True
 
     def _check_parameters(self) -> None:
         self._check_estimator()
@@ -145,12 +138,11 @@ class ConditionalLikelihood(Learner):
             )
         require(self.estimator, "ConditionalLikelihood")
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""
         self._check_parameters()
-        model, X, y, weight = self._validated(X, y, sample_weight)
-        model.prepare(X)
-        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
+        model, rows = self._validated(X, y, sample_weight)
+        objective = Objective.of_rows(model, rows, target=self.target, target_weight=self.target_weight)
         settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
         found = optimum_of(objective, settings)
         self._warn(found)

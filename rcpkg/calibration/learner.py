@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from numbers import Integral
-from typing import Any, NamedTuple, Self
+from dataclasses import field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.optimum import fastest_optimum
+from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
 from rcpkg.capabilities import MARGINALS
-from rcpkg.checks import check_number, check_weights
+from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, can
+from rcpkg.rows import Blocks, Rows
 
 STOPS = {
     "soft_error": SoftErrorRises(),
@@ -50,11 +51,14 @@ class Settings(NamedTuple):
     target_weight: float = 0.0
 
 
+@constructed
 class Learner(MetaEstimatorMixin, GenerativeClassifier):
     """Base of the classifiers that calibrate an ``estimator``: a subclass gives ``_settings``, or a ``fit`` of its own
     that ends with ``_adopt``."""
 
-    _rule: Rule = staticmethod(calibration_weights)
+    estimator: ClosedFormClassifier = field(kw_only=False)
+
+    _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
 
     def __sklearn_tags__(self):
@@ -75,13 +79,12 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         check_number("max_iter", self.max_iter, 0, integer=True)
         return Settings(step or Fixed(), stop_of(self.stopping), self.max_iter)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the closed form, then calibrate it."""
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form, then calibrate it; ``fit(rows)`` takes `Rows`, of any size."""
         self._check_estimator()
         settings = self._settings()
         rng = check_random_state(getattr(self, "random_state", None))
-        model, X, y, weight = self._validated(X, y, sample_weight)
-        model.prepare(X)
+        model, rows = self._validated(X, y, sample_weight)
         stop = settings.stop
         if isinstance(stop, HeldOut):
             if not hasattr(self, "random_state"):
@@ -89,16 +92,16 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                     f"stopping={stop} needs a random_state, which {type(self).__name__} does not take: "
                     "RiskCalibration.as_published does, with any step"
                 )
-            train, held = stop.divided(y, weight, rng)
-            stop = Best("log_loss", (X[held], y[held], None if weight is None else weight[held]))
-            X, y, weight = X[train], y[train], None if weight is None else weight[train]
+            block = rows.only(f"stopping={stop}")
+            train, held = (block.part(index) for index in stop.divided(block.y, block.weight, rng))
+            stop, rows = Best("log_loss", (held.X, held.y, held.weight)), Blocks([train])
         if isinstance(stop, Converged):
             stop = Converged(max(stop.tol, settings.tol))
         elif settings.tol:
             stop = FirstOf(stop, Converged(settings.tol))
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
+        objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target)
         if keeps_prior and getattr(model, "priors", None) is not None:
             warnings.warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
@@ -111,6 +114,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             outcome = fastest_optimum(objective, tol, settings.max_iter)
         else:
             outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+            at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
+            if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
+                outcome = along_the_fibre(objective, outcome)
         self._report(objective, outcome, tol, step)
         return self._adopt(objective, outcome)
 
@@ -122,18 +128,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             )
 
     def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
-        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
+        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[ClosedFormClassifier, Rows]:
+        """A clone of the estimator, prepared for its rows, and these."""
         model = clone(self.estimator)
-        X, y = model.check_X_y(X, y)
-        if sample_weight is None:
-            return model, X, y, None
-        weight, cv = check_weights(sample_weight, len(y)), getattr(self, "cv", "loo")
-        listed = not isinstance(cv, str | Integral) and not hasattr(cv, "split")
-        present = (weight > 0) | listed
-        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
+        return model, model.training_rows(X, y, sample_weight)
 
     def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
         """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
@@ -224,6 +223,7 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
 
 
 @documented()
+@constructed
 class RiskCalibration(Learner):
     """Risk-based calibration of a closed-form generative classifier.
 
@@ -279,7 +279,8 @@ class RiskCalibration(Learner):
 
     Notes
     -----
-    The default is the optimum with the pooled target, with one weight for all data.
+    The default is the optimum with the pooled target, with one weight for all data. Without a target many joint models
+    have its posteriors: a fit that converges returns the most probable one, where fixed steps lead by themselves.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
@@ -302,26 +303,13 @@ class RiskCalibration(Learner):
     0.054
     """
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weight: float | str = "auto",
-        step: str | Step | None = None,
-        stopping: str | Stop | HeldOut | None = None,
-        max_iter: int | str = "auto",
-        tol: float = 1e-8,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.target = target
-        self.target_weight = target_weight
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    target: str | ClosedFormClassifier = "pooled"
+    target_weight: float | str = "auto"
+    step: str | Step | None = None
+    stopping: str | Stop | HeldOut | None = None
+    max_iter: int | str = "auto"
+    tol: float = 1e-8
+    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def as_published(

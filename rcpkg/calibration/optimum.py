@@ -22,7 +22,7 @@ from rcpkg.calibration.lbfgs import (
 )
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.newton import Found, by_newton, free_rows
-from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.objective import Objective, Point, check_each
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath, by_safe_steps
@@ -47,18 +47,36 @@ AUTO = Settings()
 
 
 def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
-    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
+    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise,
+    as on rows of several blocks.
 
     It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
     """
+    if not (objective.rows.is_one_block and _has_scores(objective)):
+        return along_the_fibre(objective, by_safe_steps(objective, tol, max_iter))
+    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+
+
+def _has_scores(objective: Objective) -> bool:
+    """Whether the scores of all rows are linear in features that the classes share, as Newton's method takes them."""
     family = objective.family
     try:
         require(family, "Newton's method")
-        family.check_complete(objective.X)
-        family.check_full(objective.X)
+        check_each(objective.rows, family.check_complete)
+        check_each(objective.rows, family.check_full)
     except ValueError:
-        return by_safe_steps(objective, tol, max_iter)
-    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+        return False
+    return True
+
+
+def along_the_fibre(objective: Objective, end: Outcome) -> Outcome:
+    """The most probable model with the posteriors of a path's ``end``, where there is no target and a way to it."""
+    if objective.target or not _has_scores(objective):
+        return end
+    family = objective.family
+    natural, near = (_finite(family.natural_parameters(at)) for at in (end.parameters, _closed_form_of(objective)))
+    parameters = most_probable(objective, natural, near)
+    return end._replace(statistics=_statistics_of(objective, parameters), parameters=parameters)
 
 
 def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Outcome:
@@ -72,8 +90,7 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
         return path.follow(objective.target.weight, settings.tol, settings.safe_tol, natural)
     if natural is None:
-        closed = None if objective.target else objective.closed_form
-        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
+        natural = family.natural_parameters(_closed_form_of(objective))
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
     start = _finite(natural)
@@ -82,8 +99,8 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
         parameters = family.from_natural(found.natural)
     else:
         parameters = most_probable(objective, found.natural, start)
-    statistics = objective.total_weight * family.mean_parameters(parameters)
     iterates = found.iterates
+    statistics = _statistics_of(objective, parameters)
     return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)
 
 
@@ -113,7 +130,7 @@ def searched(objective: Objective, settings: Settings, natural: Statistics) -> F
         features = features_of(objective, "conditioned", pooled())
         ridge = features.ridge()
     r = len(objective.family.classes_)
-    logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, l2, r, ridge)
+    logistic = LogisticObjective(features, objective.y, r, objective.weight, l2, r, ridge)
     certified = partial(conditioned, objective, l2, pooled())
     return in_linear_coordinates(logistic, name=name, certified=certified, **given)
 
@@ -131,7 +148,7 @@ def conditioned(objective: Objective, l2: float, pooled: Any) -> LogisticObjecti
     if not free:
         return None
     ridge = features.ridge() if l2 else None
-    return LogisticObjective(features, objective.y, r, objective.sample_weight, l2, free, ridge)
+    return LogisticObjective(features, objective.y, r, objective.weight, l2, free, ridge)
 
 
 def pooled_parameters(objective: Objective) -> Any:
@@ -142,6 +159,17 @@ def pooled_parameters(objective: Objective) -> Any:
         return objective.family.pooled_parameters(objective.labels)[0]
     except InvalidStatistics:
         return objective.family.pooled_parameters(objective.start)[0]
+
+
+def _closed_form_of(objective: Objective) -> Any:
+    """Parameters of the closed form, or with a target of where its path begins."""
+    closed = None if objective.target else objective.closed_form
+    return objective.family.parameters(objective.start) if closed is None else closed
+
+
+def _statistics_of(objective: Objective, parameters: Any) -> Statistics:
+    """s with θ(s) = ``parameters`` of as many rows as there are."""
+    return objective.total_weight * objective.family.mean_parameters(parameters)
 
 
 def _finite(natural: Statistics) -> Statistics:

@@ -16,6 +16,7 @@ from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, targe
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Outcome
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.rows import Rows
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
 MOST_PRODUCTS = 1e12
@@ -51,7 +52,7 @@ class TargetPath:
         if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
             self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
             return
-        weight = np.ones(n) if F.sample_weight is None else F.sample_weight
+        weight = np.ones(n) if F.weight is None else F.weight
         drawn = self.form.sums(F.target.statistics)
         self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)
 
@@ -69,7 +70,7 @@ class TargetPath:
         classes; it is copied, and prepared for these rows."""
         model = copy(model)
         model.prepare(X)
-        objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+        objective = Objective.of_rows(model, Rows.of(X, y, sample_weight), target=target, target_weight=1.0)
         return cls(objective, model, target, n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:

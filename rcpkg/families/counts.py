@@ -1,7 +1,5 @@
 """Naive Bayes for what is counted: categories, and words of documents."""
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -10,17 +8,19 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln, logsumexp
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import CodedCategories, row_blocks
+from rcpkg.families.states import CodedCategories, CountedInParts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
+from rcpkg.rows import Rows
 
 
 @documented()
+@constructed
 class CategoricalNB(CodedCategories):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
@@ -89,20 +89,13 @@ class CategoricalNB(CodedCategories):
     [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
     """
 
-    projected_step = categorical_step
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 0.0
+    class_prior_strength: float | None = None
+    priors: ArrayLike | None = None
+    unknown: str = "skip"
 
-    def __init__(
-        self,
-        *,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 0.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-        unknown: str = "skip",
-    ) -> None:
-        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
-        self.n_states = n_states
-        self.unknown = unknown
+    projected_step = categorical_step
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
@@ -129,10 +122,9 @@ class CategoricalNB(CodedCategories):
             columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
-        """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
-        blocks = [slice(None)] if issparse(X) else row_blocks(X)
-        return reduce(add, (self.statistics(self.encode(X[rows]), weights[rows]) for rows in blocks))
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Encoded a part of a block at a time; sparse rows take no more memory when encoded."""
+        return rows.sum(CountedInParts(self))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
@@ -397,13 +389,18 @@ class MultinomialNB(CountModel):
 
     def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """The words of a class shuffled among its documents, which keep their lengths."""
-        drawn = np.zeros(X.shape)
+        if np.any(_data(X) % 1):
+            raise ValueError(
+                "X must hold whole counts, whose words are drawn anew: take the counts themselves, not shares"
+            )
+        documents, words = [], []
         for c in np.unique(y):
             rows = np.flatnonzero(y == c)
-            words = np.repeat(np.arange(X.shape[1]), np.asarray(X[rows].sum(axis=0)).ravel().astype(int))
-            documents = np.repeat(rows, np.asarray(X[rows].sum(axis=1)).ravel().astype(int))
-            np.add.at(drawn, (documents, rng.permutation(words)), 1.0)
-        return drawn
+            words.append(rng.permutation(np.repeat(np.arange(X.shape[1]), X[rows].sum(axis=0).astype(int))))
+            documents.append(np.repeat(rows, X[rows].sum(axis=1).astype(int)))
+        places = np.concatenate(documents), np.concatenate(words)
+        drawn = csr_array((np.ones(len(places[0])), places), shape=X.shape)
+        return drawn if issparse(X) else drawn.toarray()
 
 
 def _data(X: Array | csr_array) -> Array:

@@ -210,14 +210,11 @@ class Full(Form):
         if self.shared:
             squares, log_det = rows.marginals(mean, S)
             return squares, log_det[:, None]
-        squares, log_det = zip(*(rows.marginals(m[None], one) for m, one in zip(mean, S)))
-        return np.hstack(squares), np.stack(log_det, axis=1)
+        return rows.marginals_of_classes(mean, S)
 
     def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
         """Σ_y W_iy E[x_i | what row i has, y], for weights that sum to one."""
-        rows = GappyRows(X)
-        each = np.broadcast_to(S, (len(mean), *S.shape[-2:]))
-        return sum(w[:, None] * rows.completed(m, one)[0] for w, m, one in zip(weights.T, mean, each))
+        return GappyRows(X).expected(weights, mean, np.broadcast_to(S, (len(mean), *S.shape[-2:])))
 
     def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
         """Correlations, zero of features without variance; scales; the eigenvalue below which there is but rounding."""

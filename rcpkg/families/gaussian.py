@@ -14,8 +14,10 @@ from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_c
 from rcpkg.families.gaussian_em import expected_statistics
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
+from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
+from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
@@ -199,11 +201,12 @@ class GaussianClassifier(GaussianPrior):
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """Where covariances are full and values missing, those that EM leads to."""
-        if not self._form.full or not np.isnan(X).any():
-            return super().raw_statistics(X, weights)
-        X = self.encode(X)
+        if not self._form.full or not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        block = rows.only(f"EM, by which {type(self).__name__} takes missing values,")
+        X, weights = self.encode(block.X), block.weights(len(self.classes_))
         self._check_seen(weights.T @ ~np.isnan(X))
         self._completed = expected_statistics(self, X, weights)
         return self._completed
@@ -329,6 +332,8 @@ class GaussianClassifier(GaussianPrior):
         form, m, (_, prior) = self._form, self.prior_strength, self._prior(old)
         mean, scatter, weight = self._moments(old)
         count = safe_class_counts(old.count, change.count)
+        if not (count > 0).all():  # in exact arithmetic a class keeps some weight
+            raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
         moved = safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
         shift = change.first - mean * self._weight(change)
         about_mean = form.outer(mean, shift) + form.outer(change.first, mean)

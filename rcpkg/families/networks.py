@@ -1,6 +1,7 @@
 """Bayesian network classifiers as closed-form learners: the class is a parent of each feature, and so are others."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
@@ -17,9 +18,10 @@ from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatu
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
 from rcpkg.families.elimination import log_marginal, state_probabilities
 from rcpkg.families.family import safe_counts
-from rcpkg.families.states import CodedCategories
+from rcpkg.families.states import CodedCategories, Placed
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
+from rcpkg.rows import Rows
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
@@ -27,6 +29,7 @@ def _of_full_family(method: Callable[..., Any]) -> Any:
     return available_if(lambda model: model._is_full)(method)
 
 
+@constructed
 class NetworkModel(CodedCategories):
     """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
 
@@ -34,24 +37,16 @@ class NetworkModel(CodedCategories):
     probabilities, but neither μ nor ψ here, which would take sums over more than its families.
     """
 
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 1.0
+
     unknown = "skip"
     calibrates_gaps = False
     _layout = "families_"
-    structure: Parents | None = None
+    structure = None
 
-    def __init__(
-        self,
-        *,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
-        self.n_states = n_states
-
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        """Parents of each feature, such that no table has more than ``most`` cells a class."""
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
+        """Parents of each feature by I(x_j; y) and I(x_i; x_j | y); no table may exceed ``most`` cells a class."""
         raise NotImplementedError
 
     @property
@@ -90,17 +85,18 @@ class NetworkModel(CodedCategories):
             )
         return given
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, rows: Rows) -> None:
         """Learn the parents from these rows, or take those that are given."""
-        d = X.shape[1]
+        d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
         if self.structure is None:
-            most = max(1, LARGEST_TABLES // (Y.shape[1] * d))
-            parents = self._learn_parents(self._known_places(X), Y, most)
+            most = max(1, LARGEST_TABLES // (r * d))
+            of_class, pairs = mutual_information(rows.map(Placed(copy(self))), self.n_states_, r)
+            parents = self._learn_parents(of_class, pairs, most)
         else:
             parents = self._given_parents()
             if len(parents) != d:
                 raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
-        self._lay_out(parents, Y.shape[1])
+        self._lay_out(parents, r)
 
     def _lay_out(self, parents: Parents, r: int) -> None:
         families = Families(parents, self.n_states_)
@@ -324,13 +320,13 @@ class TAN(NetworkModel):
     ([[1], [], [1]], 1.0)
     """
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
         return tree(of_class, pairs)
 
 
 @documented()
+@constructed
 class KDependenceBayes(NetworkModel):
     """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
 
@@ -384,26 +380,9 @@ class KDependenceBayes(NetworkModel):
     0.93
     """
 
-    def __init__(
-        self,
-        *,
-        k: int = 1,
-        decomposable: bool = True,
-        structure: Parents | None = None,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(
-            n_states=n_states,
-            prior_strength=prior_strength,
-            class_prior_strength=class_prior_strength,
-            priors=priors,
-        )
-        self.k = k
-        self.decomposable = decomposable
-        self.structure = structure
+    k: int = 1
+    decomposable: bool = True
+    structure: Parents | None = None
 
     def prepare(self, X: Array) -> None:
         check_number("k", self.k, 0, integer=True)
@@ -417,8 +396,7 @@ class KDependenceBayes(NetworkModel):
     def _promises_decomposable(self) -> bool:
         return bool(self.decomposable) or self.k in (0, 1)
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import field
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -11,13 +12,15 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
+from rcpkg.families.portions import Chosen
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Rows
 
 
 class ProductParameters(NamedTuple):
@@ -65,6 +68,7 @@ def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
 
 
 @documented()
+@constructed
 class ProductModel(NamedCategories, _BaseComposition):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
@@ -113,18 +117,9 @@ class ProductModel(NamedCategories, _BaseComposition):
     0.97
     """
 
-    def __init__(
-        self,
-        blocks: list[tuple[str, ConjugateClassifier, Any]],
-        *,
-        class_prior_strength: float = 0.0,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        self.blocks = blocks
-        self.class_prior_strength = class_prior_strength
-        self.priors = priors
-
-    prior_strength = 0.0  # the blocks have their own
+    blocks: list[tuple[str, ConjugateClassifier, Any]] = field(kw_only=False)
+    class_prior_strength: float = 0.0
+    prior_strength: float = field(init=False, default=0.0)  # the blocks have their own
 
     @property
     def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:
@@ -144,6 +139,14 @@ class ProductModel(NamedCategories, _BaseComposition):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
         return self._set_params("_named_models", **params)
+
+    def representatives(self, X: Array) -> Array:
+        """Those of each block side by side, as often as there are of the one that has most."""
+        parts = [model.representatives(X[:, columns]) for (_, model), columns in zip(self._named_models, self.columns_)]
+        rows = np.tile(X[:1], (max(map(len, parts)), 1))
+        for part, columns in zip(parts, self.columns_):
+            rows[:, columns] = part[np.arange(len(rows)) % len(part)]
+        return rows
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
@@ -240,9 +243,10 @@ class ProductModel(NamedCategories, _BaseComposition):
     def learns_structure(self) -> bool:  # type: ignore[override]
         return any(model.learns_structure for model in self.models_)
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, rows: Rows) -> None:
         for model, columns in zip(self.models_, self.columns_):
-            model.learn_structure(X[:, columns], Y)
+            if model.learns_structure or hasattr(model, "structure"):
+                model.learn_structure(rows.map(Chosen(columns)))
 
     def check_complete(self, X: tuple) -> None:
         for model, x in zip(self.models_, X):
@@ -262,10 +266,9 @@ class ProductModel(NamedCategories, _BaseComposition):
     def encode(self, X: Array) -> tuple:
         return tuple(model.encode(x) for model, x in zip(self.models_, self._parts(X)))
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""
-        parts = self._parts(X)
-        return self._blockwise("raw_statistics", parts, [weights] * len(parts))
+        return self._blockwise("raw_statistics", [rows.map(Chosen(columns)) for columns in self.columns_])
 
     def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):
