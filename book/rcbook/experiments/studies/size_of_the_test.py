@@ -35,7 +35,7 @@ from rcbook.experiments.studies.laws_of_calibration import (
     CASES,
     TRUTH,
     Draw,
-    Rows,
+    TrueRows,
     categories,
     departure,
     gaussians,
@@ -55,6 +55,7 @@ from rcpkg.families import (
     KDependenceBayes,
     one_hot,
 )
+from rcpkg.rows import Rows
 
 SIZE, POWER = "size-of-the-test", "power-of-the-test"
 LEVEL, DRAWS = 0.05, 19
@@ -70,7 +71,7 @@ class Case(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def of_model(model: ConjugateClassifier, rows: Rows, sizes: tuple[int, ...]) -> Case:
+def of_model(model: ConjugateClassifier, rows: TrueRows, sizes: tuple[int, ...]) -> Case:
     """Samples of a model with the parameters that are the closed form of some rows."""
     return Case(model, clone(model).fit(*rows(np.random.default_rng(TRUTH))).sample, sizes)
 
