@@ -96,7 +96,7 @@ class Point:
 @dataclass(frozen=True)
 class Objective:
     """F(η) = Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)], and minus the soft errors in place of the first sum
-    with `soft_error_weights`; for another rule what its weights W move.
+    with `soft_error_weights`; for another rule what its weights W move. x_i is what there is of row i.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Objective:
     target : Target, optional
         s̄, m̄ and b.
     labels : Statistics, optional
-        s(X, Y), rows counting by their weights, if it is known already.
+        s(X, Y), rows counting by their weights, or what EM leads to where values are missing, if it is known already.
     start : Statistics, optional
         Where to begin: s(X, Y), or with a target (s(X, Y) + b s̄) / (1 + b m̄/m), in which no state it allows is empty.
     closed_form : object, optional
@@ -132,7 +132,8 @@ class Objective:
 
     def __post_init__(self) -> None:
         if self.labels is None:
-            object.__setattr__(self, "labels", self.family.statistics(self.X, _weighted(self.Y, self.sample_weight)))
+            of_rows = self.family.closed_form_statistics(self.X, _weighted(self.Y, self.sample_weight))
+            object.__setattr__(self, "labels", of_rows)
         if self.start is None:
             start = self.labels
             if self.target:
@@ -186,12 +187,11 @@ class Objective:
         counting = _weighted(Y, sample_weight)
         model.learn_structure(X, counting)
         X = model.encode(X)
-        labels = model.statistics(X, counting)
+        labels = model.closed_form_statistics(X, counting)
         n_rows = len(y) if sample_weight is None else int(np.count_nonzero(sample_weight))
         given = {"sample_weight": sample_weight, "rule": rule, "labels": labels}
         closed_form = model.settle(labels, n_rows)
         if target_weight:
-            model.check_complete(X)
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
             return cls(model.without_prior(), X, Y, target=drawn, **given)

@@ -40,7 +40,12 @@ class TargetPath:
     ) -> None:
         F = self.objective = objective
         self.prepared, self.target, self.max_iter = prepared, target, max_iter
-        self.lack, self.maximum, self.last = "", None, None
+        self.lack, self.gaps, self.maximum, self.last = "", False, None, None
+        try:
+            F.family.check_complete(F.X)
+        except ValueError:
+            self.lack, self.gaps = "rows have gaps, each with a marginal of its own", True
+            return
         try:
             # a cell that no row shows may have pseudo-rows of the target
             self.form = MinimalForm(F.family, F.X, F.labels + F.target.statistics)

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number
-from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_counts
-from rcpkg.families.gaussian_em import expected_statistics
+from rcpkg.families.em import led_to
+from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.statistics import Statistics
+from rcpkg.gaps import starting_moments
 from rcpkg.linalg import slices
 
 LOG_2PI = np.log(2 * np.pi)
@@ -22,6 +23,7 @@ RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and th
 FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
 TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
 PASS_BLOCK = 2**12  # rows of one call of `weigh`
+GAPPY_BLOCK = 2**15  # the same where values are missing
 
 
 class GaussianClassifier(GaussianPrior):
@@ -37,7 +39,6 @@ class GaussianClassifier(GaussianPrior):
     covariances are estimated by EM, whose statistics are those of the completed rows.
     """
 
-    calibrates_gaps = property(lambda self: not self._form.full)
     _incomplete = False  # whether values were missing in training, of independent features
     _completed: Statistics | None = None  # those of EM, at which the prior is settled
 
@@ -101,8 +102,12 @@ class GaussianClassifier(GaussianPrior):
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
         the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
         it moves to them."""
-        if self._form.full:
-            self.check_complete(X)
+        if self._lacks(X):
+            raise ValueError(
+                f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
+                "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
+                "leave such rows out"
+            )
         missing, before = np.isnan(X), self.varying_
         X = np.where(missing, self.origin_, X)
         with np.errstate(over="ignore"):
@@ -142,13 +147,10 @@ class GaussianClassifier(GaussianPrior):
         if missing.any():
             j = int(missing.argmax())
             name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
-            takers, other = "calibration and further portions of rows do", ""
-            if not self._form.full:
-                takers = "targets and conditional likelihood do"
-                other = ", or calibrate with target_weight=0, whose steps are checked one by one"
             raise ValueError(
-                f"{name} holds missing values, which {takers} not take: each row then has a marginal of its own, and "
-                f"conditional likelihood is not concave. Leave such rows out, impute them{other}"
+                f"{name} holds missing values, which Newton's method and L-BFGS do not take: each row then has a "
+                "marginal of its own, and conditional likelihood is not concave. Leave such rows out, impute them, or "
+                "take RiskCalibration(…, step='safe')"
             )
 
     def same_form(self, other: object) -> bool:
@@ -194,19 +196,44 @@ class GaussianClassifier(GaussianPrior):
                 x[~there] = 0.0
             first += weights[rows].T @ x
             form.add_moments(second, x, weights_of_second[rows])
-        if np.isnan(first).any():
-            self.check_complete(X)
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
     def raw_statistics(self, X: Array, weights: Array) -> Statistics:
-        """Where covariances are full and values missing, those that EM leads to."""
-        if not self._form.full or not np.isnan(X).any():
-            return super().raw_statistics(X, weights)
+        """Where features are independent, those of what is seen: they are additive."""
+        return self.statistics(X, weights) if self._incomplete else super().raw_statistics(X, weights)
+
+    def closed_form_statistics(self, X: Array, weights: Array) -> Statistics:
+        """Where values are missing those of completed rows, which have the moments of what is seen or, where
+        covariances are full, those that EM leads to from independent features."""
+        if not np.isnan(X.sum()):
+            return self.statistics(X, weights)
         X = self.encode(X)
         self._check_seen(weights.T @ ~np.isnan(X))
-        self._completed = expected_statistics(self, X, weights)
+        if not self._form.full:
+            seen = self.statistics(X, weights)
+            self._incomplete = False
+            mean, scatter, weight = self._moments(seen)
+            return self._from_moments(seen.count, mean, scatter * self._form.sum(seen.count[:, None]) / weight)
+        start = GaussianParameters(np.empty(0), *starting_moments(X, weights), np.empty(0))
+        self._completed = led_to(self, X, weights, start)
         return self._completed
+
+    def _lacks(self, X: Array) -> bool:
+        """Whether the statistics of rows are expected ones: values are missing, and not counted by what is seen."""
+        return not self._incomplete and bool(np.isnan(X.sum()))
+
+    def expected_statistics(self, X: Array, weights: Array, parameters: GaussianParameters) -> Statistics:
+        """Σ W_iy (1, x̂_i, x̂_i ⊗ x̂_i + C_i), with the mean x̂ and the covariance C of a row of class y given what there
+        is of it, or s(X, W) where this counts what is ``seen``."""
+        X, (_, mean, covariance, _) = self.encode(X), parameters
+        if not self._lacks(X):
+            return self.statistics(X, weights)
+        gaps = np.isnan(X).any(axis=1)
+        known = self.statistics(X[~gaps], weights[~gaps])
+        X, weights = X[gaps], weights[gaps]
+        first, second = self._form.completed_moments(X, weights, mean, covariance, self._origin)
+        return known + Statistics(count=weights.sum(axis=0), first=first, second=self._form.sum(second))
 
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
@@ -228,8 +255,12 @@ class GaussianClassifier(GaussianPrior):
     ) -> Statistics:
         """One pass in row blocks, which keeps nothing of a row."""
         X = self.encode(X)
-        blocks = slices(len(X), max(PASS_BLOCK, self._form.block_of_rows))
-        return reduce(add, (self.statistics(X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks))
+        blocks = list(slices(len(X), max(PASS_BLOCK, self._form.block_of_rows)))
+        if self._lacks(X):  # rows of one pattern together
+            gaps = np.isnan(X).any(axis=1)
+            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), GAPPY_BLOCK)]
+        parts = ((X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks)
+        return reduce(add, (self.expected_statistics(x, W, parameters) for x, W in parts))
 
     def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
         """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
@@ -261,10 +292,9 @@ class GaussianClassifier(GaussianPrior):
             Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
         return self._decode(mean + Z)
 
-    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
-        parts = {"seen": weight} if self._incomplete else {}
-        first = weight * mean
-        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean), **parts)
+    def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
+        first = count[:, None] * mean
+        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean))
 
     def _check_seen(self, weight: Array) -> None:
         """Refuse weights (r, d) of what is seen that are zero without a prior."""
@@ -331,13 +361,13 @@ class GaussianClassifier(GaussianPrior):
         count = safe_class_counts(old.count, change.count)
         if not (count > 0).all():  # in exact arithmetic a class keeps some weight
             raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
-        moved = safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
-        shift = change.first - mean * self._weight(change)
+        moved = count[:, None]
+        shift = change.first - mean * change.count[:, None]
         about_mean = form.outer(mean, shift) + form.outer(change.first, mean)
         trial = scatter + change.second - (about_mean + form.outer(shift, shift / moved))
         weight, new_weight = form.over(m + weight), form.over(m + form.sum(moved))
         covariance = form.dampen((prior + trial) / new_weight, (prior + scatter) / weight)
-        return self._from_moments(count, moved, mean + shift / moved, new_weight * covariance - prior)
+        return self._from_moments(count, mean + shift / moved, new_weight * covariance - prior)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
@@ -369,22 +399,17 @@ class GaussianClassifier(GaussianPrior):
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared; of a row without gaps."""
         prior, mean = np.exp(parameters.log_prior), parameters.mean - self._origin
-        weight = np.repeat(prior[:, None], mean.shape[1], axis=1) if self._incomplete else prior[:, None]
         covariance = parameters.covariance
         scatter = covariance if self._form.shared else per_class(prior, covariance) * covariance
-        return self._from_moments(prior, weight, mean, scatter)
+        return self._from_moments(prior, mean, scatter)
 
     def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin; where values were missing,
-        what each feature adds to the first is that of ``seen``."""
+        """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
         log_prior, mean, _, A = parameters
         mean, precision = mean - self._origin, self._form.precision(A)
         first = self._form.times(precision, mean)
-        parts = {"first": first, "second": -0.5 * precision}
-        if self._incomplete:
-            return Statistics(count=log_prior, **parts, seen=np.log(A) - 0.5 * (mean * first + LOG_2PI))
         count = log_prior - 0.5 * ((mean * first).sum(axis=1) + mean.shape[1] * LOG_2PI) + self._form.log_det(A)
-        return Statistics(count=count, **parts)
+        return Statistics(count=count, first=first, second=-0.5 * precision)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y."""

@@ -260,6 +260,15 @@ class ProductModel(NamedCategories, _BaseComposition):
         parts = self._parts(X)
         return self._blockwise("raw_statistics", parts, [weights] * len(parts))
 
+    def closed_form_statistics(self, X: tuple, weights: Array) -> Statistics:
+        """Block by block."""
+        return self._blockwise("closed_form_statistics", X, [weights] * len(X))
+
+    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
+        """Block by block: given the class, what one block has tells nothing of another."""
+        parts = self._parts(X)
+        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
+
     def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):
             model.settle(part, n_rows)
