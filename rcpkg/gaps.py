@@ -131,15 +131,3 @@ class GappyRows:
 def _padded_factors(correlation: Array, seen: NDArray[np.bool_]) -> Array:
     """Lower Cholesky factors (p, d, d) of a matrix with the identity in place of what patterns (p, d) do not see."""
     return np.linalg.cholesky(np.where(seen[:, :, None] & seen[:, None, :], correlation, np.eye(len(correlation))))
-
-
-def starting_moments(X: Array, W: Array) -> tuple[Array, Array]:
-    """Means (r, d) and variances, as matrices (r, d, d), of what classes have; of all rows where a class has none."""
-    seen = ~np.isnan(X)
-    filled = np.where(seen, X - np.nanmean(X, axis=0), 0.0)
-    weight = W.T @ seen
-    some = np.maximum(weight, np.finfo(float).tiny)
-    mean = W.T @ filled / some
-    variance = np.maximum(W.T @ filled**2 / some - mean**2, 0.0)
-    variance = np.where(variance > 0, variance, (filled**2).sum(axis=0) / seen.sum(axis=0))
-    return mean + np.nanmean(X, axis=0), variance[:, :, None] * np.eye(X.shape[1])

@@ -23,7 +23,8 @@ from rcpkg.calibration import Newton
 from rcpkg.families import GaussianParameters
 from rcpkg.families import em as em_module
 from rcpkg.families.em import em
-from rcpkg.gaps import GappyRows, patterns, starting_moments
+from rcpkg.gaps import GappyRows, patterns
+from rcpkg.rows import Blocks
 
 
 def gappy(n=60, d=4, rate=0.4, seed=0):
@@ -166,9 +167,11 @@ def log_likelihood(model, parameters, X, y):
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(singular_ridge=0.0)], ids=repr)
 def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
     _, X, y = pattern_rows()
-    rows, W = model.training_data(X, y, None)
-    start = GaussianParameters(None, *starting_moments(rows, W), None)
-    path = [log_likelihood(model, parameters, X, y) for _, (_, parameters) in zip(range(40), em(model, rows, W, start))]
+    (block,) = model.training_rows(X, y, None)
+    classes = [X[y == c] for c in range(3)]
+    variance = np.array([np.diag(np.nanvar(rows, axis=0)) for rows in classes])
+    start = GaussianParameters(None, np.array([np.nanmean(rows, axis=0) for rows in classes]), variance, None)
+    path = [log_likelihood(model, p, X, y) for _, (_, p) in zip(range(40), em(model, Blocks([block]), start))]
     assert (np.diff(path) > -1e-9).all() and path[-1] - path[0] > 1.0
     fitted = model.fit(X, y)
     assert 0 <= log_likelihood(model, fitted.parameters_, X, y) - path[-1] < 0.1

@@ -29,6 +29,7 @@ from rcpkg import (
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import null_of, score_statistic
 from rcpkg.families import one_hot
+from rcpkg.rows import Rows
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -36,8 +37,8 @@ each_model = pytest.mark.parametrize("name", ML)
 @each_model
 def test_rows_drawn_anew_keep_labels_and_statistics(name):
     null = null_of(ML[name], *rows_for(name))
-    drawn, Y = null.model.redraw(null.X, null.y, np.random.RandomState(0)), one_hot(null.y, len(null.model.classes_))
-    first, again = (null.model.raw_statistics(rows, Y).ravel() for rows in (null.X, drawn))
+    drawn = null.model.redraw(null.X, null.y, np.random.RandomState(0))
+    first, again = (null.model.raw_statistics(Rows.of(rows, null.y)).ravel() for rows in (null.X, drawn))
     assert_allclose(again, first, atol=1e-10 * np.abs(first).max())
     assert not np.array_equal(drawn, null.X)
 

@@ -1,5 +1,6 @@
 """Training rows with gaps: expected statistics, EM, and calibration of what there is of each row."""
 
+from copy import copy
 from itertools import product
 
 import numpy as np
@@ -24,6 +25,7 @@ from rcpkg import (
 from rcpkg.calibration import Converged, Objective, Safe, climb
 from rcpkg.families import one_hot
 from rcpkg.families.em import em
+from rcpkg.families.portions import Encoded
 
 GRAPH = KDependenceBayes(structure=[[], [0], [0], [1, 2]])
 BLOCKS = ProductModel([("numbers", LDA(), [0, 1]), ("states", TAN(), [2, 3])])
@@ -53,6 +55,13 @@ def rows(name, n=120, rate=0.25, seed=0):
     if X is None:
         X = numbers if name in ("QDA", "LDA", "GaussianNB", "shared") else states.astype(float)
     return np.where(rng.random(X.shape) < rate, np.nan, X), y, X
+
+
+def encoded_rows(model, X, y):
+    """Rows as EM takes them, of a model that is prepared for them."""
+    of_arrays = model.training_rows(X, y, None)
+    model.learn_structure(of_arrays)
+    return of_arrays.map(Encoded(copy(model)))
 
 
 def prepared(name):
@@ -107,8 +116,8 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
     """With the log density of the prior, whose pseudo-rows are as good as rows."""
     X, y, _ = rows(name)
     model = clone(MODELS[name])
-    _, Y = model.training_data(X, y, None)
-    encoded = model.encode(X)
+    rows_ = encoded_rows(model, X, y)
+    encoded, Y = rows_.only("").X, one_hot(y, 3)
     pseudo = model._pseudo_rows(model.families_.width)
     start = model.parameters(model.statistics(encoded, Y))
 
@@ -117,7 +126,7 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
         class_prior = model._class_pseudo_rows(3) * parameters.log_prior.sum()
         return joint[np.arange(len(y)), y].sum() + (pseudo * parameters.log_prob).sum() + class_prior
 
-    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model, encoded, Y, start)))]
+    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model, rows_, start)))]
     assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 0.1
     fitted = model.fit(X, y)
     again = fitted.expected_statistics(encoded, Y, fitted.parameters_)
@@ -129,10 +138,9 @@ def test_closed_forms_of_rows_with_gaps_are_those_of_their_own_completion(name):
     """s = E[s(X, Y) | what there is, θ(s)]."""
     X, y, _ = rows(name)
     model = clone(MODELS[name])
-    model.training_data(X, y, None)
-    encoded, Y = model.encode(X), one_hot(y, 3)
-    statistics = model.closed_form_statistics(encoded, Y)
-    again = model.expected_statistics(encoded, Y, model.parameters(statistics))
+    rows_ = encoded_rows(model, X, y)
+    statistics = model.closed_form_statistics(rows_)
+    again = model.expected_statistics(rows_.only("").X, one_hot(y, 3), model.parameters(statistics))
     assert_allclose(again.ravel(), statistics.ravel(), rtol=1e-3, atol=1e-3)
     fitted = clone(MODELS[name]).fit(X, y).predict_proba(X)
     assert_allclose(model.set_statistics(statistics).predict_proba(X), fitted, atol=1e-5)

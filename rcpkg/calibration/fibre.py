@@ -27,7 +27,7 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     parameters = family.from_natural(natural)
     if not can(family, "Newton's method"):
         return parameters
-    form = MinimalForm(family, objective.X, objective.labels)
+    form = MinimalForm(family, objective.some, objective.labels)
     n_features = form.width - 1 + form.map.shared
     if not 0 < n_features <= MOST_FEATURES:
         return parameters

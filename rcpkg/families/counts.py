@@ -1,7 +1,5 @@
 """Naive Bayes for what is counted: categories, and words of documents."""
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,9 @@ from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import CodedCategories, row_blocks
+from rcpkg.families.states import CodedCategories, CountedInParts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
+from rcpkg.rows import Rows
 
 
 @documented()
@@ -123,10 +122,9 @@ class CategoricalNB(CodedCategories):
             columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
-        """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
-        blocks = [slice(None)] if issparse(X) else row_blocks(X)
-        return reduce(add, (self.statistics(self.encode(X[rows]), weights[rows]) for rows in blocks))
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Encoded a part of a block at a time; sparse rows take no more memory when encoded."""
+        return rows.sum(CountedInParts(self))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)

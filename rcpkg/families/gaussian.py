@@ -14,9 +14,10 @@ from rcpkg.families.em import led_to
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
+from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
-from rcpkg.gaps import starting_moments
 from rcpkg.linalg import slices
+from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
@@ -199,24 +200,30 @@ class GaussianClassifier(GaussianPrior):
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """Where features are independent, those of what is seen: they are additive."""
-        return self.statistics(X, weights) if self._incomplete else super().raw_statistics(X, weights)
+        return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
-    def closed_form_statistics(self, X: Array, weights: Array) -> Statistics:
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Where values are missing those of completed rows, which have the moments of what is seen or, where
         covariances are full, those that EM leads to from independent features."""
-        if not np.isnan(X.sum()):
-            return self.statistics(X, weights)
-        X = self.encode(X)
-        self._check_seen(weights.T @ ~np.isnan(X))
+        if not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        self._incomplete = True
+        seen = super().raw_statistics(rows)
+        self._incomplete, weight = False, self._weight(seen)
+        self._check_seen(weight)
+        mean, scatter, total = self._moments(seen)
+        of_all = seen.first.sum(axis=0) / weight.sum(axis=0)
+        power = self._form.total(self._power(seen)) / weight.sum(axis=0)
+        variance = np.divide(self._form.diagonal(scatter), total, out=np.zeros_like(total), where=total > 0)
+        variance = np.where(total > 0, variance, power - of_all**2)
+        mean = np.where(weight > 0, mean, of_all)  # of a class that has a feature by the prior alone
         if not self._form.full:
-            seen = self.statistics(X, weights)
-            self._incomplete = False
-            mean, scatter, weight = self._moments(seen)
-            return self._from_moments(seen.count, mean, scatter * self._form.sum(seen.count[:, None]) / weight)
-        start = GaussianParameters(np.empty(0), *starting_moments(X, weights), np.empty(0))
-        self._completed = led_to(self, X, weights, start)
+            return self._from_moments(seen.count, mean, variance * self._form.sum(seen.count[:, None]))
+        variance = np.where(variance > 0, variance, power - of_all**2)[..., None] * np.eye(mean.shape[1])
+        start = GaussianParameters(np.empty(0), mean + self._origin, variance, np.empty(0))
+        self._completed = led_to(self, rows, start)
         return self._completed
 
     def _lacks(self, X: Array) -> bool:

@@ -1,6 +1,7 @@
 """Bayesian network classifiers as closed-form learners: the class is a parent of each feature, and so are others."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from rcpkg.families.count_model import CategoricalParameters, CountModel, StateF
 from rcpkg.families.elimination import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.em import led_to
 from rcpkg.families.family import safe_counts
-from rcpkg.families.states import CodedCategories
+from rcpkg.families.portions import Encoded, has_gaps
+from rcpkg.families.states import CodedCategories, Placed
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
+from rcpkg.rows import Block, Rows
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
@@ -43,8 +46,8 @@ class NetworkModel(CodedCategories):
     _layout = "families_"
     structure = None
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        """Parents of each feature, such that no table has more than ``most`` cells a class."""
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
+        """Parents of each feature by I(x_j; y) and I(x_i; x_j | y); no table may exceed ``most`` cells a class."""
         raise NotImplementedError
 
     @property
@@ -83,17 +86,18 @@ class NetworkModel(CodedCategories):
             )
         return given
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, rows: Rows) -> None:
         """Learn the parents from these rows, or take those that are given."""
-        d = X.shape[1]
+        d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
         if self.structure is None:
-            most = max(1, LARGEST_TABLES // (Y.shape[1] * d))
-            parents = self._learn_parents(self._known_places(X), Y, most)
+            most = max(1, LARGEST_TABLES // (r * d))
+            of_class, pairs = mutual_information(rows.map(Placed(copy(self))), self.n_states_, r)
+            parents = self._learn_parents(of_class, pairs, most)
         else:
             parents = self._given_parents()
             if len(parents) != d:
                 raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
-        self._lay_out(parents, Y.shape[1])
+        self._lay_out(parents, r)
 
     def _lay_out(self, parents: Parents, r: int) -> None:
         families = Families(parents, self.n_states_)
@@ -168,17 +172,23 @@ class NetworkModel(CodedCategories):
 
     def encode(self, X: Array) -> csr_array | tuple[csr_array, NDArray[np.intp]]:
         """Indicators of training rows and, where values are missing, the places of their states, too."""
-        rows = self._with_indicators(self._known_places(X))
+        rows = self._with_indicators(self.known_places(X))
         return rows if rows[1].min(initial=0) < 0 else rows[0]
 
     def statistics(self, X: Array | csr_array | tuple, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
         return super().statistics(X[0] if isinstance(X, tuple) else X, weights)
 
-    def closed_form_statistics(self, X: csr_array | tuple, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Where values are missing, those of EM."""
+        if not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        return self.closed_form_statistics(rows.map(Encoded(copy(self))).kept())
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Where values are missing, those that EM leads to from the families of which all is known."""
-        known = self.statistics(X, weights)
-        return led_to(self, X, weights, self.parameters(known)) if isinstance(X, tuple) else known
+        known = super().closed_form_statistics(rows)
+        return led_to(self, rows, self.parameters(known)) if any(rows.each(_is_pair)) else known
 
     def expected_statistics(
         self, X: Array | csr_array | tuple, weights: Array, parameters: CategoricalParameters
@@ -348,8 +358,7 @@ class TAN(NetworkModel):
     ([[1], [], [1]], 1.0)
     """
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
         return tree(of_class, pairs)
 
@@ -425,8 +434,7 @@ class KDependenceBayes(NetworkModel):
     def _promises_decomposable(self) -> bool:
         return bool(self.decomposable) or self.k in (0, 1)
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
@@ -435,3 +443,8 @@ def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.R
     source = np.empty(len(before), dtype=np.intp)
     source[np.lexsort((rng.uniform(size=len(after)), after))] = np.argsort(before, kind="stable")
     return source
+
+
+def _is_pair(block: Block) -> bool:
+    """Whether an encoded block has rows with gaps."""
+    return isinstance(block.X, tuple)
