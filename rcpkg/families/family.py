@@ -23,7 +23,7 @@ row     to have                                              give
 10      leave-one-out                                        row 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
-                                                             from training rows; ``learn_structure(X, W)``
+                                                             from training rows; ``learn_structure(rows)``
 12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
 13      predictions with gaps, ``score_samples``,            ``expected_rows(X, W, θ)``, and ``log_joint`` of the
         ``conditional_mean``                                 marginals: of what a row has
