@@ -287,14 +287,13 @@ def test_families_count_where_they_are_known():
         assert_allclose(a, c if j == 1 else b)
 
 
-def test_calibration_takes_complete_rows():
+def test_newton_takes_complete_rows():
     X, y = network_rows()
     X[4, 2] = np.nan
     model = KDependenceBayes(structure=CHAIN)
     assert model.fit(X, y).score(X, y) > 0.4
-    for weight in 0.0, 1.0:
-        with pytest.raises(ValueError, match="feature 2 holds missing values, and calibration of a network takes"):
-            RiskCalibration(model, target_weight=weight).fit(X, y)
+    with pytest.raises(ValueError, match="feature 2 holds missing values, which Newton's method"):
+        ConditionalLikelihood(model).fit(X, y)
 
 
 def test_new_states_move_the_tables():

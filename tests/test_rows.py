@@ -243,11 +243,12 @@ class TestBadInput:
         X, y = gaussian_rows(60)
         self.refused(Rows.of(X, y, block_size=20), "takes? rows that are one block", model)
 
-    def test_gaps_of_full_covariances(self):
+    @pytest.mark.parametrize("model", [QDA(), LDA(), GaussianNB()], ids=repr)
+    def test_gaps_in_one_block(self, model):
         X, y = gaussian_rows(60)
         X[30, 1] = np.nan
-        self.refused(Rows.of(X, y, block_size=20), "EM, by which QDA takes missing values, takes rows", QDA())
-        assert GaussianNB().fit(Rows.of(X, y, block_size=20)).predict(X).shape == (60,)
+        whole, blocks = (clone(model).fit(Rows.of(X, y, block_size=size)) for size in (None, 20))
+        assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-9)
 
 
 class TestDask:

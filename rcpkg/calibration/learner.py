@@ -65,8 +65,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        gaps = getattr(self.estimator, "calibrates_gaps", False)
-        tags.input_tags.allow_nan &= gaps and not self._needs_complete_rows
+        tags.input_tags.allow_nan &= not self._needs_complete_rows
         return tags
 
     def _settings(self) -> Settings:
@@ -328,10 +327,6 @@ class RiskCalibration(Learner):
         """
         settings = {"step": Fixed(learning_rate, on_invalid), "stopping": "soft_error", "max_iter": FIXED_STEPS}
         return cls(estimator, **settings | {"target_weight": 0.0, "tol": 0.0} | changes)
-
-    @property
-    def _needs_complete_rows(self) -> bool:
-        return bool(self.target_weight)
 
     def _settings(self) -> Settings:
         """To the optimum, drawn to the target, for an exponential family, and as published otherwise; a stop that is

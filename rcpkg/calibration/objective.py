@@ -99,7 +99,7 @@ class Point:
 @dataclass(frozen=True)
 class Objective:
     """F(η) = Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)], and minus the soft errors in place of the first sum
-    with `soft_error_weights`; for another rule what its weights W move.
+    with `soft_error_weights`; for another rule what its weights W move. x_i is what there is of row i.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Objective:
     target : Target, optional
         s̄, m̄ and b.
     labels : Statistics, optional
-        s(X, Y), rows counting by their weights, if it is known already.
+        s(X, Y), rows counting by their weights, or what EM leads to where values are missing, if it is known already.
     start : Statistics, optional
         Where to begin: s(X, Y), or with a target (s(X, Y) + b s̄) / (1 + b m̄/m), in which no state it allows is empty.
     closed_form : object, optional
@@ -139,7 +139,7 @@ class Objective:
             object.__setattr__(self, "Y", None)
             object.__setattr__(self, "sample_weight", None)
         if self.labels is None:
-            object.__setattr__(self, "labels", self.rows.sum(OfLabels(self.family)))
+            object.__setattr__(self, "labels", self.family.closed_form_statistics(self.rows))
         if self.start is None:
             start = self.labels
             if self.target:
@@ -187,11 +187,10 @@ class Objective:
             )
         model.learn_structure(rows)
         rows = rows.map(Encoded(copy(model))).kept()
-        labels = rows.sum(OfLabels(model))
+        labels = model.closed_form_statistics(rows)
         given = {"rule": rule, "labels": labels}
         closed_form = model.settle(labels, rows.sum(n_of))
         if target_weight:
-            check_each(rows, model.check_complete)
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
             return cls(model.without_prior(), rows, target=drawn, **given)
@@ -321,16 +320,6 @@ class Objective:
 def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
     """Rows of encoded data, which is an array, a sparse array or a tuple of these."""
     return tuple(rows_at(part, index) for part in X) if isinstance(X, tuple) else X[index]
-
-
-@dataclass(frozen=True)
-class OfLabels:
-    """s(X, Y) of an encoded block, by its weights."""
-
-    family: ClosedFormClassifier
-
-    def __call__(self, block: Block) -> Statistics:
-        return self.family.statistics(block.X, block.weights(len(self.family.classes_)))
 
 
 @dataclass(frozen=True)

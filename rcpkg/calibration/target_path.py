@@ -11,7 +11,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SAMPLES, stratified
-from rcpkg.calibration.objective import Objective, log_posterior_of, target_parameters
+from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Outcome
@@ -41,7 +41,12 @@ class TargetPath:
     ) -> None:
         F = self.objective = objective
         self.prepared, self.target, self.max_iter = prepared, target, max_iter
-        self.lack, self.maximum, self.last = "", None, None
+        self.lack, self.gaps, self.maximum, self.last = "", False, None, None
+        try:
+            check_each(F.rows, F.family.check_complete)
+        except ValueError:
+            self.lack, self.gaps = "rows have gaps, each with a marginal of its own", True
+            return
         try:
             # a cell that no row shows may have pseudo-rows of the target
             self.form = MinimalForm(F.family, F.X, F.labels + F.target.statistics)

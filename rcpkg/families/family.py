@@ -27,8 +27,10 @@ row     to have                                              give
 12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
 13      predictions with gaps, ``score_samples``,            ``expected_rows(X, W, θ)``, and ``log_joint`` of the
         ``conditional_mean``                                 marginals: of what a row has
-14      gaps in training                                     row 13; the tag ``allow_nan``; ``check_complete(X)``,
-                                                             which refuses them in row 7
+14      gaps in training                                     the tag ``allow_nan``; ``check_complete(X)``, which
+                                                             refuses them in row 9; ``expected_statistics(X, W, θ)`` and
+                                                             ``closed_form_statistics(X, W)`` unless ``statistics`` are
+                                                             those of what is there
 15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
 16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
                                                              given the labels and the statistics of these
@@ -56,7 +58,7 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, c
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.portions import Counted, Look, Numbered, Seen, agree, n_of, typical_rows
+from rcpkg.families.portions import Counted, Look, Numbered, OfLabels, Seen, agree, n_of, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -69,7 +71,6 @@ class ClosedFormClassifier(GenerativeClassifier):
     """
 
     learns_structure = False  # whether `learn_structure` chooses among families, by the labels
-    calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
@@ -106,6 +107,18 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
+    def expected_statistics(self, X: Any, weights: Array, parameters: Any) -> Statistics:
+        """Σ_i Σ_y W_iy E[s(x_i, y) | what there is of x_i, y; θ] of encoded rows: s(X, W) where they lack nothing.
+
+        With W = Y − P it is the gradient of Σ_i log p(y_i | what there is of x_i) by η.
+        """
+        return self.statistics(X, weights)
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """The statistics s of the closed form of encoded rows: s(X, Y), or where they have gaps what EM leads to, with
+        s = E[s(X, Y) | what there is; θ(s)]."""
+        return rows.sum(OfLabels(self))
+
     def raw_statistics(self, rows: Rows) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
         return rows.sum(Counted(self))
@@ -125,8 +138,9 @@ class ClosedFormClassifier(GenerativeClassifier):
         return change
 
     def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
-        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
-        return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X; of
+        rows with gaps the expected ones."""
+        return self.expected_statistics(X, weigh(self.log_joint(X, parameters), slice(None)), parameters)
 
     @atomic
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -113,6 +113,16 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class OfLabels:
+    """The statistics s(X, Y) of an encoded block, by the weights of its rows."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Statistics:
+        return self.model.statistics(block.X, block.weights(len(self.model.classes_)))
+
+
+@dataclass(frozen=True)
 class Chosen:
     """Some of the ``columns``."""
 
@@ -120,6 +130,16 @@ class Chosen:
 
     def __call__(self, block: Block) -> Block:
         return block._replace(X=block.X[:, self.columns])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Those rows of an encoded block that one ``place`` of a product holds."""
+
+    place: int
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=block.X[self.place])
 
 
 def weights_of(block: Block) -> Array | None:
@@ -136,7 +156,7 @@ def n_of(block: Block) -> int:
 
 def has_gaps(block: Block) -> bool:
     """Whether values are missing."""
-    return bool(np.isnan(block.X).any())
+    return bool(np.isnan(block.X.sum()))
 
 
 def typical_rows(X: Array) -> Array:

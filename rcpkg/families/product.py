@@ -17,7 +17,7 @@ from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
-from rcpkg.families.portions import Chosen
+from rcpkg.families.portions import Chosen, Part
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Rows
@@ -269,6 +269,15 @@ class ProductModel(NamedCategories, _BaseComposition):
     def raw_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""
         return self._blockwise("raw_statistics", [rows.map(Chosen(columns)) for columns in self.columns_])
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Block by block."""
+        return self._blockwise("closed_form_statistics", [rows.map(Part(k)) for k in range(len(self.models_))])
+
+    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
+        """Block by block: given the class, what one block has tells nothing of another."""
+        parts = self._parts(X)
+        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
 
     def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):

@@ -133,11 +133,7 @@ def linear_step(
     ------
     InvalidStatistics
         If the step leaves the range of numbers.
-    ValueError
-        Where values are missing.
     """
-    if hasattr(change, "seen"):
-        raise ValueError("gradient descent takes complete rows only: leave rows with gaps out, or impute them")
     change = labels if printed else change
     origin = np.broadcast_to(model._origin, change.first.shape[1])
     shift = change.count + (change.first + change.count[:, None] * origin) @ origin
