@@ -1,25 +1,22 @@
 """Rows with gaps for classifiers that cannot sum them out: gaps made, filled in, or shown in training (chapter 13)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.metrics.pairwise import nan_euclidean_distances
-from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from rcbook.experiments.studies.honest_comparison import VALIDATION, scores
 from rcpkg.base import Array
 
 GROUPS = 5  # of neighbouring columns that are lost together
 ROUNDS = 5  # of chained regressions
 DRAWS, DONORS = 5, 10  # of multiple imputation; nearest rows among which a donor is drawn
-SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8)  # shares that are hidden in the masked copies of a training row
 
 
 # Gaps ----------------------------------------------------------------------------------------------
@@ -173,51 +170,6 @@ class HotDeck(BaseEstimator):
 
 
 # Classifiers -----------------------------------------------------------------------------------------
-
-
-class Tuned(ClassifierMixin, BaseEstimator):
-    """The setting of least log-loss on a stratified fifth of the rows, refitted on all of them.
-
-    The number of rounds of boosting is tuned as well, for nothing. With ``copies`` all rows, those of the fifth too,
-    stand `SHOWN` times, with so much of each hidden at random: the classifier, which takes gaps, learns what they are.
-    """
-
-    def __init__(
-        self, estimator: BaseEstimator, grid: Mapping[str, list], *, copies: bool = False, random_state: int = 0
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.copies = copies
-        self.random_state = random_state
-
-    def fit(self, X: Array, y: NDArray) -> Self:
-        """Try each setting, ties to the first."""
-        rng = np.random.default_rng(self.random_state)
-        train, held = train_test_split(
-            np.arange(len(y)), test_size=VALIDATION, stratify=y, random_state=self.random_state
-        )
-        trial, judge = self._shown(X[train], y[train], rng), self._shown(X[held], y[held], rng)
-        tried = []
-        for setting in ParameterGrid(self.grid):
-            model = clone(self.estimator).set_params(**setting).fit(*trial)
-            if hasattr(model, "staged_predict_proba"):
-                losses = [scores(P, judge[1])["log_loss"] for P in model.staged_predict_proba(judge[0])]
-                tried.append((min(losses), setting | {"max_iter": 1 + int(np.argmin(losses))}))
-            else:
-                tried.append((scores(model.predict_proba(judge[0]), judge[1])["log_loss"], setting))
-        self.setting_ = min(tried, key=lambda pair: pair[0])[1]
-        self.estimator_ = clone(self.estimator).set_params(**self.setting_).fit(*self._shown(X, y, rng))
-        self.classes_ = self.estimator_.classes_
-        return self
-
-    def _shown(self, X: Array, y: NDArray, rng: np.random.Generator) -> tuple[Array, NDArray]:
-        if not self.copies:
-            return X, y
-        return np.vstack([masked(X, at_random(X, share, rng)) for share in SHOWN]), np.tile(y, len(SHOWN))
-
-    def predict_proba(self, X: Array) -> Array:
-        """Of the refitted classifier."""
-        return self.estimator_.predict_proba(X)
 
 
 class NeighboursWithGaps(ClassifierMixin, BaseEstimator):

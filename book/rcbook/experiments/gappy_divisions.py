@@ -13,7 +13,7 @@ from rcbook.gap_rivals import Mechanism, at_random, by_value, in_groups, indicat
 from rcpkg.base import Array
 
 TRAINING_ROWS, TEST_ROWS, LEAST_CLASS, LEAST_VALUES, BINS = 2_000, 1_000, 10, 5, 6
-REPETITIONS = {400: 5, 1_500: 2, 10**9: 1}  # by the greatest number of rows that is divided so often
+REPETITIONS = {400: 3, 10**9: 1}  # by the greatest number of rows that is divided so often
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.8)
 KINDS: dict[str, tuple[Mechanism, float]] = {
     **{f"{share:.0%} at random": (at_random, share) for share in SHARES},
