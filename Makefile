@@ -33,14 +33,14 @@ book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every 
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
 test: $(READY) lint  ## run the tests, then every chapter against its stored outputs
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
 test-full: test test-slow  ## run the slow tests as well
 
 test-slow: $(READY)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of a book that is built)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m slow
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder -m slow
 
 # of the library: not the tests that need rcbook or the pinned environment
 PINNED := architecture docstrings hostile_inputs installation package plotting typing

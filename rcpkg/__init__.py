@@ -1,6 +1,6 @@
 """Generative classifiers that are learnt to classify."""
 
-from rcpkg import bregman
+from rcpkg import bregman, explain
 from rcpkg._version import __version__
 from rcpkg.base import GenerativeClassifier, InvalidStatistics
 from rcpkg.bregman import BregmanClustering, BregmanDivergence, functional, uniform
@@ -80,6 +80,7 @@ __all__ = [
     "bregman",
     "calibration_test",
     "climb",
+    "explain",
     "functional",
     "uniform",
 ]

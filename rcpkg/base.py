@@ -1,9 +1,11 @@
 """What every generative classifier of the package shares: one hook, ``log p(x, y)``, and all predictions from it."""
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,6 +87,22 @@ class Estimator(BaseEstimator):
             warning = InconsistentVersion(estimator_name=type(self).__name__, original_version=saved_by)
             warnings.warn(warning, stacklevel=2)
         super().__setstate__(state)
+
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def constructed(cls: Class) -> Class:
+    """Decorator that makes the constructor of an estimator from its annotated attributes: they are its parameters, by
+    keyword, and stand before those that it inherits from a class which is so decorated."""
+    doc, order = cls.__doc__, ["self", *inspect.get_annotations(cls), *inspect.signature(cls.__init__).parameters]
+    cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    cls.__doc__ = doc  # where there is none, as under python -OO, a dataclass makes one
+    signature = inspect.signature(cls.__init__)
+    ordered = sorted(signature.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
+    cls.__init__.__signature__ = signature.replace(parameters=ordered)
+    return cls
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

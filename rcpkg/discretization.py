@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Estimator
+from rcpkg.base import Estimator, constructed
 from rcpkg.checks import validate
 from rcpkg.linalg import Array
 
@@ -90,6 +90,7 @@ def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
     return np.where(middle < above, middle, below)  # where rounding leaves no number between, or the width overflows
 
 
+@constructed
 class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """Codes 0, 1, 2, … of intervals of each feature, cut where it tells the classes apart.
 
@@ -126,8 +127,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
            [2., 1., 2., 2.]])
     """
 
-    def __init__(self, *, categorical_features: ArrayLike | None = None) -> None:
-        self.categorical_features = categorical_features
+    categorical_features: ArrayLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

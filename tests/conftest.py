@@ -1,6 +1,7 @@
 """How parallel workers share the tests; which of them are slow or need the public data sets."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -9,28 +10,49 @@ NO_DATA = pytest.mark.skipif("RCPKG_DATA" not in os.environ, reason="RCPKG_DATA 
 LONGEST = ("planted_errors", "experiments", "datasets", "local", "estimators", "conditional", "predictive")
 
 
+# of these a page or chapter of the book goes to one worker, of all others the whole file: what it holds is made once
+OF_PAGES = {"test_html", "test_layout", "test_planted_errors"}
+
+
+def together(nodeid: str) -> str:
+    """What the tests of one worker have in common: the file and, where a page of the book is tried, the page."""
+    path, _, name = nodeid.partition("::")
+    page = name.partition("[")[2].rstrip("]").partition("-")[0] if Path(path).stem in OF_PAGES else ""
+    return f"{path} {page}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With ``--dist loadscope`` the tests are shared out by `together`."""
+    if config.getvalue("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return together(nodeid)
+
+    return Together(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items):
-    """A file goes to one worker, but of the pages of the book each to any. What needs a browser is slow.
+    """What needs the rendered book is slow.
 
-    One page comes first, whose worker builds the book while the others run what needs none of it; all other pages last.
+    One page of the book comes first, whose worker builds it while the others run what needs none of it; all other
+    pages last.
     """
-    group_of, of_book = {}, []
-    for item in items:
-        page = item.callspec.params.get("page", "") if hasattr(item, "callspec") else ""
-        group_of[item] = f"{item.path.name} {page}"
-        item.add_marker(pytest.mark.xdist_group(group_of[item]))
-        if "html" in item.fixturenames:
-            of_book.append(group_of[item])
-        if "browser" in item.fixturenames:
-            item.add_marker(pytest.mark.slow)
-        if item.get_closest_marker("needs_data"):
-            item.add_marker(NO_DATA)
+    first = next((together(item.nodeid) for item in items if "html" in item.fixturenames), None)
 
     def place(item):
-        if group_of[item] in of_book:
-            return 0 if group_of[item] == of_book[0] else len(LONGEST) + 2
+        if "html" in item.fixturenames:
+            return 0 if together(item.nodeid) == first else len(LONGEST) + 2
         name = item.path.stem.removeprefix("test_")
         return 1 + (LONGEST.index(name) if name in LONGEST else len(LONGEST))
 
+    for item in items:
+        if "html" in item.fixturenames:
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("needs_data"):
+            item.add_marker(NO_DATA)
     items.sort(key=place)

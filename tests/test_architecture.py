@@ -21,7 +21,7 @@ FLOORS = (
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
-    ("rcpkg.choice",),
+    ("rcpkg.choice", "rcpkg.explain"),
     ("rcpkg.base",),
     ("rcpkg.checks", "rcpkg.gaps"),
     ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),

@@ -108,7 +108,7 @@ def test_a_forest_grows_the_same_trees_on_dense_indicators():
 # The stored study --------------------------------------------------------------------------------------
 
 DONE = [done for name in (study.STUDY_NAME, study.CURVES_NAME) for done in runner.read(runner.table_path(STUDY, name))]
-SHORT = [done for done in DONE if done.seconds < 8]
+SHORT = [done for done in DONE if done.seconds < 2]
 
 
 def test_stored_cells_are_of_the_protocol():

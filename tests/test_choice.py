@@ -85,7 +85,10 @@ def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
     assert_allclose(parts[2], whole[2], rtol=1e-12)
 
 
-@pytest.mark.parametrize("model", [BDA7(), BDA7(ties="random", random_state=0), RDA()], ids=repr)
+SLOW = [pytest.param(model, marks=pytest.mark.slow) for model in (BDA7(ties="random", random_state=0), RDA())]
+
+
+@pytest.mark.parametrize("model", [BDA7(), *SLOW], ids=repr)
 def test_memory_does_not_grow_with_classes_times_rows(model, monkeypatch):
     monkeypatch.setattr(classifier, "BLOCK_ENTRIES", 2**15)
     y = np.repeat(np.arange(60), 3)

@@ -6,12 +6,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rcpkg.base import Estimator
+from rcpkg.base import Estimator, constructed
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 from rcpkg.checks import check_weights
 from rcpkg.linalg import Array
 
 
+@constructed
 class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     r"""Hard clustering by a Bregman divergence: minimises :math:`\sum_i w_i \min_k d(x_i, c_k)`.
 
@@ -60,22 +61,12 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     (array([49, 50, 51]), 0.325)
     """
 
-    def __init__(
-        self,
-        *,
-        n_clusters: int = 8,
-        divergence: str | BregmanDivergence = "squared",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.divergence = divergence
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int = 8
+    divergence: str | BregmanDivergence = "squared"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-6
+    random_state: int | np.random.RandomState | None = None
 
     @property
     def _n_features_out(self) -> int:

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
@@ -48,6 +48,7 @@ class LeftOut(NamedTuple):
 
 
 @documented()
+@constructed
 class RiskCalibrationCV(Learner):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.
 
@@ -130,26 +131,14 @@ class RiskCalibrationCV(Learner):
     (3.0, 'approximate leave-one-out')
     """
 
-    _needs_complete_rows = True
+    target: str | ClosedFormClassifier = "pooled"
+    target_weights: Sequence[float] | Array = TARGET_WEIGHTS
+    cv: Any = "loo"
+    closed_form: bool = True
+    scoring: str = "log_loss"
+    random_state: int | np.random.RandomState | None = None
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weights: Sequence[float] | Array = TARGET_WEIGHTS,
-        cv: Any = "loo",
-        closed_form: bool = True,
-        scoring: str = "log_loss",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.target = target
-        self.target_weights = target_weights
-        self.cv = cv
-        self.closed_form = closed_form
-        self.scoring = scoring
-        self.random_state = random_state
+    _needs_complete_rows = True
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None

@@ -6,6 +6,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from rcpkg.base import constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
@@ -19,6 +20,7 @@ COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised"
 
 
 @documented()
+@constructed
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
@@ -64,9 +66,8 @@ class ConditionalLikelihood(Learner):
     classes_ : array of shape (r,)
         Labels, sorted.
     class_log_prior_ : array of shape (r,)
-        log p(y) of ``estimator_``. Without a target it estimates nothing, as many joint models have these posteriors;
-        `predict_joint_log_proba` is of no use then but for these, and `score_samples` is refused. For other class
-        weights there is ``predict_proba(X, class_prior=…)``.
+        log p(y) of ``estimator_``, which are not the shares of the classes in the rows. For other class weights there
+        is ``predict_proba(X, class_prior=…)``.
     estimator_ : ClosedFormClassifier
         A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int
@@ -105,24 +106,15 @@ class ConditionalLikelihood(Learner):
     (True, False)
     """
 
-    _needs_complete_rows = True
+    coordinates: str = "whitened"
+    solver: str = "auto"
+    l2: float = 0.0
+    max_iter: int = 1000
+    tol: float = 1e-7
+    target: str | ClosedFormClassifier = "pooled"
+    target_weight: float = 0.0
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        coordinates: str = "whitened",
-        solver: str = "auto",
-        l2: float = 0.0,
-        max_iter: int = 1000,
-        tol: float = 1e-7,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weight: float = 0.0,
-    ) -> None:
-        self.estimator = estimator
-        self.coordinates, self.solver, self.l2 = coordinates, solver, l2
-        self.max_iter, self.tol = max_iter, tol
-        self.target, self.target_weight = target, target_weight
+    _needs_complete_rows = True
 
     def _check_parameters(self) -> None:
         self._check_estimator()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import field
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.optimum import fastest_optimum
+from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
@@ -50,11 +51,14 @@ class Settings(NamedTuple):
     target_weight: float = 0.0
 
 
+@constructed
 class Learner(MetaEstimatorMixin, GenerativeClassifier):
     """Base of the classifiers that calibrate an ``estimator``: a subclass gives ``_settings``, or a ``fit`` of its own
     that ends with ``_adopt``."""
 
-    _rule: Rule = staticmethod(calibration_weights)
+    estimator: ClosedFormClassifier = field(kw_only=False)
+
+    _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
 
     def __sklearn_tags__(self):
@@ -111,6 +115,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             outcome = fastest_optimum(objective, tol, settings.max_iter)
         else:
             outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+            at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
+            if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
+                outcome = along_the_fibre(objective, outcome)
         self._report(objective, outcome, tol, step)
         return self._adopt(objective, outcome)
 
@@ -224,6 +231,7 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
 
 
 @documented()
+@constructed
 class RiskCalibration(Learner):
     """Risk-based calibration of a closed-form generative classifier.
 
@@ -279,7 +287,8 @@ class RiskCalibration(Learner):
 
     Notes
     -----
-    The default is the optimum with the pooled target, with one weight for all data.
+    The default is the optimum with the pooled target, with one weight for all data. Without a target many joint models
+    have its posteriors: a fit that converges returns the most probable one, where fixed steps lead by themselves.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
@@ -302,26 +311,13 @@ class RiskCalibration(Learner):
     0.054
     """
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        target: str | ClosedFormClassifier = "pooled",
-        target_weight: float | str = "auto",
-        step: str | Step | None = None,
-        stopping: str | Stop | HeldOut | None = None,
-        max_iter: int | str = "auto",
-        tol: float = 1e-8,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.target = target
-        self.target_weight = target_weight
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    target: str | ClosedFormClassifier = "pooled"
+    target_weight: float | str = "auto"
+    step: str | Step | None = None
+    stopping: str | Stop | HeldOut | None = None
+    max_iter: int | str = "auto"
+    tol: float = 1e-8
+    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def as_published(

@@ -51,14 +51,31 @@ def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
 
     It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
     """
+    if not _has_scores(objective):
+        return by_safe_steps(objective, tol, max_iter)
+    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+
+
+def _has_scores(objective: Objective) -> bool:
+    """Whether the scores of all rows are linear in features that the classes share, as Newton's method takes them."""
     family = objective.family
     try:
         require(family, "Newton's method")
         family.check_complete(objective.X)
         family.check_full(objective.X)
     except ValueError:
-        return by_safe_steps(objective, tol, max_iter)
-    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+        return False
+    return True
+
+
+def along_the_fibre(objective: Objective, end: Outcome) -> Outcome:
+    """The most probable model with the posteriors of a path's ``end``, where there is no target and a way to it."""
+    if objective.target or not _has_scores(objective):
+        return end
+    family = objective.family
+    natural, near = (_finite(family.natural_parameters(at)) for at in (end.parameters, _closed_form_of(objective)))
+    parameters = most_probable(objective, natural, near)
+    return end._replace(statistics=_statistics_of(objective, parameters), parameters=parameters)
 
 
 def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Outcome:
@@ -72,8 +89,7 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
             raise ValueError(f"solver='newton' is not to be had: {path.lack}; leave it at 'auto'")
         return path.follow(objective.target.weight, settings.tol, settings.safe_tol, natural)
     if natural is None:
-        closed = None if objective.target else objective.closed_form
-        natural = family.natural_parameters(family.parameters(objective.start) if closed is None else closed)
+        natural = family.natural_parameters(_closed_form_of(objective))
     if settings.coordinates == "closed_form":
         refuse_zero_probabilities(natural)
     start = _finite(natural)
@@ -82,8 +98,8 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
         parameters = family.from_natural(found.natural)
     else:
         parameters = most_probable(objective, found.natural, start)
-    statistics = objective.total_weight * family.mean_parameters(parameters)
     iterates = found.iterates
+    statistics = _statistics_of(objective, parameters)
     return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)
 
 
@@ -142,6 +158,17 @@ def pooled_parameters(objective: Objective) -> Any:
         return objective.family.pooled_parameters(objective.labels)[0]
     except InvalidStatistics:
         return objective.family.pooled_parameters(objective.start)[0]
+
+
+def _closed_form_of(objective: Objective) -> Any:
+    """Parameters of the closed form, or with a target of where its path begins."""
+    closed = None if objective.target else objective.closed_form
+    return objective.family.parameters(objective.start) if closed is None else closed
+
+
+def _statistics_of(objective: Objective, parameters: Any) -> Statistics:
+    """s with θ(s) = ``parameters`` of as many rows as there are."""
+    return objective.total_weight * objective.family.mean_parameters(parameters)
 
 
 def _finite(natural: Statistics) -> Statistics:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from rcpkg.base import constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner, Settings
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
 from rcpkg.calibration.steps import Fixed, Projected, Step
 from rcpkg.calibration.stops import HeldOut, Stop
-from rcpkg.families import ClosedFormClassifier
 
 
 @documented()
+@constructed
 class TM(Learner):
     """The TM algorithm of Edwards and Lauritzen for a full exponential family.
 
@@ -50,40 +51,22 @@ class TM(Learner):
     0.97
     """
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        on_invalid: str = "halt",
-        stopping: str | Stop = "none",
-        max_iter: int = 64,
-    ) -> None:
-        self.estimator = estimator
-        self.on_invalid = on_invalid
-        self.stopping = stopping
-        self.max_iter = max_iter
+    on_invalid: str = "halt"
+    stopping: str | Stop = "none"
+    max_iter: int = 64
 
     def _settings(self) -> Settings:
         return self._preset(Fixed(1.0, self.on_invalid))
 
 
+@constructed
 class _OfRule(Learner):
     """A learner that is a rule, with any step and stop."""
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        step: Step | None = None,
-        stopping: str | Stop | HeldOut = "soft_error",
-        max_iter: int = 64,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.step = step
-        self.stopping = stopping
-        self.max_iter = max_iter
-        self.random_state = random_state
+    step: Step | None = None
+    stopping: str | Stop | HeldOut = "soft_error"
+    max_iter: int = 64
+    random_state: int | np.random.RandomState | None = None
 
     def _settings(self) -> Settings:
         return self._preset(self.step)
@@ -161,6 +144,7 @@ class SoftErrorCalibration(_OfRule):
 
 
 @documented()
+@constructed
 class ProjectedGradientDescent(Learner):
     """Gradient descent on the mean log-loss in natural parameters, then projection.
 
@@ -207,20 +191,10 @@ class ProjectedGradientDescent(Learner):
     0.99
     """
 
-    def __init__(
-        self,
-        estimator: ClosedFormClassifier,
-        *,
-        gradient: str = "corrected",
-        learning_rate: float = 0.1,
-        stopping: str | Stop = "none",
-        max_iter: int = 64,
-    ) -> None:
-        self.estimator = estimator
-        self.gradient = gradient
-        self.learning_rate = learning_rate
-        self.stopping = stopping
-        self.max_iter = max_iter
+    gradient: str = "corrected"
+    learning_rate: float = 0.1
+    stopping: str | Stop = "none"
+    max_iter: int = 64
 
     @property
     def _needs_complete_rows(self) -> bool:

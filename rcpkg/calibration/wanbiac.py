@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier
+from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.lbfgs import lbfgs
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
@@ -23,6 +23,7 @@ SOLVERS = ("lbfgs", "sgd")
 ITERATIONS, PASSES = 1000, 1
 
 
+@constructed
 class WANBIAC(GenerativeClassifier):
     """Naive Bayes with a weight for each class and each state of each feature: logistic regression, scaled by log θ.
 
@@ -96,28 +97,15 @@ class WANBIAC(GenerativeClassifier):
            [0.95, 1.16, 1.  , 1.  ]])
     """
 
-    def __init__(
-        self,
-        *,
-        penalty: float = 1.0,
-        center: float = 1.0,
-        prior_strength: float = 1.0,
-        solver: str = "lbfgs",
-        max_iter: int | None = None,
-        tol: float = 1e-6,
-        learning_rate: float = 0.1,
-        decay: float = DECAY,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.center = center
-        self.prior_strength = prior_strength
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.random_state = random_state
+    penalty: float = 1.0
+    center: float = 1.0
+    prior_strength: float = 1.0
+    solver: str = "lbfgs"
+    max_iter: int | None = None
+    tol: float = 1e-6
+    learning_rate: float = 0.1
+    decay: float = DECAY
+    random_state: int | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

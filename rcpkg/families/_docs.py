@@ -52,7 +52,6 @@ BLOCKS = {
         Σ₀, in squared units of the features, of shape (d, d) or, of independent features, (d,). A number stands for
         that multiple of the identity, "pooled" for the covariance within the classes, "diagonal" for its diagonal,
         which do not depend on the units.
-    %(class_prior_strength)s
     singular_ridge : float, default=2.0
         Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
         the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
@@ -63,6 +62,7 @@ BLOCKS = {
         κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
         average, or of all that share it, less the means that they give. All covariances then have the ridge times
         κ − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
+    %(class_prior_strength)s
     %(priors)s
     """,
     "attributes of Gaussians": """

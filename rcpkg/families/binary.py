@@ -1,5 +1,6 @@
 """Naive Bayes for binary features, such as whether a word occurs: two states each, from counts of the ones alone."""
 
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
 from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
@@ -17,6 +18,7 @@ from rcpkg.families.statistics import Statistics
 
 
 @documented()
+@constructed
 class BernoulliNB(CategoricalNB):
     """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
 
@@ -66,21 +68,12 @@ class BernoulliNB(CategoricalNB):
            [0.107, 0.893]])
     """
 
-    def __init__(
-        self,
-        *,
-        binarize: float | None = 0.0,
-        prior_strength: float | ArrayLike = 0.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        ConjugateClassifier.__init__(
-            self, prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors
-        )
-        self.binarize = binarize
+    binarize: float | None = 0.0
+    prior_strength: float | ArrayLike = 0.0
+    n_states: None = field(init=False, default=None)
+    unknown: str = field(init=False, default="skip")  # NaN, and under ML a state that no row has
 
     same_form = ConjugateClassifier.same_form
-    unknown = "skip"  # NaN, and under ML a state that no row has
 
     def __sklearn_tags__(self):
         tags = ConjugateClassifier.__sklearn_tags__(self)

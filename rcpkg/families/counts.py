@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import gammaln, logsumexp
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
@@ -21,6 +21,7 @@ from rcpkg.families.statistics import Statistics, one_hot
 
 
 @documented()
+@constructed
 class CategoricalNB(CodedCategories):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
@@ -89,20 +90,13 @@ class CategoricalNB(CodedCategories):
     [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
     """
 
-    projected_step = categorical_step
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 0.0
+    class_prior_strength: float | None = None
+    priors: ArrayLike | None = None
+    unknown: str = "skip"
 
-    def __init__(
-        self,
-        *,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 0.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-        unknown: str = "skip",
-    ) -> None:
-        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
-        self.n_states = n_states
-        self.unknown = unknown
+    projected_step = categorical_step
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""

@@ -51,7 +51,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights
 from rcpkg.families.features import FeatureMap, FreeCoordinates
@@ -245,22 +245,16 @@ class ClosedFormClassifier(GenerativeClassifier):
         return f"feature {self.feature_names_in_[j]!r}" if hasattr(self, "feature_names_in_") else f"feature {j}"
 
 
+@constructed
 class ConjugateClassifier(ClosedFormClassifier):
     r"""A closed-form classifier with a categorical class distribution, fitted by ML or conjugate MAP.
 
     The MAP class probabilities are (s_y + m₀/r) / (Σ s_y + m₀), m₀ = ``class_prior_strength`` (rc2025 app. C).
     """
 
-    def __init__(
-        self,
-        *,
-        prior_strength: float | ArrayLike = 0.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        self.prior_strength = prior_strength
-        self.class_prior_strength = class_prior_strength
-        self.priors = priors
+    prior_strength: float | ArrayLike = 0.0
+    class_prior_strength: float | None = None
+    priors: ArrayLike | None = None
 
     @available_if(gives("class_log_partition"))
     def log_partition(self, natural: Statistics) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
 from rcpkg.families.covariance import Full
@@ -108,6 +108,7 @@ class QDA(GaussianClassifier):
 
 
 @documented()
+@constructed
 class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
@@ -118,9 +119,9 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
 
     Parameters
     ----------
-    %(parameters of Gaussians)s
     n_components : int, optional
         Number of discriminants that ``transform`` gives, at most r − 1 and d, which is the default.
+    %(parameters of Gaussians)s
 
     Attributes
     ----------
@@ -160,28 +161,7 @@ class LDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianClassifier)
     0.98
     """
 
-    def __init__(
-        self,
-        *,
-        prior_strength: float = 0.0,
-        prior_mean: str | float | ArrayLike = 0.0,
-        prior_covariance: str | float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        singular_ridge: float = 2.0,
-        rows_per_feature: float = 3.0,
-        priors: ArrayLike | None = None,
-        n_components: int | None = None,
-    ) -> None:
-        super().__init__(
-            prior_strength=prior_strength,
-            prior_mean=prior_mean,
-            prior_covariance=prior_covariance,
-            class_prior_strength=class_prior_strength,
-            singular_ridge=singular_ridge,
-            rows_per_feature=rows_per_feature,
-            priors=priors,
-        )
-        self.n_components = n_components
+    n_components: int | None = None
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)

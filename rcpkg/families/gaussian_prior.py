@@ -1,11 +1,11 @@
 """Priors of Gaussian classes: of MAP, named or given, and the ridge of covariances that are singular or of few rows."""
 
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers
 from rcpkg.families.covariance import ROUNDING, Diagonal, Fault, Full
 from rcpkg.families.family import ConjugateClassifier
@@ -25,6 +25,7 @@ class GaussianParameters(NamedTuple):
     whitener: Array
 
 
+@constructed
 class GaussianPrior(ConjugateClassifier):
     """Class weights, moments and their prior; whether covariances are full or diagonal a subclass says.
 
@@ -34,28 +35,17 @@ class GaussianPrior(ConjugateClassifier):
     exponential family.
     """
 
-    _form: Full | Diagonal
-    _remedies: str  # what to do about an invalid covariance, beside a prior
-    varying_: NDArray[np.bool_]  # of the features, whether they take part
-    _pseudo_scatter: Array | None = None  # D
-    _named_prior: tuple[Array, Array] | None = None  # μ₀ = "grand" and Σ₀ = "pooled", by the rows of the closed form
+    prior_strength: float = 0.0
+    prior_mean: str | float | ArrayLike = 0.0
+    prior_covariance: str | float | ArrayLike = 1.0
+    singular_ridge: float = 2.0
+    rows_per_feature: float = 3.0
 
-    def __init__(
-        self,
-        *,
-        prior_strength: float = 0.0,
-        prior_mean: str | float | ArrayLike = 0.0,
-        prior_covariance: str | float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        singular_ridge: float = 2.0,
-        rows_per_feature: float = 3.0,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.singular_ridge = singular_ridge
-        self.rows_per_feature = rows_per_feature
+    _form: ClassVar[Full | Diagonal]
+    _remedies: ClassVar[str]  # what to do about an invalid covariance, beside a prior
+    varying_: ClassVar[NDArray[np.bool_]]  # of the features, whether they take part
+    _pseudo_scatter: ClassVar[Array | None] = None  # D
+    _named_prior: ClassVar[tuple[Array, Array] | None] = None  # μ₀ and Σ₀, by the rows of the closed form
 
     @property
     def _origin(self) -> Array | float:

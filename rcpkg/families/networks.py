@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
@@ -27,6 +27,7 @@ def _of_full_family(method: Callable[..., Any]) -> Any:
     return available_if(lambda model: model._is_full)(method)
 
 
+@constructed
 class NetworkModel(CodedCategories):
     """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
 
@@ -34,21 +35,13 @@ class NetworkModel(CodedCategories):
     probabilities, but neither μ nor ψ here, which would take sums over more than its families.
     """
 
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 1.0
+
     unknown = "skip"
     calibrates_gaps = False
     _layout = "families_"
-    structure: Parents | None = None
-
-    def __init__(
-        self,
-        *,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(prior_strength=prior_strength, class_prior_strength=class_prior_strength, priors=priors)
-        self.n_states = n_states
+    structure = None
 
     def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
         """Parents of each feature, such that no table has more than ``most`` cells a class."""
@@ -331,6 +324,7 @@ class TAN(NetworkModel):
 
 
 @documented()
+@constructed
 class KDependenceBayes(NetworkModel):
     """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
 
@@ -384,26 +378,9 @@ class KDependenceBayes(NetworkModel):
     0.93
     """
 
-    def __init__(
-        self,
-        *,
-        k: int = 1,
-        decomposable: bool = True,
-        structure: Parents | None = None,
-        n_states: int | ArrayLike | None = None,
-        prior_strength: float | ArrayLike = 1.0,
-        class_prior_strength: float | None = None,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(
-            n_states=n_states,
-            prior_strength=prior_strength,
-            class_prior_strength=class_prior_strength,
-            priors=priors,
-        )
-        self.k = k
-        self.decomposable = decomposable
-        self.structure = structure
+    k: int = 1
+    decomposable: bool = True
+    structure: Parents | None = None
 
     def prepare(self, X: Array) -> None:
         check_number("k", self.k, 0, integer=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import field
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
-from rcpkg.base import Array
+from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
@@ -65,6 +66,7 @@ def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
 
 
 @documented()
+@constructed
 class ProductModel(NamedCategories, _BaseComposition):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
@@ -113,18 +115,9 @@ class ProductModel(NamedCategories, _BaseComposition):
     0.97
     """
 
-    def __init__(
-        self,
-        blocks: list[tuple[str, ConjugateClassifier, Any]],
-        *,
-        class_prior_strength: float = 0.0,
-        priors: ArrayLike | None = None,
-    ) -> None:
-        self.blocks = blocks
-        self.class_prior_strength = class_prior_strength
-        self.priors = priors
-
-    prior_strength = 0.0  # the blocks have their own
+    blocks: list[tuple[str, ConjugateClassifier, Any]] = field(kw_only=False)
+    class_prior_strength: float = 0.0
+    prior_strength: float = field(init=False, default=0.0)  # the blocks have their own
 
     @property
     def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:

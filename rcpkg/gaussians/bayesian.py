@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import atomic
+from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians._docs import documented
@@ -46,6 +45,7 @@ class PredictiveDensities:
 
 
 @documented()
+@constructed
 class BayesianQDA(PredictiveDensities, MomentClassifier):
     r"""Quadratic discriminant analysis with the Gaussians integrated out.
 
@@ -100,22 +100,12 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     0.9
     """
 
-    def __init__(
-        self,
-        *,
-        seed: str | ArrayLike = "trace",
-        dof: float | None = None,
-        prior: str = "inverse_wishart",
-        measure: str = "fisher",
-        cost: ArrayLike | None = None,
-        class_prior: str | ArrayLike = "laplace",
-    ) -> None:
-        self.seed = seed
-        self.dof = dof
-        self.prior = prior
-        self.measure = measure
-        self.cost = cost
-        self.class_prior = class_prior
+    seed: str | ArrayLike = "trace"
+    dof: float | None = None
+    prior: str = "inverse_wishart"
+    measure: str = "fisher"
+    cost: ArrayLike | None = None
+    class_prior: str | ArrayLike = "laplace"
 
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
@@ -185,6 +175,7 @@ def _dofs(multiples: Sequence[float], d: int) -> Array:
 
 
 @documented()
+@constructed
 class BDA7(PredictiveClassifier):
     """Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation.
 
@@ -196,10 +187,8 @@ class BDA7(PredictiveClassifier):
     Parameters
     ----------
     %(dof_multiples)s
-    %(cv)s
-    %(choice)s
     %(class_prior)s
-    %(random_state)s
+    %(cross-validation)s
 
     Attributes
     ----------
@@ -235,28 +224,17 @@ class BDA7(PredictiveClassifier):
     0.99
     """
 
-    measure = "fisher"
+    dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
+    class_prior: str | ArrayLike = "laplace"
 
-    def __init__(
-        self,
-        *,
-        dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6),
-        cv: int | str | BaseCrossValidator = "loo",
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        class_prior: str | ArrayLike = "laplace",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.dof_multiples = dof_multiples
-        self.class_prior = class_prior
-        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
+    measure = "fisher"
 
     def _grid(self, d: int) -> PredictiveGrid:
         return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS, self.measure)
 
 
 @documented()
+@constructed
 class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
@@ -309,22 +287,9 @@ class QuadraticBayes(PredictiveClassifier):
     0.99
     """
 
-    def __init__(
-        self,
-        *,
-        dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6),
-        scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7),
-        measure: str = "fisher",
-        cv: int | str | BaseCrossValidator = "loo",
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.dof_multiples = dof_multiples
-        self.scales = scales
-        self.measure = measure
-        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
+    dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
+    scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7)
+    measure: str = "fisher"
 
     def _grid(self, d: int) -> PredictiveGrid:
         seeds = [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]

@@ -1,12 +1,13 @@
 """What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic
+from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed
 from rcpkg.checks import check_choice, check_cost, check_weights
 from rcpkg.choice import (
     choose,
@@ -74,6 +75,7 @@ class Grid:
         return wrong_predictions(self.left_out(sample, rows) + log_prior, sample.y[rows])
 
 
+@constructed
 class GridClassifier(MomentClassifier):
     """A classifier that picks one of a grid of closed-form models by cross-validation.
 
@@ -81,22 +83,13 @@ class GridClassifier(MomentClassifier):
     the chosen model over in ``_adopt(grid, place, sample)``.
     """
 
-    class_prior: str | ArrayLike = "laplace"
+    cv: int | str | BaseCrossValidator = "loo"
+    scoring: str = "error"
+    ties: str = "log_loss"
+    cost: ArrayLike | None = None
+    random_state: int | np.random.RandomState | None = None
 
-    def __init__(
-        self,
-        *,
-        cv: Any = "loo",
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.cv = cv
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
-        self.random_state = random_state
+    class_prior = "laplace"
 
     def _grid(self, d: int) -> Grid:
         raise NotImplementedError

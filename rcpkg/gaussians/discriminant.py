@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import atomic
+from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians._docs import documented
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
@@ -49,6 +48,7 @@ class GaussianDensities:
 
 
 @documented()
+@constructed
 class RDA(GaussianDensities, GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
 
@@ -101,20 +101,8 @@ class RDA(GaussianDensities, GridClassifier):
            [0.   , 0.404, 0.354]])
     """
 
-    def __init__(
-        self,
-        *,
-        lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
-        gammas: Sequence[float] = FRIEDMAN_GAMMA,
-        cv: int | str | BaseCrossValidator = "loo",
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.lambdas = lambdas
-        self.gammas = gammas
-        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
+    lambdas: Sequence[float] = FRIEDMAN_LAMBDA
+    gammas: Sequence[float] = FRIEDMAN_GAMMA
 
     def _grid(self, d: int) -> ShrunkenGrid:
         for name in ("lambdas", "gammas"):
@@ -163,6 +151,7 @@ class EDDAGrid(Grid):
 
 
 @documented()
+@constructed
 class EDDA(GaussianDensities, GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
 
@@ -219,20 +208,8 @@ class EDDA(GaussianDensities, GridClassifier):
     0.98
     """
 
-    def __init__(
-        self,
-        *,
-        models: Sequence[str] = EDDA_MODELS,
-        tol: float = 1e-8,
-        cv: int | str | BaseCrossValidator = "loo",
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.models = models
-        self.tol = tol
-        super().__init__(cv=cv, scoring=scoring, ties=ties, cost=cost, random_state=random_state)
+    models: Sequence[str] = EDDA_MODELS
+    tol: float = 1e-8
 
     def _grid(self, d: int) -> EDDAGrid:
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):

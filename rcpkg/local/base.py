@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import SquareableRows, atomic, log_posterior
+from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
@@ -30,6 +30,7 @@ def least_cost(P: Array, cost: Array | None) -> Index:
     return np.argmax(P, axis=1) if cost is None else np.argmin(np.einsum("gh,nh...->ng...", cost, P), axis=1)
 
 
+@constructed
 class LocalClassifier(SquareableRows):
     """Fit, the choice of k, and prediction in batches; a subclass says what its neighbours say.
 
@@ -39,23 +40,15 @@ class LocalClassifier(SquareableRows):
     Rows with gaps are refused, in training and in prediction.
     """
 
+    n_neighbors: int | str | Sequence[int] = 5
+    scoring: str = "error"
+    ties: str = "log_loss"
+    cost: ArrayLike | None = None
+
     why_no_gaps = (
         "for which {name} has no rule: distances over fewer features choose other neighbours, and no joint model sums "
         "them out; impute them, or take BDA7, whose densities have marginals"
     )
-
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str | Sequence[int] = 5,
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.scoring = scoring
-        self.ties = ties
-        self.cost = cost
 
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Classifier, GenerativeClassifier
+from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
 from rcpkg.linalg import Array
@@ -118,6 +118,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
 
 @documented()
+@constructed
 class LocalLinear(Pooled, GenerativeClassifier):
     """Local linear regression of the class indicators, the "pinv" classifier.
 
@@ -128,9 +129,9 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     Parameters
     ----------
-    %(n_neighbors of all)s
     fit_intercept : bool, default=True
         Whether the one is appended.
+    %(n_neighbors of all)s
     %(choice)s
 
     Attributes
@@ -154,17 +155,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
     0.97
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str | Sequence[int] = 5,
-        fit_intercept: bool = True,
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
-        self.fit_intercept = fit_intercept
+    fit_intercept: bool = True
 
     def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
         _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
@@ -178,6 +169,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
 
 @documented()
+@constructed
 class BregmanKNN(Pooled, GenerativeClassifier):
     r"""Nearest neighbours with class probabilities of least expected Bregman divergence.
 
@@ -189,16 +181,16 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     Parameters
     ----------
-    %(n_neighbors of all)s
     weights : {"uniform", "distance", "kernel", "tricube"}, default="uniform"
         The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
-    %(choice)s
     metric : str or callable, default="euclidean"
         Distance, as in `sklearn.neighbors.NearestNeighbors`.
     algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
         Neighbour search, as there; neighbours are the same by all, but that a divergence needs "brute".
+    %(n_neighbors of all)s
+    %(choice)s
 
     Attributes
     ----------
@@ -221,23 +213,10 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     array([2])
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str | Sequence[int] = 5,
-        weights: str = "uniform",
-        smoothing: ArrayLike = 1.0,
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-        metric: str = "euclidean",
-        algorithm: str = "auto",
-    ) -> None:
-        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
-        self.weights = weights
-        self.smoothing = smoothing
-        self.metric = metric
-        self.algorithm = algorithm
+    weights: str = "uniform"
+    smoothing: ArrayLike = 1.0
+    metric: str = "euclidean"
+    algorithm: str = "auto"
 
     def _index(self, X: Array) -> None:
         smoothing = check_numbers("smoothing", self.smoothing)

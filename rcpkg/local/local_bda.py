@@ -1,11 +1,9 @@
 """Local Bayesian discriminant analysis (thesis2007 ch. 6), at every neighbourhood size at once."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rcpkg.base import GenerativeClassifier
+from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.linalg import Array, cholesky
 from rcpkg.local._docs import documented
@@ -25,6 +23,7 @@ LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where
 
 
 @documented()
+@constructed
 class LocalBDA(PerClass, GenerativeClassifier):
     r"""Local Bayesian discriminant analysis: a Gaussian for the k nearest of each class.
 
@@ -43,12 +42,12 @@ class LocalBDA(PerClass, GenerativeClassifier):
 
     Parameters
     ----------
-    %(n_neighbors of each class)s
     seed : float, "trace", "diag", "neighborhood" or array of shape (d, d), default=1.0
         Matrix B of the prior (no random seed), in squared units of the features: a multiple of I (the source has 1);
         the pooled within-class variance, as its mean over the features times I or feature by feature; for each query,
         class and size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
         Leave-one-out takes the seed of the rows that are left.
+    %(n_neighbors of each class)s
     %(choice)s
         It weighs the probabilities above, which tend to 1/r under a fixed seed.
 
@@ -75,17 +74,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
            [0.  , 0.11, 0.89]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str | Sequence[int] = 5,
-        seed: ArrayLike | str = 1.0,
-        scoring: str = "error",
-        ties: str = "log_loss",
-        cost: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(n_neighbors=n_neighbors, scoring=scoring, ties=ties, cost=cost)
-        self.seed = seed
+    seed: ArrayLike | str = 1.0
 
     def _index(self, X: Array) -> None:
         super()._index(X)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 import checks
 import classifier_table
@@ -38,6 +39,7 @@ def test_tests_of_the_register_exist():
     assert tests and [test for test in tests if test.split("::")[1] not in _functions(test.split("::")[0])] == []
 
 
+@cache
 def _functions(path):
     tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

@@ -1,0 +1,173 @@
+"""Why a prediction: contributions and sufficient sets, against their definitions and by enumeration."""
+
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import ML, fitted
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from rcpkg import (
+    QDA,
+    BregmanKNN,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    ProductModel,
+    RiskCalibration,
+)
+from rcpkg.explain import contributions, sufficient_sets
+from rcpkg.families import Unsupported
+
+OF_ALL = pytest.mark.parametrize("name", ML)
+
+
+def log_posterior(model, row, seen):
+    return model.predict_log_proba(np.where(np.isin(np.arange(len(row)), seen), row, np.nan)[None])[0]
+
+
+@OF_ALL
+def test_contributions_are_differences_of_log_posteriors(name):
+    model, X, *_ = fitted(name)
+    found, d = contributions(model, X[:3]), X.shape[1]
+    for row, of_row in zip(X, found):
+        whole = log_posterior(model, row, range(d))
+        assert_allclose(of_row, [whole - log_posterior(model, row, np.delete(np.arange(d), j)) for j in range(d)])
+
+
+@OF_ALL
+def test_shapley_values_are_means_over_orders(name):
+    model, X, *_ = fitted(name)
+    d, orders = X.shape[1], list(permutations(range(X.shape[1])))
+    for row, found in zip(X, contributions(model, X[:2], "shapley")):
+        mean = np.zeros_like(found)
+        for order in orders:
+            for k, j in enumerate(order):
+                gain = log_posterior(model, row, order[: k + 1]) - log_posterior(model, row, order[:k])
+                mean[j] += gain / len(orders)
+        assert_allclose(found, mean, atol=1e-12)
+        assert_allclose(found.sum(axis=0), log_posterior(model, row, range(d)) - model.class_log_prior_)
+
+
+@pytest.mark.parametrize("learner", [lambda m: m, RiskCalibration, ConditionalLikelihood])
+@pytest.mark.parametrize("name", ["CategoricalNB", "BernoulliNB", "GaussianNB", "ProductModel"])
+def test_of_independent_features_both_are_weights_of_evidence(name, learner):
+    """log p(x_j | y) / p(x_j | y′), whatever is known of the others."""
+    model, X, y, _ = fitted(name)
+    model = learner(model).fit(X, y)
+    columns = [[0], [1], [3]] if name == "ProductModel" else [[j] for j in range(X.shape[1])]
+    both = [contributions(model, X[:4], method) for method in ("hidden", "shapley")]
+    for j in columns:
+        alone = np.full((4, X.shape[1]), np.nan)
+        alone[:, j] = X[:4, j]
+        joint = model.predict_joint_log_proba(alone) - model.class_log_prior_
+        for found in both:
+            assert_allclose(found[:, j[0], 1:] - found[:, j[0], :1], joint[:, 1:] - joint[:, :1], atol=1e-10)
+
+
+def test_a_feature_that_is_missing_contributes_nothing():
+    model, X, *_ = fitted("QDA")
+    row = np.array([[X[0, 0], np.nan, X[0, 2]]])
+    for method in "hidden", "shapley":
+        found = contributions(model, row, method)
+        assert_allclose(found[0, 1], 0, atol=1e-14)
+        assert np.abs(found[0, [0, 2]]).min() > 1e-3
+
+
+@OF_ALL
+def test_no_smaller_set_is_sufficient_and_none_of_its_size_better(name):
+    model, X, *_ = fitted(name)
+    X, d, level = X[:8], X.shape[1], 0.7
+    found = sufficient_sets(model, X, level)
+    for row, features, probability in zip(X, *found):
+        c = log_posterior(model, row, range(d)).argmax()
+        P = {S: np.exp(log_posterior(model, row, S)[c]) for k in range(d + 1) for S in combinations(range(d), k)}
+        chosen = tuple(np.flatnonzero(features))
+        assert probability == pytest.approx(P[chosen])
+        rivals = {S: p for S, p in P.items() if p >= level and len(S) < d}
+        if rivals:
+            size = min(map(len, rivals))
+            assert len(chosen) == size
+            assert probability == pytest.approx(max(p for S, p in rivals.items() if len(S) == size))
+        else:
+            assert features.all()
+
+
+def test_sets_up_to_a_size():
+    model, X, *_ = fitted("GaussianNB")
+    full, some, none = (sufficient_sets(model, X, 0.9, max_size=k) for k in (None, 1, 0))
+    small = full.features.sum(axis=1) <= 1
+    assert 0 < small.sum() < len(X)
+    assert_array_equal(some.features[small], full.features[small])
+    assert some.features[~small].all() and none.features.all()
+    assert_allclose(none.probability, model.predict_proba(X).max(axis=1))
+
+
+def test_what_a_sufficient_set_promises():
+    """Under the model the other features bring the posterior down to t with probability ≤ (1 − level)/(1 − t)."""
+    model, X, *_ = fitted("CategoricalNB")
+    every = np.array(list(product(*map(range, (2, 3, 5)))), dtype=float)
+    weight, P, level = np.exp(model.score_samples(every)), model.predict_proba(every), 0.6
+    for row, features, _ in zip(X[:20], *sufficient_sets(model, X[:20], level)):
+        if features.all():
+            continue
+        c = model.predict_proba(row[None]).argmax()
+        share = weight * (every[:, features] == row[features]).all(axis=1)
+        share /= share.sum()
+        assert share @ P[:, c] >= level - 1e-12  # coherence
+        for t in 0.2, 0.4, 0.5:
+            assert share[P[:, c] <= t].sum() <= (1 - level) / (1 - t) + 1e-12
+
+
+def test_tables_with_text_and_names():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"kind": rng.choice(["a", "b", "c"], 60), "number": rng.integers(3, size=60), "size": rng.random(60)}
+    )
+    y = (X["size"] + (X["kind"] == "b") + rng.random(60) > 1.2).astype(int)
+    blocks = [("codes", CategoricalNB(prior_strength=1.0), ["kind", "number"]), ("sizes", GaussianNB(), ["size"])]
+    model = RiskCalibration(ProductModel(blocks)).fit(X, y)
+    hidden = X[:5].astype({"kind": object}).copy()
+    hidden["kind"] = None
+    by_hand = model.predict_log_proba(X[:5]) - model.predict_log_proba(hidden)
+    assert_allclose(contributions(model, X[:5])[:, 0], by_hand)
+    assert sufficient_sets(model, X[:5]).features.shape == (5, 3)
+
+
+def test_sparse_rows():
+    model, X, *_ = fitted("MultinomialNB")
+    assert_allclose(contributions(model, csr_array(X[:3])), contributions(model, X[:3]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X: contributions(m, X, "sampled"), "method must be 'hidden' or 'shapley'"),
+        (lambda m, X: contributions(m, np.zeros((2, 17)), "shapley"), "X has 17 features"),
+        (lambda m, X: contributions(m, X[:, :2]), "3 features"),
+        (lambda m, X: sufficient_sets(m, X, 1.0), "level must be less than 1"),
+        (lambda m, X: sufficient_sets(m, X, 0.0), "level must be a finite number > 0"),
+        (lambda m, X: sufficient_sets(m, X, max_size=-1), "max_size must be an integer >= 0"),
+    ],
+)
+def test_bad_input(call, message):
+    model, X, *_ = fitted("QDA")
+    with pytest.raises(ValueError, match=message):
+        call(model, X)
+
+
+def test_what_has_no_marginals_or_no_finite_log_posterior_is_refused():
+    X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]), [0, 0, 1, 1]
+    with pytest.raises(Unsupported, match="BregmanKNN"):
+        contributions(BregmanKNN(n_neighbors=1).fit(X, y), X)
+    with pytest.raises(ValueError, match="posterior zero: give the model a prior_strength"):
+        contributions(CategoricalNB().fit(X, y), X)
+    assert_array_equal(sufficient_sets(CategoricalNB().fit(X, y), X).features, [[True, False]] * 4)
+
+
+def test_no_rows():
+    model = QDA().fit(*fitted("QDA")[1:3])
+    with pytest.raises(ValueError, match="0 sample"):
+        contributions(model, np.empty((0, 3)))
