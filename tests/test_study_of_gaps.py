@@ -119,11 +119,11 @@ def test_sets_are_as_many_as_asked_and_none_is_spent():
     assert both == {*divisions.BINNED, "adult"}
 
 
-def test_cells_of_both_arms_are_told_apart_and_the_needed_come_first():
+def test_cells_of_both_arms_are_told_apart_and_what_takes_little_time_comes_first():
     cells = cells_of(STUDY, study.STUDY_NAME)
     assert len({cell.key for cell in cells}) == len(cells)
-    needed = [cell.method in study.NEEDED for cell in cells]
-    assert sorted(needed, reverse=True) == needed
+    place = [next(n for n, some in enumerate(study.ORDER) if cell.method in some) for cell in cells]
+    assert place == sorted(place) and {cell.method for cell in cells} == set(study.LEARNERS)
     for arm, other in ("numbers", "TAN"), ("categories", "QDA"):
         methods = {cell.method for cell in cells if cell.setting_value == arm}
         assert set(study.RIVALS) < methods and not any(method.startswith(other) for method in methods)
