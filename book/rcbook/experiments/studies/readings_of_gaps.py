@@ -13,6 +13,7 @@ from rcbook.experiments.studies.gaps import COMPLETE, OURS, SHOWN_BOOSTING, STUD
 from rcbook.experiments.studies.honest_comparison import ROPE
 
 LEVEL = 0.05
+EVERY = "every one"
 OFTEN = 0.8  # of the sets, hypothesis 1
 SOME = tuple(kind for kind in KINDS if kind not in ("0% at random", "10% at random"))  # hypothesis 1
 MUCH = tuple(kind for kind in SOME if kind != "20% at random")  # hypothesis 2
@@ -46,23 +47,31 @@ def whole(losses: pd.DataFrame, learners: Iterable[str]) -> pd.DataFrame:
     return losses.reindex(columns=list(learners)).dropna()
 
 
-def sets_stored(arm: str, learners: Iterable[str]) -> int:
-    """Of how many sets all these learners are stored."""
-    return whole(scores(arm), learners).index.get_level_values(0).nunique()
+def candidate(arm: str, losses: pd.DataFrame) -> str:
+    """Ours where a cell of it is stored, else plain calibration of the same model."""
+    return OURS[arm] if OURS[arm] in losses else PLAIN[arm]
 
 
-def wins(losses: pd.DataFrame, ours: str, rivals: Iterable[str], kinds: Iterable[str] = tuple(KINDS)) -> pd.DataFrame:
-    """On how many sets ours has less, for each rival and against the best of all: a column for each kind of gaps.
+def differences(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """A rival's metric less that of ours, NaN where one of them is not stored; the last column is of the best rival."""
+    rivals = [rival for rival in rivals if rival in losses]
+    table = losses[rivals].assign(**{EVERY: losses[rivals].min(axis=1, skipna=False)})
+    return table.sub(losses[ours], axis=0)
 
-    The sets are those that have all of these learners; their number is the attribute ``sets``.
+
+def wins(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """On how many sets ours has less than each rival, and than all of them.
+
+    Returns
+    -------
+    DataFrame
+        A row for each rival that is stored; of how many ``sets`` both are, and a column for each kind of gaps.
     """
-    rivals = list(rivals)
-    table = whole(losses, [ours, *rivals])
-    against = table[rivals].assign(**{"every one": table[rivals].min(axis=1)})
-    less = against.gt(table[ours], axis=0).groupby(level="kind", sort=False).sum()
-    found = less.T.reindex(columns=list(kinds), fill_value=0)
-    found.attrs["sets"] = table.index.get_level_values(0).nunique()
-    return found
+    found = differences(losses, ours, rivals)
+    by_kind = found.groupby(level="kind", sort=False)
+    table = by_kind.agg(lambda column: int((column > 0).sum())).T.reindex(columns=list(KINDS), fill_value=0)
+    table.insert(0, "sets", by_kind.count().max())
+    return table.rename_axis(columns=None)
 
 
 def _tests(arm: str, losses: pd.DataFrame) -> list[dict]:
@@ -137,8 +146,7 @@ def verdicts(table: pd.DataFrame) -> pd.DataFrame:
     return told.reindex(columns=list(TOLD.values()), fill_value=0).assign(sets=fewest)[["sets", *TOLD.values()]]
 
 
-def advantage(arm: str, ours: str, rivals: Iterable[str], metric: str = "log_loss") -> pd.DataFrame:
-    """Median over sets of a rival's metric less that of ours: a row for each kind, a column for each rival."""
-    table = whole(scores(arm, metric), [ours, *rivals])
-    differences = table.drop(columns=ours).sub(table[ours], axis=0)
-    return differences.groupby(level="kind", sort=False).median().reindex(list(KINDS))
+def advantage(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """Median of `differences` over sets: a row for each kind of gaps, a column for each rival that is stored."""
+    found = differences(losses, ours, rivals).drop(columns=EVERY)
+    return found.groupby(level="kind", sort=False).median().reindex(list(KINDS))
