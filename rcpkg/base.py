@@ -19,6 +19,7 @@ from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
+from rcpkg.rows import by_block
 
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
 
@@ -142,14 +143,19 @@ class Classifier(ClassifierMixin, Estimator):
     def check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
         X, y = self._check_rows(X, y)
-        self.classes_, y = number_labels(y)
+        classes, y = number_labels(y)
+        self._set_labels(classes)
+        return X, y
+
+    def _set_labels(self, classes: NDArray) -> None:
+        """Take on the labels of the training rows, sorted."""
+        self.classes_ = classes
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
         if self.classes_.dtype.kind == "i" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
-            warnings.warn(UNLABELLED, stacklevel=3)
+            warnings.warn(UNLABELLED, stacklevel=4)
         check_cost(getattr(self, "cost", None), self.classes_)
-        return X, y
 
 
 def _has_marginals(model: Any) -> bool:
@@ -186,12 +192,14 @@ class GenerativeClassifier(Classifier):
         """Log class weights of the population whose posteriors are predicted."""
         return self.class_log_prior_
 
+    @by_block
     def predict_joint_log_proba(self, X: ArrayLike) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r); of what a row with gaps has."""
         check_is_fitted(self)
         return self._joint_log_proba(self.check_X(X))
 
     @available_if(_has_marginals)
+    @by_block
     def score_samples(self, X: ArrayLike) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
         check_is_fitted(self)
@@ -217,6 +225,7 @@ class GenerativeClassifier(Classifier):
         X = self.check_X(X)
         return self._expected_rows(X, np.exp(log_posterior(self._joint_log_proba(X), self.class_log_prior_)))
 
+    @by_block
     def predict_log_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
         """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior.
 
@@ -234,6 +243,7 @@ class GenerativeClassifier(Classifier):
             joint = joint + (log_prior - self._calibrated_at)
         return log_posterior(joint, log_prior)
 
+    @by_block
     def decision_function(self, X: ArrayLike) -> Array:
         """Log odds log p(y_2 | x) − log p(y_1 | x), shape (n,), of two classes; log p(y | x), shape (n, r), of more."""
         log_proba = self.predict_log_proba(X)
@@ -242,10 +252,12 @@ class GenerativeClassifier(Classifier):
         with np.errstate(invalid="ignore"):
             return log_proba[:, 1] - log_proba[:, 0]
 
+    @by_block
     def predict_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
         """Posterior p(y | x), shape (n, r); with ``class_prior`` for other class weights, as `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X, class_prior))
 
+    @by_block
     def predict(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> NDArray:
         """Class of largest posterior or, with a ``cost``, of least expected cost; ties go to the first class.
 

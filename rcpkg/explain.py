@@ -33,8 +33,8 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     """How far each feature of a row moves the log posterior of each class.
 
     "hidden": log p(y | x) − log p(y | x without x_j), the others being known. "shapley": the mean of
-    log p(y | x_S, x_j) − log p(y | x_S) over all orders in which features may become known, S being those before j,
-    Σ_S |S|! (d − |S| − 1)!/d! [log p(y | x_S, x_j) − log p(y | x_S)]; these add up to log p(y | x) − log p(y).
+    log p(y | x_S, x_j) − log p(y | x_S) over all orders in which features may become known, S being those before j;
+    these add up to log p(y | x) − log p(y).
 
     Parameters
     ----------

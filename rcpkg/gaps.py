@@ -116,6 +116,17 @@ class GappyRows:
             rows[block.rows] = np.where(there, mean + scale * (Z @ correlation), rows[block.rows])
         return rows, total * scale[:, None] * scale
 
+    def marginals_of_classes(self, means: Array, covariances: Array) -> tuple[Array, Array]:
+        """`marginals` of each class, with a covariance of its own (r, d, d): both of shape (n, r)."""
+        squares, log_det = zip(*(self.marginals(mean[None], one) for mean, one in zip(means, covariances)))
+        return np.hstack(squares), np.stack(log_det, axis=1)
+
+    def expected(self, weights: Array, means: Array, covariances: Array) -> Array:
+        """Σ_y W_iy E[x_i | what row i has, y], shape (n, d), for ``weights`` (n, r) that sum to one in each row."""
+        classes = zip(weights.T, means, covariances)
+        expected = sum(w[:, None] * self.completed(mean, one)[0] for w, mean, one in classes)
+        return np.where(self.missing, expected, self.filled)
+
 
 def _padded_factors(correlation: Array, seen: NDArray[np.bool_]) -> Array:
     """Lower Cholesky factors (p, d, d) of a matrix with the identity in place of what patterns (p, d) do not see."""

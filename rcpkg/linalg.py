@@ -1,7 +1,7 @@
 """Positive definite matrices, factored through their correlation matrices: the scale of a feature costs no digits."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 #: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
 JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
+SHORTEST_STEP, SUFFICIENT_FALL = 2.0**-40, 1e-4  # of a line search: the last one tried; part of what its slope promises
 
 
 class Factor(NamedTuple):
@@ -33,6 +34,22 @@ class Factor(NamedTuple):
     def solve(self, B: Array) -> Array:
         """A⁻¹ B."""
         return dpotrs(self.lower, B, lower=1)[0]
+
+
+def backtracked(
+    function: Callable[[Array], tuple[float, Any]], x: Array, value: float, direction: Array, slope: float
+) -> tuple[Array, float, Any] | None:
+    """Where the longest of the steps 1, ½, ¼, … down a convex function ends that gains enough for its ``slope``, with
+    the value there and what the function gives beside it; None if none does. Outside its domain it is infinite."""
+    step = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        while step > SHORTEST_STEP:
+            end = x + step * direction
+            after, more = function(end)
+            if after <= value + SUFFICIENT_FALL * step * slope + 1e-14 * abs(value):
+                return end, after, more
+            step /= 2
+    return None
 
 
 def slices(n: int, size: int) -> list[slice]:

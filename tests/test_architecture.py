@@ -24,6 +24,7 @@ FLOORS = (
     ("rcpkg.choice", "rcpkg.explain"),
     ("rcpkg.base",),
     ("rcpkg.checks", "rcpkg.gaps"),
+    ("rcpkg.rows",),
     ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}

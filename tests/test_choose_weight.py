@@ -262,12 +262,13 @@ def test_wrong_weights_of_rows_are_named(weights):
         RiskCalibrationCV(LDA()).fit(X, y, weights)
 
 
-def test_missing_values_in_training_are_refused():
+def test_rows_with_gaps_are_chosen_by_folds():
     X, y = rows_for("CategoricalNB")
     X = X.copy()
     X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="feature 1 holds missing values"):
-        RiskCalibrationCV(CategoricalNB()).fit(X, y)
+    with pytest.warns(UserWarning, match="rows have gaps.*5 folds take its place"):
+        model = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0]).fit(X, y)
+    assert model.validation_ == "5 folds"
 
 
 # The closed form as a candidate ---------------------------------------------------------------------------------------

@@ -473,7 +473,7 @@ def test_a_singular_step_is_named():
     gradient = Statistics(count=np.zeros(3), first=np.zeros((3, 3)), second=np.full((3, 3, 3), np.inf))
 
     with pytest.raises(InvalidStatistics, match="lower learning_rate"), np.errstate(invalid="ignore"):
-        quadratic_step(model, model.parameters_, gradient, printed=False)
+        quadratic_step(model, model.parameters_, gradient, gradient, printed=False)
 
 
 def test_parameters_survive_cloning():

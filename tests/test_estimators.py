@@ -1,6 +1,8 @@
 """scikit-learn's contract: its own checks, counted, and the ways in which people use an estimator."""
 
+import inspect
 import pickle
+from dataclasses import field
 
 import numpy as np
 import pandas as pd
@@ -36,6 +38,7 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
 )
+from rcpkg.base import Estimator, constructed
 from rcpkg.calibration import Fixed
 from rcpkg.capabilities import MARGINALS, can
 
@@ -238,3 +241,25 @@ def test_score_takes_sample_weight(name):
     model, X, y, _ = fitted(name)
     right = model.predict(X) == y
     assert_allclose(model.score(X, y, sample_weight=right + 1e-12), 1.0, atol=1e-6)
+
+
+def test_constructors_take_annotated_attributes_by_keyword():
+    """A class's own before those that it inherits; one that is of no use to it is no parameter."""
+
+    @constructed
+    class Whole(Estimator):
+        size: int = 1
+        name: str = "one"
+
+    @constructed
+    class Part(Whole):
+        share: float = 0.5
+        name: str = field(init=False, default="part")
+
+    assert list(inspect.signature(Part).parameters) == ["share", "size"]
+    assert Part(size=2).get_params() == {"share": 0.5, "size": 2} and clone(Part(size=2)).size == 2
+    assert Part().name == "part" and repr(Part(share=1.0)) == "Part(share=1.0)"
+    assert Part() != Part() and Part().__doc__ is None
+    for wrong in (lambda: Part(0.5), lambda: Part(name="whole")):
+        with pytest.raises(TypeError, match="argument"):
+            wrong()

@@ -25,6 +25,7 @@ from rcpkg import (
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Fixed, Objective
 from rcpkg.families import cliques, elimination, networks, one_hot, structure
+from rcpkg.rows import Rows
 
 STATES = (2, 3, 2, 3)
 EVERY = np.array(list(itertools.product(*map(range, STATES))), dtype=float)
@@ -173,7 +174,7 @@ def test_mutual_information(monkeypatch, counts):
     monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
     monkeypatch.setattr(structure, "LARGEST_BLOCK", 100)
     X, y = network_rows()
-    of_class, pairs = structure.mutual_information(X.astype(int), one_hot(y, 3), np.array(STATES))
+    of_class, pairs = structure.mutual_information(Rows.of(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):
         assert_allclose(found, expected, atol=2e-12)
 
@@ -181,16 +182,16 @@ def test_mutual_information(monkeypatch, counts):
 def test_mutual_information_of_weights_and_of_gaps():
     X, y = network_rows()
     w = np.random.default_rng(0).integers(0, 4, size=len(y))
-    places, Y = X.astype(int), one_hot(y, 3)
-    weighted = structure.mutual_information(places, Y * w[:, None], np.array(STATES))
-    repeated = structure.mutual_information(np.repeat(places, w, axis=0), np.repeat(Y, w, axis=0), np.array(STATES))
+    places, given = X.astype(int), (np.array(STATES), 3)
+    weighted = structure.mutual_information(Rows.of(places, y, w), *given)
+    repeated = structure.mutual_information(Rows.of(np.repeat(places, w, axis=0), np.repeat(y, w)), *given)
     for a, b in zip(weighted, repeated):
         assert_allclose(a, b, atol=2e-12)
     gaps = places.copy()
     gaps[::5, 0], gaps[1::7, 1] = -1, -1
-    of_class, pairs = structure.mutual_information(gaps, Y, np.array(STATES))
+    of_class, pairs = structure.mutual_information(Rows.of(gaps, y), *given)
     both = (gaps[:, :2] >= 0).all(axis=1)
-    known = structure.mutual_information(places[both], Y[both], np.array(STATES))[1]
+    known = structure.mutual_information(Rows.of(places[both], y[both]), *given)[1]
     assert pairs[0, 1] == pytest.approx(known[0, 1], abs=1e-11)
     there = gaps[:, 0] >= 0
     assert of_class[0] == pytest.approx(mutual_info_score(X[there, 0], y[there]), abs=1e-11)
@@ -286,14 +287,13 @@ def test_families_count_where_they_are_known():
         assert_allclose(a, c if j == 1 else b)
 
 
-def test_calibration_takes_complete_rows():
+def test_newton_takes_complete_rows():
     X, y = network_rows()
     X[4, 2] = np.nan
     model = KDependenceBayes(structure=CHAIN)
     assert model.fit(X, y).score(X, y) > 0.4
-    for weight in 0.0, 1.0:
-        with pytest.raises(ValueError, match="feature 2 holds missing values, and calibration of a network takes"):
-            RiskCalibration(model, target_weight=weight).fit(X, y)
+    with pytest.raises(ValueError, match="feature 2 holds missing values, which Newton's method"):
+        ConditionalLikelihood(model).fit(X, y)
 
 
 def test_new_states_move_the_tables():
@@ -507,7 +507,7 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     y = rng.integers(2, size=n)
     with monkeypatch.context() as patch:
         patch.setattr(structure, "LARGEST_COUNTS", 3000 * 3003)
-        of_class, pairs = structure.mutual_information(X, one_hot(y, 2), X.max(axis=0) + 1)
+        of_class, pairs = structure.mutual_information(Rows.of(X, y), X.max(axis=0) + 1, 2)
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]

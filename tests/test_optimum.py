@@ -17,7 +17,7 @@ from scipy.linalg import block_diag, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg import (
@@ -339,6 +339,14 @@ def test_the_most_probable_model_has_the_posteriors_where_cells_are_empty(model,
     fitted = learner(model).fit(X, y)
     log_loss = -fitted.predict_log_proba(X)[np.arange(len(y)), y].mean()
     assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=1e-9)
+
+
+def test_the_way_along_the_fibre_stays_where_rounding_leaves_a_model():
+    """Of separated rows it leads to covariances that are singular but for rounding, which ended in a LinAlgError."""
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="separates"):
+        fitted = ConditionalLikelihood(LDA()).fit(1e3 * X, y)
+    assert fitted.score(1e3 * X, y) == 1 and fitted.stop_reason_ == "separable"
 
 
 @pytest.mark.parametrize("b", [0.0, 0.3])

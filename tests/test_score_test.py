@@ -29,6 +29,7 @@ from rcpkg import (
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import null_of, score_statistic
 from rcpkg.families import one_hot
+from rcpkg.rows import Rows
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -36,8 +37,8 @@ each_model = pytest.mark.parametrize("name", ML)
 @each_model
 def test_rows_drawn_anew_keep_labels_and_statistics(name):
     null = null_of(ML[name], *rows_for(name))
-    drawn, Y = null.model.redraw(null.X, null.y, np.random.RandomState(0)), one_hot(null.y, len(null.model.classes_))
-    first, again = (null.model.raw_statistics(rows, Y).ravel() for rows in (null.X, drawn))
+    drawn = null.model.redraw(null.X, null.y, np.random.RandomState(0))
+    first, again = (null.model.raw_statistics(Rows.of(rows, null.y)).ravel() for rows in (null.X, drawn))
     assert_allclose(again, first, atol=1e-10 * np.abs(first).max())
     assert not np.array_equal(drawn, null.X)
 
@@ -49,6 +50,17 @@ def test_sparse_rows_and_unused_columns_are_drawn_anew():
     kept = ProductModel([("bits", BernoulliNB(), [0, 2])]).fit(X, y).redraw(X, y, rng)
     assert_array_equal(kept[:, 1], X[:, 1])
     assert_array_equal(model.redraw(csr_array(X), y, rng).sum(axis=0), X.sum(axis=0))
+
+
+def test_words_are_drawn_anew_of_sparse_rows_as_of_dense_ones_and_only_of_whole_counts():
+    rng = np.random.RandomState(0)
+    X, y = rng.multinomial(7, [0.1, 0.2, 0.3, 0.4], 20).astype(float), np.arange(20) % 2
+    model = MultinomialNB().fit(X, y)
+    dense, sparse = (model.redraw(rows, y, np.random.RandomState(1)) for rows in (X, csr_array(X)))
+    assert_array_equal(sparse.toarray(), dense)
+    assert_array_equal(dense.sum(axis=1), X.sum(axis=1))
+    with pytest.raises(ValueError, match="whole counts"):
+        calibration_test(MultinomialNB(), X / 2, y)
 
 
 def frequencies(model, X, y, draws=3000):

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from rcpkg.base import Array
 from rcpkg.families import KDependenceBayes, one_hot
 from rcpkg.families.structure import mutual_information
+from rcpkg.rows import Rows
 
 ROOT_CONCENTRATION = 2.0
 SHAPE, RATE = 2.0, 1.0  # of the gamma distribution of a concentration a priori
@@ -305,7 +306,7 @@ class SelectiveKDB(ClassifierMixin, BaseEstimator):
         k_max = min(self.k_max, X.shape[1] - 1)
         whole = KDependenceBayes(k=k_max, decomposable=False, n_states=self.n_states, **settings).fit(X, y)
         places, n_states = whole.places(X), whole.n_states_
-        of_class, _ = mutual_information(places, one_hot(labels, len(self.classes_)), n_states)
+        of_class, _ = mutual_information(Rows.of(places, labels), n_states, len(self.classes_))
         order = np.argsort(-of_class, kind="stable")
         losses = [
             leave_one_out_losses(

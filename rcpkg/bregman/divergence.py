@@ -171,7 +171,7 @@ class BregmanDivergence:
         # a point of weight zero may have infinite divergence from the mean of the others
         return float(w[w > 0] @ self(X[w > 0], self.centroid(X, w)))
 
-    def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike, *, tol: float = 1e-10, max_iter: int = 100) -> Array:
+    def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike) -> Array:
         r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`, one a row.
 
         Newton's method on the convex dual
@@ -180,7 +180,7 @@ class BregmanDivergence:
         Raises
         ------
         ProjectionError
-            If the constraints are not met to ``tol``, relative to one plus the largest b, after ``max_iter`` steps.
+            If after 100 steps the constraints are not met to 1e-10, relative to one plus the largest b.
         """
         conjugate, start = self._conjugate("project"), self.grad(y)
         b = np.atleast_1d(np.asarray(b, dtype=float))
@@ -189,7 +189,7 @@ class BregmanDivergence:
             A = (A + A.mT) / 2
         if len(A) != len(b):
             raise ValueError(f"A and b must hold one constraint a row; got {len(A)} and {len(b)}")
-        projection = dual_newton(conjugate, start, A, b, tol, max_iter)
+        projection = dual_newton(conjugate, start, A, b)
         if projection is None:
             raise ProjectionError(
                 f"{self.name}: no projection found; some interior point of the domain must satisfy A x = b"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.linalg import Array
+from rcpkg.linalg import EPS, Array
 
 
 class DomainError(ValueError):
@@ -70,7 +70,7 @@ class SymmetricMatrices:
         reason = "is not symmetric; average it with its transpose"
         if self.sign and not wrong.any():
             smallest = np.linalg.eigvalsh(self.sign * x)[..., 0]
-            rounding = x.shape[-1] * np.finfo(float).eps * size
+            rounding = x.shape[-1] * EPS * size
             semi = self.closed and not interior
             wrong = smallest < -rounding if semi else smallest <= rounding
             kind = ("positive" if self.sign > 0 else "negative") + (" semi-definite" if semi else " definite")

@@ -1,22 +1,22 @@
 """Bregman projections on affine sets, by Newton's method on the dual problem."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rcpkg.bregman.generators import DomainError, Generator
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, backtracked
+
+TOL, MAX_STEPS = 1e-10, 100  # of the constraints, relative to one plus the largest b
 
 
 class ProjectionError(ValueError):
     """A Bregman projection that was not found: the constraints miss the domain, or contradict each other."""
 
 
-def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: float, max_iter: int) -> Array | None:
+def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array | None:
     r"""The point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
 
     Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``
-    is :math:`\nabla\phi(y)`. None where the constraints are not met to ``tol`` after ``max_iter`` steps.
+    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MAX_STEPS` steps.
     """
     rows = A.reshape(len(A), -1)
 
@@ -30,32 +30,17 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array, tol: flo
 
     lagrange = np.zeros(len(b))
     value, u = objective(lagrange)
-    for _ in range(max_iter):
+    for _ in range(MAX_STEPS):
         residual = rows @ conjugate.grad(u).ravel() - b
-        if np.abs(residual).max() <= tol * (1 + np.abs(b).max()):
+        if np.abs(residual).max() <= TOL * (1 + np.abs(b).max()):
             return conjugate.grad(u)
         with np.errstate(over="ignore"):
             curvature = rows @ np.stack([conjugate.hessian(u, row).ravel() for row in A], axis=1)
         if not np.all(np.isfinite(curvature)):
             return None
         direction = -np.linalg.lstsq(curvature, residual)[0]
-        end = _backtracked(objective, lagrange, value, direction, residual @ direction)
+        end = backtracked(objective, lagrange, value, direction, residual @ direction)
         if end is None:
             return None
         lagrange, value, u = end
-    return None
-
-
-def _backtracked(
-    objective: Callable[[Array], tuple[float, Array]], at: Array, value: float, direction: Array, slope: float
-) -> tuple[Array, float, Array] | None:
-    """Where the longest of the steps 1, 1/2, 1/4, … that descends enough ends, and the objective there."""
-    step = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        while step > 1e-12:
-            end = at + step * direction
-            new_value, u = objective(end)
-            if new_value <= value + 1e-4 * step * slope + 1e-14 * abs(value):
-                return end, new_value, u
-            step /= 2
     return None

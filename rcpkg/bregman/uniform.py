@@ -207,7 +207,9 @@ def expected_squared_error(
     if name == "bayes_parameter" and np.isfinite(t2):
         return _parameter_error(n, t1, t2 * scale) / scale
     if name == "bayes_unrestricted":
-        return _unrestricted_error(n, order(n, measure)) / scale
+        N = order(n, measure)
+        spread = 2 * n * N**2 / ((n - 1) * (N + 1) * (2 * N + 1)) if n > 1 else np.inf
+        return float(spread - 1 + 2 * n / ((N + 1) * (n + N))) / scale
     if name == "maximum_likelihood":
         c = 1.0
     elif name == "bayes_restricted":
@@ -217,12 +219,6 @@ def expected_squared_error(
     else:
         raise ValueError(f"name must be one of {', '.join(ESTIMATES)}; got {name!r}")
     return np.inf if n == 1 else (1 - n / (c * (n - 1)) + 2 * c**-n / (n - 1)) / scale
-
-
-def _unrestricted_error(n: int, N: Array) -> float:
-    if n == 1:
-        return np.inf
-    return float(2 * n * N**2 / ((n - 1) * (N + 1) * (2 * N + 1)) - 1 + 2 * n / ((N + 1) * (n + N)))
 
 
 def _parameter_error(n: int, t1: float, t2: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
@@ -22,10 +23,11 @@ from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import history_row, row_losses
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath
-from rcpkg.checks import check_numbers
+from rcpkg.checks import check_numbers, check_weights
 from rcpkg.choice import choose
 from rcpkg.families import ClosedFormClassifier, require
 from rcpkg.linalg import slices
+from rcpkg.rows import Rows
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
@@ -35,6 +37,7 @@ BLOCKS = 200  # of rows that the closed form loses in turn, where rows are more 
 # bounds what F lacks a row
 FOLD_TOL = 1e-4
 SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, where Newton's method is not to be had
+GAPPY_TOL = 1e-6  # the same in folds of rows with gaps, of which each step takes longer
 
 
 class LeftOut(NamedTuple):
@@ -138,15 +141,17 @@ class RiskCalibrationCV(Learner):
     scoring: str = "log_loss"
     random_state: int | np.random.RandomState | None = None
 
-    _needs_complete_rows = True
-
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+        self,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Choose the weight of the target, then calibrate with it; ``groups`` are for a splitter ``cv``."""
         weights = self._checked_weights()
         given = sample_weight
-        model, X, y, sample_weight = self._validated(X, y, given)
+        model, X, y, sample_weight = self._in_memory(X, y, given)
         if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
             groups = np.asarray(groups)[np.asarray(given) > 0]
         path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights))
@@ -186,6 +191,22 @@ class RiskCalibrationCV(Learner):
                 **{name: np.append(column, missing) for name, column in left.more.items()},
             },
         )
+
+    def _in_memory(
+        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
+        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
+        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
+        if isinstance(X, Rows):
+            X, y, sample_weight, _ = X.only("RiskCalibrationCV")
+        model = clone(self.estimator)
+        X, y = model.check_X_y(X, y)
+        if sample_weight is None:
+            return model, X, y, None
+        weight = check_weights(sample_weight, len(y))
+        listed = not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split")
+        present = (weight > 0) | listed
+        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -272,7 +293,8 @@ class RiskCalibrationCV(Learner):
             fold = TargetPath.of(model, self.target, X[train], y[train], of_train, len(weights))
             for k in range(len(weights) - 1, -1, -1):
                 size = weights[k] * fold.objective.target.size
-                optimum = fold.follow(weights[k], safe_tol=max(SAFE_TOL, fold_tol * size / (total + size)))
+                least = GAPPY_TOL if fold.gaps else SAFE_TOL
+                optimum = fold.follow(weights[k], safe_tol=max(least, fold_tol * size / (total + size)))
                 losses[k][:, held] += row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
             if self.closed_form:
                 closed = fold.prepared.parameters(fold.objective.labels)
@@ -309,8 +331,8 @@ def _closed_form_left_out(path: TargetPath) -> Array:
     """log p(y | x) of the closed form without each row, shape (n, r), lost in at most `BLOCKS` blocks; −∞ where none
     exists without them."""
     F, family = path.objective, path.prepared
-    log_P = np.full(F.Y.shape, -np.inf)
-    counting = F.Y if F.sample_weight is None else F.Y * F.sample_weight[:, None]
+    counting = F.rows.only("the closed form without each row").weights(len(family.classes_))
+    log_P = np.full(counting.shape, -np.inf)
     for rows in slices(len(F.y), -(-len(F.y) // BLOCKS)):
         X = rows_at(F.X, rows)
         try:

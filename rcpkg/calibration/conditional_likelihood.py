@@ -14,6 +14,7 @@ from rcpkg.calibration.optimum import Settings, optimum_of
 from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
+from rcpkg.rows import Rows
 
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
@@ -137,12 +138,11 @@ class ConditionalLikelihood(Learner):
             )
         require(self.estimator, "ConditionalLikelihood")
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""
         self._check_parameters()
-        model, X, y, weight = self._validated(X, y, sample_weight)
-        model.prepare(X)
-        objective = Objective.of_rows(model, X, y, weight, target=self.target, target_weight=self.target_weight)
+        model, rows = self._validated(X, y, sample_weight)
+        objective = Objective.of_rows(model, rows, target=self.target, target_weight=self.target_weight)
         settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
         found = optimum_of(objective, settings)
         self._warn(found)

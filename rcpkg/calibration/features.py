@@ -20,12 +20,23 @@ from rcpkg.linalg import slices
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
 LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
 LARGEST_JOINT_BLOCK = 65536  # rows
-READING, LOOK_UP, TABLE, SPARSE_PRODUCT = 6.0, 24.0, 1.5e5, 25.0  # in multiplications, of a row
 USUAL_ROWS = 1000  # from which the usual size of a feature is taken
 SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
 LARGEST_TABLE = 4096  # joint states of a group, whose table the first cache holds
 ROWS_OF_STATE = 4  # rows for each joint state, at least: tables are made anew in each pass
 CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
+
+
+class PassCosts(NamedTuple):
+    """What a pass over the rows takes, in multiplications: counts of numpy and scipy, on no data set."""
+
+    reading: float = 6.0  # of an entry of a dense block, for all classes together
+    sparse: float = 25.0  # of an entry of a sparse block that is not zero, likewise
+    look_up: float = 24.0  # of a code of a row, for each class
+    table: float = 1.5e5  # of making a table of joint states, once a pass
+
+
+PASS = PassCosts()
 
 
 class JointCodes(NamedTuple):
@@ -124,18 +135,18 @@ class Features:
         self.sparse, self.joint, self.work = False, None, float(self.width)
         self.block_rows = int(np.clip(BLOCK_ENTRIES // self.width, LEAST_BLOCK, LARGEST_BLOCK))
         self.entries = float(self.width * self.n)
-        cost = self.width * (1 + READING / k)
+        cost = self.width * (1 + PASS.reading / k)
         if self.n * self.map.own > SPARSE_FROM * nonzero:
             self.sparse, self.block_rows = True, LARGEST_BLOCK
             self.entries, self.work = 1.5 * nonzero, 4.0 * nonzero / self.n
-            cost = SPARSE_PRODUCT / k * nonzero / self.n
+            cost = PASS.sparse / k * nonzero / self.n
         if indicators is not None:
             groups = groups_of(indicators.n_states, self.n)
             tables = len(groups)
-            if tables * (LOOK_UP + TABLE / self.n) < cost:
+            if tables * (PASS.look_up + PASS.table / self.n) < cost:
                 self.joint = joint_codes(indicators.columns, groups, indicators.kept)
                 self.sparse, self.block_rows = False, LARGEST_JOINT_BLOCK
-                self.entries, self.work = tables * self.n, LOOK_UP * tables
+                self.entries, self.work = tables * self.n, PASS.look_up * tables
 
     def _keep(self, megabytes: float) -> None:
         self.slices = slices(self.n, self.block_rows)

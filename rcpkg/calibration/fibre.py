@@ -13,13 +13,11 @@ import numpy as np
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics, can
-from rcpkg.linalg import Array, jittered_cholesky
+from rcpkg.linalg import Array, backtracked, jittered_cholesky
 
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 200
 TOL = 1e-12  # squared length of a Newton step, in nats a row
-SHORTEST = 2.0**-40  # of a step that is tried
-SUFFICIENT = 1e-4  # part of the gain that the slope promises
 
 
 def most_probable(objective: Objective, natural: Statistics, near: Statistics) -> Any:
@@ -29,35 +27,38 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     parameters = family.from_natural(natural)
     if not can(family, "Newton's method"):
         return parameters
-    form = MinimalForm(family, objective.X, objective.labels)
+    form = MinimalForm(family, objective.some, objective.labels)
     n_features = form.width - 1 + form.map.shared
     if not 0 < n_features <= MOST_FEATURES:
         return parameters
     t = _over_classes(form, form.sums(objective.labels)) / objective.total_weight
     beta = form.coefficients(natural)
     beta = beta + _of_all(form, _over_classes(form, form.coefficients(near) - beta) / _counts(form))
-    if form.map.is_inside(form.natural(beta)):
-        parameters = family.from_natural(form.natural(beta))
-    else:
+
+    def loss(c: Array) -> tuple[float, Any]:
+        moved = form.natural(beta + _of_all(form, c))
+        if not form.map.is_inside(moved):
+            return np.inf, None
+        try:
+            return family.log_partition(moved) - t @ c, family.from_natural(moved)
+        except np.linalg.LinAlgError:  # inside but for rounding
+            return np.inf, None
+
+    c = np.zeros(n_features)
+    value, nearer = loss(c)
+    if nearer is None:
         beta = form.coefficients(family.natural_parameters(parameters))
-    base, c = beta, np.zeros(n_features)
-    value = -family.log_partition(form.natural(beta))
+        value, _ = loss(c)
+    else:
+        parameters = nearer
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
         step = jittered_cholesky(covariance).solve(t - mean)
-        slope, length = float((t - mean) @ step), 1.0
-        if slope <= TOL:
+        slope = float((mean - t) @ step)
+        end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
+        if end is None:
             break
-        while length > SHORTEST:
-            moved = form.natural(base + _of_all(form, c + length * step))
-            if form.map.is_inside(moved):
-                after = t @ (c + length * step) - family.log_partition(moved)
-                if after >= value + SUFFICIENT * length * slope:
-                    break
-            length /= 2
-        else:
-            break
-        c, value, parameters = c + length * step, after, family.from_natural(moved)
+        c, value, parameters = end
     return parameters
 
 

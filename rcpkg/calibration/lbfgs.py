@@ -15,7 +15,7 @@ from rcpkg.calibration.logistic import Evaluation, LogisticObjective, posteriors
 from rcpkg.calibration.newton import MEMORY, Found, Iterates, plan_of
 from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.rules import Losses
-from rcpkg.families import FreeCoordinates, Statistics
+from rcpkg.families import FreeCoordinates, Statistics, one_hot
 
 LEAST_CURVATURE = 1e-6  # of a coordinate, relative to that at equal posteriors: saturated ones have none
 LARGEST_WHITENED = 3000  # features, whose square is kept
@@ -175,10 +175,10 @@ def lbfgs(
 
 def conditional_objective(objective: Objective, natural: Statistics) -> Evaluation:
     """f = −[CLL + b (⟨s̄, η⟩ − m̄ψ(η))] per row and pseudo-row, with its gradient in η."""
-    family, target, weight = objective.family, objective.target, objective.sample_weight
-    P, own = posteriors(family.scores(objective.X, natural).T, objective.y, objective.Y.shape[1])
+    family, target, weight = objective.family, objective.target, objective.weight
+    P, own = posteriors(family.scores(objective.X, natural).T, objective.y, len(objective.family.classes_))
     sums, separated = row_sums(P, own, objective.y, len(P), weight)
-    W = P.T - objective.Y
+    W = P.T - one_hot(objective.y, len(P))
     value, gradient = sums[2], family.statistics(objective.X, W if weight is None else W * weight[:, None])
     if target:
         mean = family.mean_parameters(family.from_natural(natural))

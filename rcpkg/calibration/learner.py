@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import field
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -26,8 +25,9 @@ from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
 from rcpkg.capabilities import MARGINALS
-from rcpkg.checks import check_number, check_weights
+from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, can
+from rcpkg.rows import Blocks, Rows
 
 STOPS = {
     "soft_error": SoftErrorRises(),
@@ -65,8 +65,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         tags = super().__sklearn_tags__()
         inner = self.estimator.__sklearn_tags__()
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
-        gaps = getattr(self.estimator, "calibrates_gaps", False)
-        tags.input_tags.allow_nan &= gaps and not self._needs_complete_rows
+        tags.input_tags.allow_nan &= not self._needs_complete_rows
         return tags
 
     def _settings(self) -> Settings:
@@ -79,13 +78,12 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         check_number("max_iter", self.max_iter, 0, integer=True)
         return Settings(step or Fixed(), stop_of(self.stopping), self.max_iter)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the closed form, then calibrate it."""
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form, then calibrate it; ``fit(rows)`` takes `Rows`, of any size."""
         self._check_estimator()
         settings = self._settings()
         rng = check_random_state(getattr(self, "random_state", None))
-        model, X, y, weight = self._validated(X, y, sample_weight)
-        model.prepare(X)
+        model, rows = self._validated(X, y, sample_weight)
         stop = settings.stop
         if isinstance(stop, HeldOut):
             if not hasattr(self, "random_state"):
@@ -93,16 +91,16 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                     f"stopping={stop} needs a random_state, which {type(self).__name__} does not take: "
                     "RiskCalibration.as_published does, with any step"
                 )
-            train, held = stop.divided(y, weight, rng)
-            stop = Best("log_loss", (X[held], y[held], None if weight is None else weight[held]))
-            X, y, weight = X[train], y[train], None if weight is None else weight[train]
+            block = rows.only(f"stopping={stop}")
+            train, held = (block.part(index) for index in stop.divided(block.y, block.weight, rng))
+            stop, rows = Best("log_loss", (held.X, held.y, held.weight)), Blocks([train])
         if isinstance(stop, Converged):
             stop = Converged(max(stop.tol, settings.tol))
         elif settings.tol:
             stop = FirstOf(stop, Converged(settings.tol))
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, X, y, weight, self._rule, keep_prior=keeps_prior, **target)
+        objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target)
         if keeps_prior and getattr(model, "priors", None) is not None:
             warnings.warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
@@ -129,18 +127,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             )
 
     def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
-        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
+        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[ClosedFormClassifier, Rows]:
+        """A clone of the estimator, prepared for its rows, and these."""
         model = clone(self.estimator)
-        X, y = model.check_X_y(X, y)
-        if sample_weight is None:
-            return model, X, y, None
-        weight, cv = check_weights(sample_weight, len(y)), getattr(self, "cv", "loo")
-        listed = not isinstance(cv, str | Integral) and not hasattr(cv, "split")
-        present = (weight > 0) | listed
-        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
+        return model, model.training_rows(X, y, sample_weight)
 
     def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
         """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
@@ -336,10 +327,6 @@ class RiskCalibration(Learner):
         """
         settings = {"step": Fixed(learning_rate, on_invalid), "stopping": "soft_error", "max_iter": FIXED_STEPS}
         return cls(estimator, **settings | {"target_weight": 0.0, "tol": 0.0} | changes)
-
-    @property
-    def _needs_complete_rows(self) -> bool:
-        return bool(self.target_weight)
 
     def _settings(self) -> Settings:
         """To the optimum, drawn to the target, for an exponential family, and as published otherwise; a stop that is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,9 +14,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.rules import Losses, Rule, calibration_weights, mean_losses, row_losses, soft_error_weights
-from rcpkg.checks import check_number, check_weights
+from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losses, soft_error_weights, sum_of_losses
+from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, one_hot, require
+from rcpkg.families.portions import Encoded, n_of
+from rcpkg.rows import Block, Rows
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -96,24 +99,24 @@ class Point:
 @dataclass(frozen=True)
 class Objective:
     """F(η) = Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)], and minus the soft errors in place of the first sum
-    with `soft_error_weights`; for another rule what its weights W move.
+    with `soft_error_weights`; for another rule what its weights W move. x_i is what there is of row i.
 
     Parameters
     ----------
     family : ClosedFormClassifier
         A model that is prepared for the rows; with a target one without a prior.
-    X : array, sparse array or tuple of these
-        Rows as the family encodes them.
-    Y : array of shape (n, r)
-        One-hot labels.
+    rows : Rows, array, sparse array or tuple of arrays
+        Rows as the family encodes them, with class numbers and weights; or X alone, in memory.
+    Y : array of shape (n, r), optional
+        One-hot labels of such X.
     sample_weight : array of shape (n,), optional
-        Weights w ≥ 0 of the rows.
+        And its weights w ≥ 0.
     rule : function, default=`calibration_weights`
         Signed weights W of posteriors P and labels Y.
     target : Target, optional
         s̄, m̄ and b.
     labels : Statistics, optional
-        s(X, Y), rows counting by their weights, if it is known already.
+        s(X, Y), rows counting by their weights, or what EM leads to where values are missing, if it is known already.
     start : Statistics, optional
         Where to begin: s(X, Y), or with a target (s(X, Y) + b s̄) / (1 + b m̄/m), in which no state it allows is empty.
     closed_form : object, optional
@@ -121,8 +124,8 @@ class Objective:
     """
 
     family: ClosedFormClassifier
-    X: Any
-    Y: Array
+    rows: Any
+    Y: Array | None = None
     sample_weight: Array | None = None
     rule: Rule = calibration_weights
     target: Target | None = None
@@ -131,8 +134,12 @@ class Objective:
     closed_form: Any = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.rows, Rows):
+            object.__setattr__(self, "rows", Rows.of(self.rows, self.Y.argmax(axis=1), self.sample_weight))
+            object.__setattr__(self, "Y", None)
+            object.__setattr__(self, "sample_weight", None)
         if self.labels is None:
-            object.__setattr__(self, "labels", self.family.statistics(self.X, _weighted(self.Y, self.sample_weight)))
+            object.__setattr__(self, "labels", self.family.closed_form_statistics(self.rows))
         if self.start is None:
             start = self.labels
             if self.target:
@@ -159,50 +166,42 @@ class Objective:
         the parameters of MAP an update need not be a direction of ascent.
         """
         model = clone(estimator)
-        rows, codes = model.check_X_y(X, y)
-        weight = None if sample_weight is None else check_weights(sample_weight, len(codes))
-        model.prepare(rows)
-        return cls.of_rows(model, rows, codes, weight, rule, target, target_weight, keep_prior)
+        rows = model.training_rows(X, y, sample_weight)
+        return cls.of_rows(model, rows, rule, target, target_weight, keep_prior)
 
     @classmethod
     def of_rows(
         cls,
         model: ClosedFormClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        sample_weight: Array | None,
+        rows: Rows,
         rule: Rule = calibration_weights,
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
         keep_prior: bool = False,
     ) -> Self:
-        """As `of`, of a ``model`` that is prepared, validated rows X and class numbers y."""
+        """As `of`, of a ``model`` that is prepared, and validated rows with class numbers."""
         if (target_weight or not keep_prior) and getattr(model, "priors", None) is not None:
             raise ValueError(
                 "priors of the estimator must be None: calibration fits the class weights of the training rows, and "
                 "would undo them; for a population with other weights take predict_proba(X, class_prior=…)"
             )
-        Y = one_hot(y, len(model.classes_))
-        counting = _weighted(Y, sample_weight)
-        model.learn_structure(X, counting)
-        X = model.encode(X)
-        labels = model.statistics(X, counting)
-        n_rows = len(y) if sample_weight is None else int(np.count_nonzero(sample_weight))
-        given = {"sample_weight": sample_weight, "rule": rule, "labels": labels}
-        closed_form = model.settle(labels, n_rows)
+        model.learn_structure(rows)
+        rows = rows.map(Encoded(copy(model))).kept()
+        labels = model.closed_form_statistics(rows)
+        given = {"rule": rule, "labels": labels}
+        closed_form = model.settle(labels, rows.sum(n_of))
         if target_weight:
-            model.check_complete(X)
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
-            return cls(model.without_prior(), X, Y, target=drawn, **given)
+            return cls(model.without_prior(), rows, target=drawn, **given)
         if keep_prior or not getattr(model, "has_prior", False):
-            return cls(model, X, Y, closed_form=closed_form, **given)
+            return cls(model, rows, closed_form=closed_form, **given)
         if can(model, "distances of joint models"):
             closed_form = model.parameters(labels) if closed_form is None else closed_form
             start = sample_size(labels) * model.mean_parameters(closed_form)
         else:
             start = model.with_pseudo_rows(labels)
-        return cls(model.without_prior(), X, Y, start=start, closed_form=closed_form, **given)
+        return cls(model.without_prior(), rows, start=start, closed_form=closed_form, **given)
 
     def with_weight(self, weight: float) -> Self:
         """The same with another ``weight`` b of the target."""
@@ -211,23 +210,42 @@ class Objective:
     def on(self, index: NDArray[np.intp], weight: Array) -> Self:
         """The same on some of the rows, which count by ``weight``, scaled to the weight of all."""
         weight = weight * (self.total_weight / weight.sum())
-        X, Y = rows_at(self.X, index), self.Y[index]
-        return replace(self, X=X, Y=Y, sample_weight=weight, labels=None, start=None, closed_form=None)
+        rows = Rows.of(rows_at(self.X, index), self.y[index], weight)
+        return replace(self, rows=rows, labels=None, start=None, closed_form=None)
 
-    @cached_property
+    @property
+    def _block(self) -> Block:
+        return self.rows.only("Newton's method, and what needs all rows at once,")
+
+    @property
+    def X(self) -> Any:
+        """The encoded rows, where they are one block."""
+        return self._block.X
+
+    @property
     def y(self) -> NDArray[np.intp]:
-        """Class numbers of the rows."""
-        return self.Y.argmax(axis=1)
+        """Class numbers of the rows, where they are one block."""
+        return self._block.y
+
+    @property
+    def weight(self) -> Array | None:
+        """Weights of the rows, if any, where they are one block."""
+        return self._block.weight
+
+    @property
+    def some(self) -> Any:
+        """The encoded rows of the first block: what a map from rows to features is made of."""
+        return next(iter(self.rows)).X
 
     @cached_property
     def total_weight(self) -> float:
         """Total weight of the rows."""
-        return float(len(self.Y) if self.sample_weight is None else self.sample_weight.sum())
+        return self.rows.sum(weight_of)
 
     @property
     def class_frequencies(self) -> Array:
         """Shares of the classes in the rows, by their weights, shape (r,)."""
-        return _weighted(self.Y, self.sample_weight).sum(axis=0) / self.total_weight
+        return class_counts(self.labels) / self.total_weight
 
     @property
     def size(self) -> float:
@@ -245,23 +263,15 @@ class Objective:
         ``step`` is entered as the length of the step that led there. Raises `InvalidStatistics` if there is no model.
         """
         parameters = self.family.parameters(statistics) if parameters is None else parameters
-        log_prior = self.family.log_class_probabilities(parameters)
-        by_row = np.empty((3, len(self.y)))
-
-        def weigh(joint: Array, rows: slice) -> Array:
-            log_P = log_posterior(joint, log_prior)
-            by_row[:, rows] = row_losses(log_P, self.y[rows])
-            return self.weights(log_P, rows)
-
-        gradient = self.family.weighted_statistics(self.X, parameters, weigh)
+        gradient, sums = self.rows.sum(Pass(self.family, parameters, self.rule))
         if self.target:
             gradient = gradient + self.target.weight * self.target.statistics
-        return Point(self, statistics, parameters, gradient, mean_losses(by_row, self.sample_weight), step)
+        losses = Losses(*(sums / self.total_weight).tolist())
+        return Point(self, statistics, parameters, gradient, losses, step)
 
-    def weights(self, log_P: Array, rows: Any) -> Array:
-        """diag(w) · rule(P, Y) on some ``rows``, overwriting their log posteriors ``log_P``."""
-        W = self.rule(np.exp(log_P, out=log_P), self.Y[rows])
-        return W if self.sample_weight is None else W * self.sample_weight[rows, None]
+    def weights(self, log_P: Array, index: NDArray[np.intp]) -> Array:
+        """diag(w) · rule(P, Y) on some rows, overwriting their log posteriors ``log_P``."""
+        return signed_weights(self.rule, log_P, self.y[index], None if self.weight is None else self.weight[index])
 
     def moved(self, statistics: Statistics, gradient: Statistics, lr: float, share: float = 1.0) -> Statistics:
         """[s + lr · (s(X, W) + b s̄)] / (1 + lr b m̄/m): implicit in the target, hence stable for every b.
@@ -312,9 +322,52 @@ def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
     return tuple(rows_at(part, index) for part in X) if isinstance(X, tuple) else X[index]
 
 
-def _weighted(Y: Array, sample_weight: Array | None) -> Array:
-    """diag(w) Y."""
-    return Y if sample_weight is None else Y * sample_weight[:, None]
+@dataclass(frozen=True)
+class Pass:
+    """One pass over an encoded block at some ``parameters``: s(X, W), and the sums of the losses of the rows."""
+
+    family: ClosedFormClassifier
+    parameters: Any
+    rule: Rule
+
+    def __call__(self, block: Block) -> Statistics:
+        log_prior = self.family.log_class_probabilities(self.parameters)
+        by_row = np.empty((3, block.n))
+
+        def weigh(joint: Array, rows: slice) -> Array:
+            log_P = log_posterior(joint, log_prior)
+            by_row[:, rows] = row_losses(log_P, block.y[rows])
+            return signed_weights(self.rule, log_P, block.y[rows], None if block.weight is None else block.weight[rows])
+
+        gradient = self.family.weighted_statistics(block.X, self.parameters, weigh)
+        return Statistics(gradient=gradient, losses=sum_of_losses(by_row, block.weight))
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``refuse`` has against the X of a block."""
+
+    refuse: Callable[[Any], None]
+
+    def __call__(self, block: Block) -> None:
+        self.refuse(block.X)
+
+
+def check_each(rows: Rows, refuse: Callable[[Any], None]) -> None:
+    """Have the X of each block looked at by what ``refuse``s it."""
+    for _ in rows.each(Check(refuse)):
+        pass
+
+
+def weight_of(block: Block) -> float:
+    """Weight of the rows of a block."""
+    return block.total_weight
+
+
+def signed_weights(rule: Rule, log_P: Array, y: NDArray[np.intp], weight: Array | None) -> Array:
+    """diag(w) · rule(P, Y) of class numbers y, overwriting the log posteriors ``log_P``."""
+    W = rule(np.exp(log_P, out=log_P), one_hot(y, log_P.shape[1]))
+    return W if weight is None else W * weight[:, None]
 
 
 def check_target(target: Any, target_weight: Any) -> None:

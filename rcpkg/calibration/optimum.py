@@ -22,7 +22,7 @@ from rcpkg.calibration.lbfgs import (
 )
 from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.calibration.newton import Found, by_newton, free_rows
-from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.objective import Objective, Point, check_each
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath, by_safe_steps
@@ -47,12 +47,13 @@ AUTO = Settings()
 
 
 def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
-    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
+    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise,
+    as on rows of several blocks.
 
     It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
     """
-    if not _has_scores(objective):
-        return by_safe_steps(objective, tol, max_iter)
+    if not (objective.rows.is_one_block and _has_scores(objective)):
+        return along_the_fibre(objective, by_safe_steps(objective, tol, max_iter))
     return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
 
 
@@ -61,8 +62,8 @@ def _has_scores(objective: Objective) -> bool:
     family = objective.family
     try:
         require(family, "Newton's method")
-        family.check_complete(objective.X)
-        family.check_full(objective.X)
+        check_each(objective.rows, family.check_complete)
+        check_each(objective.rows, family.check_full)
     except ValueError:
         return False
     return True
@@ -129,7 +130,7 @@ def searched(objective: Objective, settings: Settings, natural: Statistics) -> F
         features = features_of(objective, "conditioned", pooled())
         ridge = features.ridge()
     r = len(objective.family.classes_)
-    logistic = LogisticObjective(features, objective.y, r, objective.sample_weight, l2, r, ridge)
+    logistic = LogisticObjective(features, objective.y, r, objective.weight, l2, r, ridge)
     certified = partial(conditioned, objective, l2, pooled())
     return in_linear_coordinates(logistic, name=name, certified=certified, **given)
 
@@ -147,7 +148,7 @@ def conditioned(objective: Objective, l2: float, pooled: Any) -> LogisticObjecti
     if not free:
         return None
     ridge = features.ridge() if l2 else None
-    return LogisticObjective(features, objective.y, r, objective.sample_weight, l2, free, ridge)
+    return LogisticObjective(features, objective.y, r, objective.weight, l2, free, ridge)
 
 
 def pooled_parameters(objective: Objective) -> Any:

@@ -43,6 +43,14 @@ def row_losses(log_posterior: Array, y: NDArray[np.intp]) -> Array:
     return np.stack([-np.expm1(true), log_posterior.argmax(axis=1) != y, -true])
 
 
+def sum_of_losses(rows: Array, sample_weight: Array | None = None) -> Array:
+    """Sums of the losses ``rows``, shape (3, n), weighted by ``sample_weight``: (3,)."""
+    if sample_weight is None:
+        return rows.sum(axis=1)
+    counted = sample_weight > 0
+    return (rows[:, counted] * sample_weight[counted]).sum(axis=1)
+
+
 def mean_losses(rows: Array, sample_weight: Array | None = None) -> Losses:
     """Means of the losses ``rows``, shape (3, n), weighted by ``sample_weight``, shape (n,).
 

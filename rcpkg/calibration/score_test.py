@@ -15,6 +15,7 @@ from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number, check_weights
 from rcpkg.families import ConjugateClassifier, one_hot, require
 from rcpkg.linalg import jittered_cholesky
+from rcpkg.rows import Rows
 
 ROUNDING = 1e-8  # of T and 1 + T: a model that is saturated has T = 0 but for it
 LARGEST_SAMPLE = 10**7  # rows that are drawn anew
@@ -123,7 +124,7 @@ class Null:
     def _statistic(self, X: Array) -> float:
         model, Y = self._learner, one_hot(self.y, len(self.model.classes_))
         if model.learns_structure:
-            model.learn_structure(X, Y)
+            model.learn_structure(Rows.of(X, self.y))
         encoded = model.encode(X)
         statistics = model.statistics(encoded, Y)
         P = np.exp(log_posterior_of(model, encoded, model.parameters(statistics)))
@@ -142,7 +143,7 @@ def null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_w
         rows, labels = rows[repeated], labels[repeated]
     Y = one_hot(labels, len(model.classes_))
     model.prepare(rows)
-    model.learn_structure(rows, Y)
+    model.learn_structure(Rows.of(rows, labels))
     encoded = model.encode(rows)
     model.check_complete(encoded)
     model.check_full(encoded)

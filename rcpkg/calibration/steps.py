@@ -113,7 +113,7 @@ class Batches(Fixed):
     def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
         family, statistics, parameters = F.family, point.statistics, point.parameters
         lr = self.learning_rate * t ** (-2 / 3)
-        order = rng.permutation(len(F.Y))
+        order = rng.permutation(len(F.y))
         for start in range(0, len(order), self.size):
             index = order[start : start + self.size]
             share = len(index) / len(order)

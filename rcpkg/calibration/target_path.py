@@ -11,11 +11,12 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import SAMPLES, stratified
-from rcpkg.calibration.objective import Objective, log_posterior_of, target_parameters
+from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Outcome
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.rows import Rows
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
 MOST_PRODUCTS = 1e12
@@ -40,7 +41,12 @@ class TargetPath:
     ) -> None:
         F = self.objective = objective
         self.prepared, self.target, self.max_iter = prepared, target, max_iter
-        self.lack, self.maximum, self.last = "", None, None
+        self.lack, self.gaps, self.maximum, self.last = "", False, None, None
+        try:
+            check_each(F.rows, F.family.check_complete)
+        except ValueError:
+            self.lack, self.gaps = "rows have gaps, each with a marginal of its own", True
+            return
         try:
             # a cell that no row shows may have pseudo-rows of the target
             self.form = MinimalForm(F.family, F.X, F.labels + F.target.statistics)
@@ -51,7 +57,7 @@ class TargetPath:
         if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
             self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
             return
-        weight = np.ones(n) if F.sample_weight is None else F.sample_weight
+        weight = np.ones(n) if F.weight is None else F.weight
         drawn = self.form.sums(F.target.statistics)
         self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)
 
@@ -69,7 +75,7 @@ class TargetPath:
         classes; it is copied, and prepared for these rows."""
         model = copy(model)
         model.prepare(X)
-        objective = Objective.of_rows(model, X, y, sample_weight, target=target, target_weight=1.0)
+        objective = Objective.of_rows(model, Rows.of(X, y, sample_weight), target=target, target_weight=1.0)
         return cls(objective, model, target, n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:

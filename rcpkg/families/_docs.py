@@ -29,7 +29,8 @@ BLOCKS = {
     """,
     "priors": """
     priors : array of shape (r,), optional
-        Class probabilities, in the order of ``classes_``; by default they are estimated.
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
+        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
     """,
     "tables": """
     statistics_ : Statistics

@@ -1,7 +1,5 @@
 """Naive Bayes for what is counted: categories, and words of documents."""
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,9 @@ from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import CodedCategories, row_blocks
+from rcpkg.families.states import CodedCategories, CountedInParts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
+from rcpkg.rows import Rows
 
 
 @documented()
@@ -123,10 +122,9 @@ class CategoricalNB(CodedCategories):
             columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, int(self.n_states_.sum())))
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
-        """Encoded block by block, sparse rows, which take no more memory when encoded, all at once."""
-        blocks = [slice(None)] if issparse(X) else row_blocks(X)
-        return reduce(add, (self.statistics(self.encode(X[rows]), weights[rows]) for rows in blocks))
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Encoded a part of a block at a time; sparse rows take no more memory when encoded."""
+        return rows.sum(CountedInParts(self))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)
@@ -391,13 +389,18 @@ class MultinomialNB(CountModel):
 
     def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """The words of a class shuffled among its documents, which keep their lengths."""
-        drawn = np.zeros(X.shape)
+        if np.any(_data(X) % 1):
+            raise ValueError(
+                "X must hold whole counts, whose words are drawn anew: take the counts themselves, not shares"
+            )
+        documents, words = [], []
         for c in np.unique(y):
             rows = np.flatnonzero(y == c)
-            words = np.repeat(np.arange(X.shape[1]), np.asarray(X[rows].sum(axis=0)).ravel().astype(int))
-            documents = np.repeat(rows, np.asarray(X[rows].sum(axis=1)).ravel().astype(int))
-            np.add.at(drawn, (documents, rng.permutation(words)), 1.0)
-        return drawn
+            words.append(rng.permutation(np.repeat(np.arange(X.shape[1]), X[rows].sum(axis=0).astype(int))))
+            documents.append(np.repeat(rows, X[rows].sum(axis=1).astype(int)))
+        places = np.concatenate(documents), np.concatenate(words)
+        drawn = csr_array((np.ones(len(places[0])), places), shape=X.shape)
+        return drawn if issparse(X) else drawn.toarray()
 
 
 def _data(X: Array | csr_array) -> Array:

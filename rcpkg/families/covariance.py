@@ -210,14 +210,25 @@ class Full(Form):
         if self.shared:
             squares, log_det = rows.marginals(mean, S)
             return squares, log_det[:, None]
-        squares, log_det = zip(*(rows.marginals(m[None], one) for m, one in zip(mean, S)))
-        return np.hstack(squares), np.stack(log_det, axis=1)
+        return rows.marginals_of_classes(mean, S)
 
     def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
         """Σ_y W_iy E[x_i | what row i has, y], for weights that sum to one."""
-        rows = GappyRows(X)
-        each = np.broadcast_to(S, (len(mean), *S.shape[-2:]))
-        return sum(w[:, None] * rows.completed(m, one)[0] for w, m, one in zip(weights.T, mean, each))
+        return GappyRows(X).expected(weights, mean, np.broadcast_to(S, (len(mean), *S.shape[-2:])))
+
+    def completed_moments(
+        self, X: Array, weights: Array, mean: Array, S: Array, origin: Array | float
+    ) -> tuple[Array, Array]:
+        """Σ_i W_iy E[x_i − o | what row i has, y] and Σ_i W_iy E[(x_i − o) ⊗ (x_i − o) | …], class by class."""
+        first, second = np.zeros_like(mean), np.zeros((len(mean), X.shape[1], X.shape[1]))
+        S = np.broadcast_to(S, second.shape)
+        for y, w in enumerate(weights.T):
+            counts = np.flatnonzero(w)
+            rows, spread = GappyRows(X[counts]).completed(mean[y], S[y], w[counts])
+            rows -= origin
+            first[y] = w[counts] @ rows
+            second[y] = (rows * w[counts, None]).T @ rows + spread
+        return first, second
 
     def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
         """Correlations, zero of features without variance; scales; the eigenvalue below which there is but rounding."""
@@ -354,6 +365,14 @@ class Diagonal(Form):
 
     def expected(self, X: Array, weights: Array, mean: Array, S: Array) -> Array:
         return np.where(np.isnan(X), weights @ mean, X)
+
+    def completed_moments(
+        self, X: Array, weights: Array, mean: Array, S: Array, origin: Array | float
+    ) -> tuple[Array, Array]:
+        missing, mean = np.isnan(X), mean - origin
+        X = np.where(missing, 0.0, X - origin)
+        hidden = weights.T @ missing
+        return weights.T @ X + hidden * mean, weights.T @ (X * X) + hidden * (mean * mean + S)
 
     def n_constant(self, S: Array, power: Array) -> int:
         return int(self.constant_directions(S, power).sum())

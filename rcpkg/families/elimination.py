@@ -30,13 +30,14 @@ class TooManyRows(Exception):
 
 @dataclass(eq=False)
 class Factor:
-    """What some ``rows`` leave of feature j: log f (r, states of ``scope`` …, rows), of missing features before it.
+    """What some ``rows`` leave of feature ``j``: log f (r, states of ``scope`` …, rows), of missing features before it.
 
     Where x_j was missing and summed out, f = Σ ``given`` · ``heard``, tables of the features (``scope``, j) and
     ``ears``: what the family of j gives, and what was heard from later features. These are the ``senders``: a factor,
     which of its rows, and their places among ours.
     """
 
+    j: int
     rows: Index
     scope: Scope
     log_table: Array
@@ -79,7 +80,7 @@ class Elimination:
         self.keeps, self.families, self.places, self.missing = keeps, families, places, places < 0
         self.log_tables, self.tables = log_tables, [np.exp(table) for table in log_tables]
         self.log_total = np.zeros((len(log_tables[0]), places.shape[1]))
-        self.summed: list[tuple[int, Factor]] = []
+        self.summed: list[Factor] = []
         self.inbox: list[list[Factor]] = [[] for _ in families.order]
         self.rank, self.entries = np.argsort(families.order), 0
         self.number = np.empty(places.shape[1], dtype=np.intp)
@@ -136,7 +137,7 @@ class Elimination:
         """The factor of feature j in rows in which it is of the missing features ``scope``."""
         self._check_size(rows, scope)
         if not self.missing[j, rows[0]]:
-            return Factor(rows, scope, self._given(self.log_tables[j], j, rows, scope))
+            return Factor(j, rows, scope, self._given(self.log_tables[j], j, rows, scope))
         given = self._given(self.tables[j], j, rows, scope)
         ears = tuple(f for f in scope if f == j or any(f in sender.scope for sender, _, _ in senders))
         heard = np.zeros((len(given), *self.families.n_states[list(ears)], len(rows)))
@@ -156,9 +157,9 @@ class Elimination:
                 log_table[..., lost] = logsumexp(log_given + aligned(heard[..., lost], ears, scope), axis=len(scope))
         log_table += top.reshape(len(top), *[1] * (len(scope) - 1), -1)
         if not self.keeps:
-            return Factor(rows, scope[:-1], log_table)
-        factor = Factor(rows, scope[:-1], log_table, given, np.exp(heard, out=heard), ears, senders)
-        self.summed.append((j, factor))
+            return Factor(j, rows, scope[:-1], log_table)
+        factor = Factor(j, rows, scope[:-1], log_table, given, np.exp(heard, out=heard), ears, senders)
+        self.summed.append(factor)
         return factor
 
     @staticmethod
@@ -193,21 +194,26 @@ class Elimination:
             place = place * self.families.n_states[f] + self.places[f, rows]
         return aligned(table.reshape(*table.shape[: 1 + len(own)], -1).take(place, axis=-1), tuple(own), scope)
 
-    def states(self) -> Iterator[tuple[int, Index, Array]]:
-        """p(x_j | what is there, y) of the missing features, from the first to the last: j, rows and (r, r_j, rows)."""
-        for j, factor in reversed(self.summed):
-            scope = (*factor.scope, j)
+    def joints(self) -> Iterator[tuple[int, Index, Scope, Array]]:
+        """p(missing members of a family | what is there, y), of the families that have one: the feature of the family,
+        rows, these members and a table (r, their states …, rows); from the first missing feature to the last."""
+        for factor in reversed(self.summed):
+            scope = (*factor.scope, factor.j)
             joint = factor.given * aligned(factor.heard, factor.ears, scope)
             total = joint.sum(axis=len(scope), keepdims=True)
             joint = np.divide(joint, total, out=np.full_like(joint, 1 / joint.shape[-2]), where=total > 0)
             if factor.scope:
                 joint *= np.expand_dims(factor.above, len(scope))
             for sender, part, at in factor.senders:
-                if sender.given is not None:
+                of_sender = margin(joint[..., at], (*scope, ROWS), (*sender.scope, ROWS))
+                if sender.given is None:
+                    yield sender.j, sender.rows[part], sender.scope, of_sender
+                else:
                     if sender.above is None:
                         sender.above = np.empty(sender.log_table.shape)
-                    sender.above[..., part] = margin(joint[..., at], (*scope, ROWS), (*sender.scope, ROWS))
-            yield j, factor.rows, margin(joint, (*scope, ROWS), (j, ROWS))
+                    sender.above[..., part] = of_sender
+            own = tuple(f for f in self.families.members[factor.j] if f in scope)
+            yield factor.j, factor.rows, own, margin(joint, (*scope, ROWS), (*own, ROWS))
 
 
 def sweeps(
@@ -255,6 +261,31 @@ def state_probabilities(families: Families, places: Index, log_tables: list[Arra
     places = np.ascontiguousarray(places.T)
     active = ~families.complete(places >= 0).T
     for block, sweep in sweeps(families, places, log_tables, active, keeps=True):
-        for j, rows, p in sweep.states():
-            found[j][block[rows]] = np.einsum("yvi,iy->iv", p, weights[block[rows]])
+        for j, rows, members, p in sweep.joints():
+            if members[-1] == j:
+                p = margin(p, (*members, ROWS), (j, ROWS))
+                found[j][block[rows]] = np.einsum("yvi,iy->iv", p, weights[block[rows]])
     return found
+
+
+def expected_cells(families: Families, places: Index, log_tables: list[Array], weights: Array) -> Array:
+    """Σ_i W_iy p(x_pa(j), x_j | what is there of x_i, y) over the rows in which a member of the family is missing, as
+    cells (r, K); ``places`` (n, d) are −1 where features are missing."""
+    tables = [np.zeros((weights.shape[1], size)) for size in families.sizes]
+    places = np.ascontiguousarray(places.T)
+    active = ~families.complete(places >= 0).T
+    for block, sweep in sweeps(families, places, log_tables, active, keeps=True):
+        for j, rows, missing, p in sweep.joints():
+            of, members, shape = block[rows], families.members[j], families.shapes[j]
+            strides = dict(zip(members, np.r_[np.cumprod(shape[:0:-1])[::-1], 1].astype(np.intp)))
+            cell = np.zeros(len(of), dtype=np.intp)
+            for f in members:
+                if f not in missing:
+                    cell += strides[f] * places[f, of]
+            counts = (p * weights[of].T.reshape(p.shape[0], *[1] * len(missing), -1)).reshape(len(p), -1, len(of))
+            states = np.indices([families.n_states[f] for f in missing]).reshape(len(missing), -1)
+            offsets = np.array([strides[f] for f in missing]) @ states
+            index = (offsets[:, None] + cell).ravel()
+            for y, table in enumerate(tables[j]):
+                table += np.bincount(index, counts[y].ravel(), minlength=len(table))
+    return families.join(tables)

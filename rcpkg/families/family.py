@@ -23,12 +23,14 @@ row     to have                                              give
 10      leave-one-out                                        row 9, ``moments(θ)``: means and covariances (or
                                                              variances) of the features within the classes
 11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
-                                                             from training rows; ``learn_structure(X, W)``
+                                                             from training rows; ``learn_structure(rows)``
 12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
 13      predictions with gaps, ``score_samples``,            ``expected_rows(X, W, θ)``, and ``log_joint`` of the
         ``conditional_mean``                                 marginals: of what a row has
-14      gaps in training                                     row 13; the tag ``allow_nan``; ``check_complete(X)``,
-                                                             which refuses them in row 7
+14      gaps in training                                     the tag ``allow_nan``; ``check_complete(X)``, which
+                                                             refuses them in row 9; ``expected_statistics(X, W, θ)`` and
+                                                             ``closed_form_statistics(X, W)`` unless ``statistics`` are
+                                                             those of what is there
 15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
 16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
                                                              given the labels and the statistics of these
@@ -46,6 +48,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, vstack
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -53,20 +56,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed
 from rcpkg.capabilities import gives, require
-from rcpkg.checks import check_number, check_priors, check_weights
+from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.statistics import Statistics, one_hot
-
-
-def _n_counting(Y: Array) -> int:
-    """Number of rows of positive weight."""
-    return int(np.count_nonzero(Y.any(axis=1)))
-
-
-def _counting(X: Any, Y: Array) -> tuple[Any, Array]:
-    """The rows of positive weight: others tell nothing, not even which states there are."""
-    present = Y.any(axis=1)
-    return (X, Y) if present.all() else (X[present], Y[present])
+from rcpkg.families.portions import Counted, Look, Numbered, OfLabels, Seen, agree, n_of, typical_rows
+from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Block, Blocks, Rows
 
 
 class ClosedFormClassifier(GenerativeClassifier):
@@ -77,7 +71,6 @@ class ClosedFormClassifier(GenerativeClassifier):
     """
 
     learns_structure = False  # whether `learn_structure` chooses among families, by the labels
-    calibrates_gaps = True  # where the model takes missing values: whether calibration without a target does, too
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
         """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
@@ -99,8 +92,12 @@ class ClosedFormClassifier(GenerativeClassifier):
     def prepare(self, X: Array) -> None:
         """Learn from the training rows what the three functions need beside the parameters."""
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
-        """Learn what else the three functions need from the training rows and their labels, by weight (n, r)."""
+    def representatives(self, X: Array) -> Array:
+        """Rows whose columns, each by itself, tell ``prepare`` what those of X do: typical ones, and the extremes."""
+        return typical_rows(X)
+
+    def learn_structure(self, rows: Rows) -> None:
+        """Learn what else the three functions need from the training rows and their labels."""
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far in the form that these further rows ask for (states that are new)."""
@@ -110,9 +107,21 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Training rows in the form in which ``statistics`` and ``log_joint`` are fastest."""
         return X
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def expected_statistics(self, X: Any, weights: Array, parameters: Any) -> Statistics:
+        """Σ_i Σ_y W_iy E[s(x_i, y) | what there is of x_i, y; θ] of encoded rows: s(X, W) where they lack nothing.
+
+        With W = Y − P it is the gradient of Σ_i log p(y_i | what there is of x_i) by η.
+        """
+        return self.statistics(X, weights)
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """The statistics s of the closed form of encoded rows: s(X, Y), or where they have gaps what EM leads to, with
+        s = E[s(X, Y) | what there is; θ(s)]."""
+        return rows.sum(OfLabels(self))
+
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
-        return self.statistics(self.encode(X), weights)
+        return rows.sum(Counted(self))
 
     def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
@@ -129,17 +138,19 @@ class ClosedFormClassifier(GenerativeClassifier):
         return change
 
     def weighted_statistics(self, X: Any, parameters: Any, weigh: Callable[[Array, slice], Array]) -> Statistics:
-        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X."""
-        return self.statistics(X, weigh(self.log_joint(X, parameters), slice(None)))
+        """One pass over the data: the statistics s(X, W) with W = ``weigh(log_joint, rows)`` for those rows of X; of
+        rows with gaps the expected ones."""
+        return self.expected_statistics(X, weigh(self.log_joint(X, parameters), slice(None)), parameters)
 
     @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times.
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times. ``fit(rows)`` takes `Rows`, of any size.
 
         Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
         """
-        X, Y = self.training_data(X, y, sample_weight)
-        statistics, self._n_rows = self.raw_statistics(X, Y), _n_counting(Y)
+        rows = self.training_rows(X, y, sample_weight)
+        self.learn_structure(rows)
+        statistics, self._n_rows = self.raw_statistics(rows), rows.sum(n_of)
         return self.set_statistics(statistics, self.settle(statistics, self._n_rows))
 
     @atomic
@@ -168,14 +179,15 @@ class ClosedFormClassifier(GenerativeClassifier):
                 f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
                 f"{self.classes_.tolist()}: name them in the first call to partial_fit"
             )
-        X, Y = _counting(X, self._weighted_labels(X, np.searchsorted(self.classes_, y), sample_weight))
+        rows = self._of_arrays(X, np.searchsorted(self.classes_, y), sample_weight)
+        (block,) = rows
         if first:
-            self.prepare(X)
-            self.learn_structure(X, Y)
+            self.prepare(block.X)
+            self.learn_structure(rows)
         else:
-            self.statistics_ = self.extend_statistics(X, self.statistics_)
-        statistics = self.raw_statistics(X, Y)
-        self._n_rows = _n_counting(Y) + (0 if first else getattr(self, "_n_rows", 0))
+            self.statistics_ = self.extend_statistics(block.X, self.statistics_)
+        statistics = self.raw_statistics(rows)
+        self._n_rows = block.n + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
             statistics = self.statistics_ + statistics
         if not np.isfinite(statistics.ravel()).all():
@@ -205,19 +217,46 @@ class ClosedFormClassifier(GenerativeClassifier):
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
 
-    def training_data(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Array, Array]:
-        """Validated rows and the weighted label matrix diag(w) Y; sets ``classes_`` and prepares the model."""
+    def training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
+        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the model."""
+        if isinstance(X, Rows):
+            if y is not None or sample_weight is not None:
+                raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")
+            return self._of_blocks(X)
         X, y = self.check_X_y(X, y)
-        X, Y = _counting(X, self._weighted_labels(X, y, sample_weight))
-        self.prepare(X)
-        self.learn_structure(X, Y)
-        return X, Y
+        rows = self._of_arrays(X, y, sample_weight)
+        self.prepare(rows.only("prepare").X)
+        return rows
 
-    def _weighted_labels(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Array:
-        Y = one_hot(y, len(self.classes_))
-        if sample_weight is None:
-            return Y
-        return Y * check_weights(sample_weight, len(y))[:, None]
+    def check_labelled(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray]:
+        """Validated rows and labels, which say what the columns are."""
+        return self._check_rows(X, y)
+
+    def _of_arrays(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Rows:
+        """Validated arrays as rows, without those of weight zero."""
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        return Blocks([Block(X, y, weight).counting()])
+
+    def _of_blocks(self, rows: Rows) -> Rows:
+        """Validated blocks; what one of them would tell the model, all of them tell it together."""
+        seen = list(rows.each(Look(self)))
+        agree(seen)
+        self._take_on(seen)
+        self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
+        self.prepare(self._gathered([of for of in seen if of.n]))
+        rows = rows.map(Numbered(copy(self)))
+        if len(seen) == 1:  # which needs no representatives
+            self.prepare(rows.only("prepare").X)
+        return rows
+
+    def _take_on(self, seen: list[Seen]) -> None:
+        """Names and numbers of the columns, as the blocks have them."""
+        vars(self).update(seen[0].columns)
+
+    def _gathered(self, seen: list[Seen]) -> Array:
+        """The representatives of all blocks."""
+        parts = [of.X for of in seen]
+        return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def set_statistics(self, statistics: Statistics, parameters: Any = None) -> Self:
         """Take on statistics, and the parameters they give."""

@@ -1,30 +1,24 @@
 """What all Gaussian classifiers share, whether their covariances are full or diagonal, shared or not."""
 
-from collections.abc import Callable
-from functools import reduce
-from operator import add
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number
-from rcpkg.families.family import equal_class_weights, safe_class_counts, safe_counts
-from rcpkg.families.gaussian_em import expected_statistics
+from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, Whitened
-from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
+from rcpkg.families.gaussian_moments import GaussianMoments
+from rcpkg.families.gaussian_prior import GaussianParameters, per_class
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import slices
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
 FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
 TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
-PASS_BLOCK = 2**12  # rows of one call of `weigh`
 
 
-class GaussianClassifier(GaussianPrior):
+class GaussianClassifier(GaussianMoments):
     """What the four Gaussian models share: all but the ``_form`` of their covariances.
 
     Statistics: Σ W_iy (1, x_i, x_i ⊗ x_i), where ⊗ is the outer product or, for independent features, the product
@@ -36,10 +30,6 @@ class GaussianClassifier(GaussianPrior):
     statistics then have a further part, the weights ``seen`` (r, d) of the features, in the place of the counts; full
     covariances are estimated by EM, whose statistics are those of the completed rows.
     """
-
-    calibrates_gaps = property(lambda self: not self._form.full)
-    _incomplete = False  # whether values were missing in training, of independent features
-    _completed: Statistics | None = None  # those of EM, at which the prior is settled
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -101,8 +91,12 @@ class GaussianClassifier(GaussianPrior):
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
         the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
         it moves to them."""
-        if self._form.full:
-            self.check_complete(X)
+        if self._lacks(X):
+            raise ValueError(
+                f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
+                "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
+                "leave such rows out"
+            )
         missing, before = np.isnan(X), self.varying_
         X = np.where(missing, self.origin_, X)
         with np.errstate(over="ignore"):
@@ -142,13 +136,10 @@ class GaussianClassifier(GaussianPrior):
         if missing.any():
             j = int(missing.argmax())
             name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
-            takers, other = "calibration and further portions of rows do", ""
-            if not self._form.full:
-                takers = "targets and conditional likelihood do"
-                other = ", or calibrate with target_weight=0, whose steps are checked one by one"
             raise ValueError(
-                f"{name} holds missing values, which {takers} not take: each row then has a marginal of its own, and "
-                f"conditional likelihood is not concave. Leave such rows out, impute them{other}"
+                f"{name} holds missing values, which Newton's method and L-BFGS do not take: each row then has a "
+                "marginal of its own, and conditional likelihood is not concave. Leave such rows out, impute them, or "
+                "take RiskCalibration(…, step='safe')"
             )
 
     def same_form(self, other: object) -> bool:
@@ -180,34 +171,6 @@ class GaussianClassifier(GaussianPrior):
         check_is_fitted(self)
         return self.fitted_parameters()
 
-    def statistics(self, X: Array, weights: Array) -> Statistics:
-        """Σ W_iy (1, x_i, x_i ⊗ x_i), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
-        X, form, r = self.encode(X), self._form, weights.shape[1]
-        first, seen = np.zeros((2, r, X.shape[1]))
-        second = np.zeros_like(form.by_class(form.outer(first, first)))
-        weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
-        for rows in slices(len(X), form.block_of_rows):
-            x = X[rows] - self._origin
-            if self._incomplete:
-                there = ~np.isnan(x)
-                seen += weights[rows].T @ there
-                x[~there] = 0.0
-            first += weights[rows].T @ x
-            form.add_moments(second, x, weights_of_second[rows])
-        if np.isnan(first).any():
-            self.check_complete(X)
-        parts = {"seen": seen} if self._incomplete else {}
-        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
-
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
-        """Where covariances are full and values missing, those that EM leads to."""
-        if not self._form.full or not np.isnan(X).any():
-            return super().raw_statistics(X, weights)
-        X = self.encode(X)
-        self._check_seen(weights.T @ ~np.isnan(X))
-        self._completed = expected_statistics(self, X, weights)
-        return self._completed
-
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
         X, form = self.encode(X), self._form
@@ -222,14 +185,6 @@ class GaussianClassifier(GaussianPrior):
             squares, log_det = form.marginals(X[gaps], mean, covariance, A)
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
-
-    def weighted_statistics(
-        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
-    ) -> Statistics:
-        """One pass in row blocks, which keeps nothing of a row."""
-        X = self.encode(X)
-        blocks = slices(len(X), max(PASS_BLOCK, self._form.block_of_rows))
-        return reduce(add, (self.statistics(X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks))
 
     def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
         """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
@@ -261,20 +216,9 @@ class GaussianClassifier(GaussianPrior):
             Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
         return self._decode(mean + Z)
 
-    def _from_moments(self, count: Array, weight: Array, mean: Array, scatter: Array) -> Statistics:
-        parts = {"seen": weight} if self._incomplete else {}
-        first = weight * mean
-        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean), **parts)
-
-    def _check_seen(self, weight: Array) -> None:
-        """Refuse weights (r, d) of what is seen that are zero without a prior."""
-        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
-        if unseen.any():
-            y, j = np.argwhere(unseen)[0]
-            raise InvalidStatistics(
-                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
-                "prior_strength > 0"
-            )
+    def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
+        first = count[:, None] * mean
+        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean))
 
     def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         if statistics is self._completed:
@@ -331,13 +275,13 @@ class GaussianClassifier(GaussianPrior):
         count = safe_class_counts(old.count, change.count)
         if not (count > 0).all():  # in exact arithmetic a class keeps some weight
             raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
-        moved = safe_counts(self._weight(old), self._weight(change)) if self._incomplete else count[:, None]
-        shift = change.first - mean * self._weight(change)
+        moved = count[:, None]
+        shift = change.first - mean * change.count[:, None]
         about_mean = form.outer(mean, shift) + form.outer(change.first, mean)
         trial = scatter + change.second - (about_mean + form.outer(shift, shift / moved))
         weight, new_weight = form.over(m + weight), form.over(m + form.sum(moved))
         covariance = form.dampen((prior + trial) / new_weight, (prior + scatter) / weight)
-        return self._from_moments(count, moved, mean + shift / moved, new_weight * covariance - prior)
+        return self._from_moments(count, mean + shift / moved, new_weight * covariance - prior)
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
@@ -369,22 +313,17 @@ class GaussianClassifier(GaussianPrior):
     def mean_parameters(self, parameters: GaussianParameters) -> Statistics:
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared; of a row without gaps."""
         prior, mean = np.exp(parameters.log_prior), parameters.mean - self._origin
-        weight = np.repeat(prior[:, None], mean.shape[1], axis=1) if self._incomplete else prior[:, None]
         covariance = parameters.covariance
         scatter = covariance if self._form.shared else per_class(prior, covariance) * covariance
-        return self._from_moments(prior, weight, mean, scatter)
+        return self._from_moments(prior, mean, scatter)
 
     def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
-        """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin; where values were missing,
-        what each feature adds to the first is that of ``seen``."""
+        """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
         log_prior, mean, _, A = parameters
         mean, precision = mean - self._origin, self._form.precision(A)
         first = self._form.times(precision, mean)
-        parts = {"first": first, "second": -0.5 * precision}
-        if self._incomplete:
-            return Statistics(count=log_prior, **parts, seen=np.log(A) - 0.5 * (mean * first + LOG_2PI))
         count = log_prior - 0.5 * ((mean * first).sum(axis=1) + mean.shape[1] * LOG_2PI) + self._form.log_det(A)
-        return Statistics(count=count, **parts)
+        return Statistics(count=count, first=first, second=-0.5 * precision)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y."""

@@ -78,7 +78,7 @@ class QDA(GaussianClassifier):
         each, at half the arithmetic of the products class by class.
         """
         r, d = parameters.mean.shape
-        if r < FUSED_CLASSES_PER_FEATURE * d:
+        if r < FUSED_CLASSES_PER_FEATURE * d or self._lacks(X):
             return super().weighted_statistics(X, parameters, weigh)
         X, origin = self.encode(X), self._origin
         features = self.feature_map(X[:0], "natural")

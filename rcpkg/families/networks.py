@@ -1,6 +1,7 @@
 """Bayesian network classifiers as closed-form learners: the class is a parent of each feature, and so are others."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
-from rcpkg.families.elimination import log_marginal, state_probabilities
+from rcpkg.families.elimination import expected_cells, log_marginal, state_probabilities
+from rcpkg.families.em import led_to
 from rcpkg.families.family import safe_counts
-from rcpkg.families.states import CodedCategories
+from rcpkg.families.portions import Encoded, has_gaps
+from rcpkg.families.states import CodedCategories, Placed
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
+from rcpkg.rows import Block, Rows
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
@@ -39,12 +43,11 @@ class NetworkModel(CodedCategories):
     prior_strength: float | ArrayLike = 1.0
 
     unknown = "skip"
-    calibrates_gaps = False
     _layout = "families_"
     structure = None
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        """Parents of each feature, such that no table has more than ``most`` cells a class."""
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
+        """Parents of each feature by I(x_j; y) and I(x_i; x_j | y); no table may exceed ``most`` cells a class."""
         raise NotImplementedError
 
     @property
@@ -83,17 +86,18 @@ class NetworkModel(CodedCategories):
             )
         return given
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, rows: Rows) -> None:
         """Learn the parents from these rows, or take those that are given."""
-        d = X.shape[1]
+        d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
         if self.structure is None:
-            most = max(1, LARGEST_TABLES // (Y.shape[1] * d))
-            parents = self._learn_parents(self._known_places(X), Y, most)
+            most = max(1, LARGEST_TABLES // (r * d))
+            of_class, pairs = mutual_information(rows.map(Placed(copy(self))), self.n_states_, r)
+            parents = self._learn_parents(of_class, pairs, most)
         else:
             parents = self._given_parents()
             if len(parents) != d:
                 raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
-        self._lay_out(parents, Y.shape[1])
+        self._lay_out(parents, r)
 
     def _lay_out(self, parents: Parents, r: int) -> None:
         families = Families(parents, self.n_states_)
@@ -154,12 +158,49 @@ class NetworkModel(CodedCategories):
         """
         log_prob, counted = parameters.log_prob, self._counted(parameters.log_prob)
         if issparse(X):
-            self.check_complete(X)
             return X @ counted.T + parameters.log_prior
-        places = self.places(X)
-        joint = self.indicators(places) @ counted.T + parameters.log_prior
+        indicators, places = X if isinstance(X, tuple) else self._with_indicators(self.places(X))
+        joint = indicators @ counted.T + parameters.log_prior
         return (
-            joint + log_marginal(self.families_, places, self.families_.split(log_prob)) if places.min() < 0 else joint
+            joint + log_marginal(self.families_, places, self.families_.split(log_prob))
+            if places.min(initial=0) < 0
+            else joint
+        )
+
+    def _with_indicators(self, places: NDArray[np.intp]) -> tuple[csr_array, NDArray[np.intp]]:
+        return self.indicators(places), places
+
+    def encode(self, X: Array) -> csr_array | tuple[csr_array, NDArray[np.intp]]:
+        """Indicators of training rows and, where values are missing, the places of their states, too."""
+        rows = self._with_indicators(self.known_places(X))
+        return rows if rows[1].min(initial=0) < 0 else rows[0]
+
+    def statistics(self, X: Array | csr_array | tuple, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
+        return super().statistics(X[0] if isinstance(X, tuple) else X, weights)
+
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Where values are missing, those of EM."""
+        if not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        return self.closed_form_statistics(rows.map(Encoded(copy(self))).kept())
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Where values are missing, those that EM leads to from the families of which all is known."""
+        known = super().closed_form_statistics(rows)
+        return led_to(self, rows, self.parameters(known)) if any(rows.each(_is_pair)) else known
+
+    def expected_statistics(
+        self, X: Array | csr_array | tuple, weights: Array, parameters: CategoricalParameters
+    ) -> Statistics:
+        """Σ W_iy (1, p(x_pa(j), x_j | what there is of x_i, y))."""
+        X = X if isinstance(X, tuple) or issparse(X) else self.encode(X)
+        known = self.statistics(X, weights)
+        if not isinstance(X, tuple):
+            return known
+        tables = self.families_.split(parameters.log_prob)
+        return known + Statistics(
+            count=np.zeros_like(known.count), cells=expected_cells(self.families_, X[1], tables, weights)
         )
 
     def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> list[Array]:
@@ -167,13 +208,13 @@ class NetworkModel(CodedCategories):
         families = self.families_
         return state_probabilities(families, self.places(X), families.split(parameters.log_prob), weights)
 
-    def check_complete(self, X: csr_array) -> None:
-        if X.nnz < X.shape[0] * len(self.n_states_):
-            seen = np.add.reduceat(X.sum(axis=0), self.families_.starts)
-            j = next(j for j in self.families_.order if seen[j] < X.shape[0])
+    def check_complete(self, X: csr_array | tuple) -> None:
+        if isinstance(X, tuple):
+            j = int((X[1] < 0).any(axis=0).argmax())
             raise ValueError(
-                f"{self._feature_name(j)} holds missing values, and calibration of a network takes complete rows: "
-                "leave such rows out, or give missing values a state of their own"
+                f"{self._feature_name(j)} holds missing values, which Newton's method and L-BFGS do not take: each row "
+                "then has a marginal of its own, and conditional likelihood is not concave. Leave such rows out, give "
+                "missing values a state of their own, or take RiskCalibration(…, step='safe')"
             )
 
     def feature_map(
@@ -317,8 +358,7 @@ class TAN(NetworkModel):
     ([[1], [], [1]], 1.0)
     """
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
         return tree(of_class, pairs)
 
@@ -394,8 +434,7 @@ class KDependenceBayes(NetworkModel):
     def _promises_decomposable(self) -> bool:
         return bool(self.decomposable) or self.k in (0, 1)
 
-    def _learn_parents(self, places: NDArray[np.intp], Y: Array, most: int) -> Parents:
-        of_class, pairs = mutual_information(places, Y, self.n_states_)
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
@@ -404,3 +443,8 @@ def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.R
     source = np.empty(len(before), dtype=np.intp)
     source[np.lexsort((rng.uniform(size=len(after)), after))] = np.argsort(before, kind="stable")
     return source
+
+
+def _is_pair(block: Block) -> bool:
+    """Whether an encoded block has rows with gaps."""
+    return isinstance(block.X, tuple)

@@ -17,8 +17,10 @@ from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
+from rcpkg.families.portions import Chosen, Part
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Rows
 
 
 class ProductParameters(NamedTuple):
@@ -138,6 +140,14 @@ class ProductModel(NamedCategories, _BaseComposition):
         """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
         return self._set_params("_named_models", **params)
 
+    def representatives(self, X: Array) -> Array:
+        """Those of each block side by side, as often as there are of the one that has most."""
+        parts = [model.representatives(X[:, columns]) for (_, model), columns in zip(self._named_models, self.columns_)]
+        rows = np.tile(X[:1], (max(map(len, parts)), 1))
+        for part, columns in zip(parts, self.columns_):
+            rows[:, columns] = part[np.arange(len(rows)) % len(part)]
+        return rows
+
     def prepare(self, X: Array) -> None:
         super().prepare(X)
         names = [name for name, _, _ in self._checked_blocks()]
@@ -233,9 +243,10 @@ class ProductModel(NamedCategories, _BaseComposition):
     def learns_structure(self) -> bool:  # type: ignore[override]
         return any(model.learns_structure for model in self.models_)
 
-    def learn_structure(self, X: Array, Y: Array) -> None:
+    def learn_structure(self, rows: Rows) -> None:
         for model, columns in zip(self.models_, self.columns_):
-            model.learn_structure(X[:, columns], Y)
+            if model.learns_structure or hasattr(model, "structure"):
+                model.learn_structure(rows.map(Chosen(columns)))
 
     def check_complete(self, X: tuple) -> None:
         for model, x in zip(self.models_, X):
@@ -255,10 +266,18 @@ class ProductModel(NamedCategories, _BaseComposition):
     def encode(self, X: Array) -> tuple:
         return tuple(model.encode(x) for model, x in zip(self.models_, self._parts(X)))
 
-    def raw_statistics(self, X: Array, weights: Array) -> Statistics:
+    def raw_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""
+        return self._blockwise("raw_statistics", [rows.map(Chosen(columns)) for columns in self.columns_])
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Block by block."""
+        return self._blockwise("closed_form_statistics", [rows.map(Part(k)) for k in range(len(self.models_))])
+
+    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
+        """Block by block: given the class, what one block has tells nothing of another."""
         parts = self._parts(X)
-        return self._blockwise("raw_statistics", parts, [weights] * len(parts))
+        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
 
     def settle(self, statistics: Statistics, n_rows: int) -> None:
         for model, part in zip(self.models_, statistics):

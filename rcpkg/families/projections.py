@@ -21,10 +21,10 @@ def project_simplex(v: Array) -> Array:
     return np.maximum(v - np.take_along_axis(tau, last, axis=-1), 0.0)
 
 
-def floor_eigenvalues(matrices: Array, least: float = LEAST_VARIANCE) -> Array:
-    """Symmetric ``matrices``, shape (…, d, d), with eigenvalues below ``least`` raised to it."""
+def floor_eigenvalues(matrices: Array) -> Array:
+    """Symmetric ``matrices``, shape (…, d, d), with eigenvalues below the sources' ε = 0.01 raised to it."""
     values, vectors = np.linalg.eigh(matrices)
-    return (vectors * np.maximum(values, least)[..., None, :]) @ vectors.swapaxes(-1, -2)
+    return (vectors * np.maximum(values, LEAST_VARIANCE)[..., None, :]) @ vectors.swapaxes(-1, -2)
 
 
 def _log_distribution(eta: Array, printed: bool) -> Array:
@@ -77,11 +77,7 @@ def centred_at_zero(s: Statistics, origin: Array | float) -> Statistics:
 
 
 def categorical_step(
-    model: Any,
-    old: CategoricalParameters,
-    gradient: Statistics,
-    labels: Statistics | None = None,
-    printed: bool = False,
+    model: Any, old: CategoricalParameters, gradient: Statistics, labels: Statistics, printed: bool
 ) -> CategoricalParameters:
     """η + ``gradient``, made probabilities: ``printed``, exp(η) projected on the simplex; else normalised.
 
@@ -100,11 +96,7 @@ def categorical_step(
 
 
 def quadratic_step(
-    model: Any,
-    old: GaussianParameters,
-    gradient: Statistics,
-    labels: Statistics | None = None,
-    printed: bool = False,
+    model: Any, old: GaussianParameters, gradient: Statistics, labels: Statistics, printed: bool
 ) -> GaussianParameters:
     """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
 
@@ -130,11 +122,7 @@ def quadratic_step(
 
 
 def linear_step(
-    model: Any,
-    old: GaussianParameters,
-    change: Statistics,
-    labels: Statistics | None = None,
-    printed: bool = False,
+    model: Any, old: GaussianParameters, change: Statistics, labels: Statistics, printed: bool
 ) -> GaussianParameters:
     """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
 
@@ -145,11 +133,7 @@ def linear_step(
     ------
     InvalidStatistics
         If the step leaves the range of numbers.
-    ValueError
-        Where values are missing.
     """
-    if hasattr(change, "seen"):
-        raise ValueError("gradient descent takes complete rows only: leave rows with gaps out, or impute them")
     change = labels if printed else change
     origin = np.broadcast_to(model._origin, change.first.shape[1])
     shift = change.count + (change.first + change.count[:, None] * origin) @ origin

@@ -1,8 +1,10 @@
 """Columns of text, made codes 0, 1, 2, … at the door, whose names are remembered."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import add
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,8 +16,10 @@ from rcpkg.base import Array
 from rcpkg.checks import check_sequence, column_label, unmasked
 from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.portions import Seen
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
+from rcpkg.rows import Block, Blocks
 
 UNKNOWN = ("skip", "impossible")  # what a state that is not known does to a row
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
@@ -51,6 +55,20 @@ class NamedCategories(ConjugateClassifier):
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         return super()._check_rows(self._coded(X, learns=True, reset=reset), y, reset)
+
+    def _take_on(self, seen: list[Seen]) -> None:
+        super()._take_on(seen)
+        columns = {j for of in seen for j in of.names}
+        self._names = {j: _merged([of.names[j] for of in seen if j in of.names]) for j in sorted(columns)}
+
+    def _gathered(self, seen: list[Seen]) -> Array:
+        """With the codes of the names of all blocks."""
+        for of in seen:
+            for j, names in of.names.items():
+                codes, places = of.X[:, j], _places(names, self._names[j])
+                there = ~np.isnan(codes)
+                codes[there] = places[codes[there].astype(np.intp)]
+        return super()._gathered(seen)
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""
@@ -101,14 +119,14 @@ class CodedCategories(NamedCategories, CountModel):
 
     def encode(self, X: Array) -> csr_array:
         """Indicators of training rows; raises where a state was not declared."""
-        return self.indicators(self._known_places(X))
+        return self.indicators(self.known_places(X))
 
     def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
         """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
         if not issparse(X):
             if not hasattr(self, self._layout):
                 self.prepare(X)
-                self.learn_structure(X, np.maximum(weights, 0.0))
+                self.learn_structure(Blocks([Block(X, np.maximum(weights, 0.0))]))
             X = self.encode(X)
         return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
 
@@ -136,6 +154,11 @@ class CodedCategories(NamedCategories, CountModel):
             super()._check_strengths(d)
         elif len(check_sequence("prior_strength", self.prior_strength, 0)) != d:
             raise ValueError(f"prior_strength must hold {d} numbers, one a feature; got {len(self.prior_strength)}")
+
+    def representatives(self, X: Array) -> Array:
+        """Each state of each feature."""
+        columns = [np.unique(column) for column in X.T]
+        return np.transpose([np.resize(column, max(map(len, columns))) for column in columns])
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
@@ -223,7 +246,7 @@ class CodedCategories(NamedCategories, CountModel):
             places[:, j] = np.where(states[place] == codes[:, j], place, -1)
         return places
 
-    def _known_places(self, X: Array) -> NDArray[np.int32]:
+    def known_places(self, X: Array) -> NDArray[np.int32]:
         """Places of training rows; raises where a state was not declared."""
         all_places = np.empty(X.shape, dtype=np.int32)
         for rows in row_blocks(X):
@@ -245,6 +268,31 @@ def _with_new(names: NDArray[np.object_], values: NDArray[np.object_], label: st
     if other is not None:
         raise ValueError(f"{label} holds text and other values ({other!r}); make all of it text with astype(str)")
     return np.append(names, np.array(sorted(set(present) - set(names)), dtype=object))
+
+
+class Placed(NamedTuple):
+    """Blocks with the places of states, by a ``model``."""
+
+    model: CodedCategories
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=self.model.known_places(block.X))
+
+
+class CountedInParts(NamedTuple):
+    """The statistics s(X, Y) of a block by a ``model``, encoded a part at a time."""
+
+    model: CodedCategories
+
+    def __call__(self, block: Block) -> Statistics:
+        X, weights = block.X, block.weights(len(self.model.classes_))
+        parts = [slice(None)] if issparse(X) else row_blocks(X)
+        return reduce(add, (self.model.statistics(self.model.encode(X[rows]), weights[rows]) for rows in parts))
+
+
+def _merged(names: list[NDArray[np.object_]]) -> NDArray[np.object_]:
+    """All of several lists of names, sorted."""
+    return np.array(sorted(set().union(*names)), dtype=object)
 
 
 def _places(values: NDArray[np.object_], names: NDArray[np.object_]) -> Array:

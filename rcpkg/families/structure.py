@@ -1,17 +1,20 @@
 """Structure of Bayesian network classifiers by conditional mutual information: trees, Sahami's order, k-trees."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from rcpkg.base import Array
+from rcpkg.rows import Block, Rows
 
 LARGEST_COUNTS = 2**23  # pairs of states that are counted at a time: 64 MB
 LARGEST_BLOCK = 2**21  # entries of indicators that are made dense at a time
 DECIMALS = 12  # of a mutual information in nats; beyond them is rounding, which must not decide between equals
 
 
-def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp]) -> tuple[Array, Array]:
+def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -> tuple[Array, Array]:
     """I(x_j; y) and I(x_i; x_j | y) = Σ p(x_i, x_j, y) log p(x_i, x_j | y) / (p(x_i | y) p(x_j | y)), in nats.
 
     Of each pair the rows count in which both features are known. The pairs of states are counted by products of
@@ -20,12 +23,12 @@ def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.
 
     Parameters
     ----------
-    places : array of int, shape (n, d)
-        States 0 … r_j − 1, −1 where they are not known.
-    Y : array of shape (n, r)
-        Labels, times the weights of the rows.
+    rows : Rows
+        X are states 0 … r_j − 1, −1 where they are not known; y class numbers, or weights of the classes.
     n_states : array of int, shape (d,)
         Numbers of states r_j.
+    n_classes : int
+        Number of classes r.
 
     Returns
     -------
@@ -33,27 +36,33 @@ def mutual_information(places: NDArray[np.intp], Y: Array, n_states: NDArray[np.
         Symmetric, rounded to `DECIMALS`, with zeros on the diagonal.
     """
     d, K = len(n_states), int(n_states.sum())
-    columns = np.where(places < 0, K, places + np.cumsum(n_states) - n_states)  # the last one for what is not known
     pairs, few = np.zeros((d, d)), n_states * K <= LARGEST_COUNTS
     first = 0
     while first < d:
-        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // K, side="right")
+        within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // (K * n_classes), side="right")
         last = first + max(1, int(within))
         if few[first]:
-            pairs[first:last] = _of_pairs(columns, Y, n_states, slice(first, last))
+            pairs[first:last] = _of_pairs(
+                rows.sum(_PairCounts(n_states, n_classes, first, last)), n_states, first, last
+            )
         first = last
     pairs = np.maximum((pairs + pairs.T) / 2, 0.0) * np.multiply.outer(few, few)
     np.fill_diagonal(pairs, 0.0)
-    return np.maximum(_of_classes(columns, Y, n_states), 0.0).round(DECIMALS), pairs.round(DECIMALS)
+    of_class = _of_classes(rows.sum(_Counts(n_states, n_classes)), n_states)
+    return np.maximum(of_class, 0.0).round(DECIMALS), pairs.round(DECIMALS)
 
 
-def _of_pairs(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
+def _columns(places: NDArray[np.intp], n_states: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Columns of the states of all features side by side; the last one for what is not known."""
+    return np.where(places < 0, int(n_states.sum()), places + np.cumsum(n_states) - n_states)
+
+
+def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, last: int) -> Array:
     """I(x_i; x_j | y) of some features i with all j, from Σ c log c over cells c less that over their margins."""
     starts = np.cumsum(n_states) - n_states
-    rows = starts[chosen] - starts[chosen.start]
+    rows = starts[first:last] - starts[first]
     nats, weight = np.zeros((2, len(rows), len(n_states)))
-    for y in range(Y.shape[1]):
-        counts = _pair_counts(columns, Y[:, y], n_states, chosen)
+    for counts in counts_of_classes:
         by_row, by_column = np.add.reduceat(counts, starts, axis=1), np.add.reduceat(counts, rows, axis=0)
         total = np.add.reduceat(by_row, rows, axis=0)
         xlogy(counts, counts, out=counts)
@@ -77,10 +86,35 @@ def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np
     return counts
 
 
-def _of_classes(columns: NDArray[np.intp], Y: Array, n_states: NDArray[np.intp]) -> Array:
-    """I(x_j; y)."""
-    d, K, starts = len(n_states), int(n_states.sum()), np.cumsum(n_states) - n_states
-    counts = np.array([np.bincount(columns.ravel(), np.repeat(w, d), K + 1)[:K] for w in Y.T])
+class _Counts(NamedTuple):
+    """Weights of the rows of a block with each state, by class, shape (r, K)."""
+
+    n_states: NDArray[np.intp]
+    n_classes: int
+
+    def __call__(self, block: Block) -> Array:
+        d, K = len(self.n_states), int(self.n_states.sum())
+        columns = _columns(block.X, self.n_states).ravel()
+        return np.array([np.bincount(columns, np.repeat(w, d), K + 1)[:K] for w in block.weights(self.n_classes).T])
+
+
+class _PairCounts(NamedTuple):
+    """Weights of the rows of a block with a state of some features and one of any, by class, shape (r, K', K)."""
+
+    n_states: NDArray[np.intp]
+    n_classes: int
+    first: int
+    last: int
+
+    def __call__(self, block: Block) -> Array:
+        columns, chosen = _columns(block.X, self.n_states), slice(self.first, self.last)
+        weights = block.weights(self.n_classes).T
+        return np.array([_pair_counts(columns, w, self.n_states, chosen) for w in weights])
+
+
+def _of_classes(counts: Array, n_states: NDArray[np.intp]) -> Array:
+    """I(x_j; y), from the weights of the states by class."""
+    starts = np.cumsum(n_states) - n_states
     by_class, by_state = np.add.reduceat(counts, starts, axis=1), counts.sum(axis=0)
     total = by_class.sum(axis=0)
     nats = np.add.reduceat(xlogy(counts, counts).sum(axis=0) - xlogy(by_state, by_state), starts)

@@ -10,8 +10,8 @@ BLOCKS = {
         """,
     "class_prior": """
         class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-            Class probabilities: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form models; n_h/n,
-            1/r; or given ones, there ``priors``.
+            Class probabilities of the model: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form
+            models; n_h/n, 1/r; or given ones, there ``priors``. That of a prediction is of another population.
         """,
     "dof_multiples": """
         dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
@@ -22,9 +22,7 @@ BLOCKS = {
             "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
         """,
     "choice": """
-        scoring : {"error", "log_loss"}, default="error"
-            What is cross-validated: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x), the
-            one to take where probabilities matter: a model of few errors may be sure of them.
+        %(scoring)s
         ties : {"log_loss", "random"}, default="log_loss"
             Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
             give the same model; or one uniformly at random, as in the sources' tables.

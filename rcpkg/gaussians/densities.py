@@ -36,12 +36,12 @@ class Gaussians(NamedTuple):
     def log_density(self, X: Array) -> Array:
         """log p(x | h) of what each row has, shape (n, r): the marginals are Gaussians of sub-blocks."""
         rows = GappyRows(X)
-        squares, log_det = _forms(rows, self.means, self.covariances)
+        squares, log_det = rows.marginals_of_classes(self.means, self.covariances)
         return gaussian_log_density(rows.n_seen[:, None], log_det, squares)
 
     def expected_rows(self, X: Array, weights: Array) -> Array:
         """As `Spheres.expected_rows`: each E[x_m | x_o, h] is the regression μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)."""
-        return _filled(X, weights, self.means, self.covariances)
+        return GappyRows(X).expected(weights, self.means, self.covariances)
 
 
 class StudentTs(NamedTuple):
@@ -56,7 +56,7 @@ class StudentTs(NamedTuple):
         """log p(x | h) of what each row has, shape (n, r): the marginals have the sub-blocks of D and as many degrees
         of freedom a − d + 1."""
         rows = GappyRows(X)
-        squares, log_det = _forms(rows, self.means, self.scales)
+        squares, log_det = rows.marginals_of_classes(self.means, self.scales)
         seen = rows.n_seen[:, None]
         a = self.a - X.shape[1] + seen
         return log_t(self.counts, a, seen, log_det, log_bracket(self.counts, squares))
@@ -64,17 +64,4 @@ class StudentTs(NamedTuple):
     def expected_rows(self, X: Array, weights: Array) -> Array:
         """As `Gaussians.expected_rows`, with D in place of Σ; of a row without any value the centre, as the mean does
         not exist for a − d + 1 ≤ 1."""
-        return _filled(X, weights, self.means, self.scales)
-
-
-def _forms(rows: GappyRows, means: Array, scales: Array) -> tuple[Array, Array]:
-    """Quadratic forms and log determinants (n, r) of the marginals."""
-    squares, log_det = zip(*(rows.marginals(mean[None], scale) for mean, scale in zip(means, scales)))
-    return np.hstack(squares), np.stack(log_det, axis=1)
-
-
-def _filled(X: Array, weights: Array, means: Array, scales: Array) -> Array:
-    rows, filled = GappyRows(X), np.zeros_like(X)
-    for w, mean, scale in zip(weights.T, means, scales):
-        filled += w[:, None] * rows.completed(mean, scale)[0]
-    return np.where(rows.missing, filled, X)
+        return GappyRows(X).expected(weights, self.means, self.scales)

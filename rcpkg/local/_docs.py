@@ -12,16 +12,11 @@ _N_NEIGHBORS = """
 BLOCKS = {
     "n_neighbors of each class": _N_NEIGHBORS.format(whose="each class", most="the size of the smallest class"),
     "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together", most="n - 1"),
-    "scoring and ties": """
-        scoring : {"error", "log_loss"}, default="error"
-            What leave-one-out compares: the error rate (with a ``cost``, the mean cost), or the mean of -log p(y | x),
-            the one to take where probabilities matter.
+    "choice": """
+        %(scoring)s
         ties : {"log_loss", "smallest"}, default="log_loss"
             Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the
             smallest.
-        """,
-    "choice": """
-        %(scoring and ties)s
         %(cost)s
         """,
     "k_": """

@@ -4,6 +4,7 @@ Local nearest means, local linear regression, SVM-KNN, and nearest neighbours sm
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from functools import partial
 from itertools import combinations
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
-from rcpkg.linalg import Array
+from rcpkg.linalg import EPS, Array
 from rcpkg.local._docs import documented
 from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
@@ -40,8 +41,7 @@ def linear_weights(X: Array, query: Array) -> Array:
     The least-norm weights among those for which :math:`X^Tw` is nearest to x, the query (..., d), for neighbours X
     (..., k, d).
     """
-    rtol = max(X.shape[-2:]) * np.finfo(float).eps
-    return np.einsum("...d,...dk->...k", query, np.linalg.pinv(X, rtol=rtol))
+    return np.einsum("...d,...dk->...k", query, np.linalg.pinv(X, rtol=max(X.shape[-2:]) * EPS))
 
 
 def neighbor_weights(distances: Array, scheme: str) -> Array:
@@ -245,6 +245,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
 
 @documented()
+@constructed
 class SVMKNN(Pooled, Classifier):
     """A linear support vector machine on the k nearest rows.
 
@@ -254,11 +255,10 @@ class SVMKNN(Pooled, Classifier):
 
     Parameters
     ----------
-    n_neighbors : int, "cv" or sequence of int, default=5
-        Neighbours k of all classes together. Of several sizes, the least leave-one-out cost decides, ties to the
-        smallest k; "cv": 1, ..., 20, 30, ..., 100 up to n - 1.
     C : float, default=1.0
         Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
+    %(n_neighbors of all)s
+        Ties go to the smallest k.
     %(cost)s
 
     Attributes
@@ -282,18 +282,9 @@ class SVMKNN(Pooled, Classifier):
     0.97
     """
 
-    scoring, ties = "error", "smallest"  # without probabilities there is no other choice of k
-
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str | Sequence[int] = 5,
-        C: float = 1.0,
-        cost: ArrayLike | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.C = C
-        self.cost = cost
+    C: float = 1.0
+    scoring: str = field(init=False, default="error")  # without probabilities there is no other choice of k
+    ties: str = field(init=False, default="smallest")
 
     def _index(self, X: Array) -> None:
         check_number("C", self.C, 0, above=True)

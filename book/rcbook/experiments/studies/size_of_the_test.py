@@ -51,6 +51,7 @@ from rcpkg.families import (
     KDependenceBayes,
     one_hot,
 )
+from rcpkg.rows import Block, Blocks
 
 SIZE = "size-of-the-test"
 LEVEL, DRAWS = 0.05, 19
@@ -196,7 +197,7 @@ def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int,
         tried += 1
         try:
             valid.prepare(X)
-            valid.learn_structure(X, one_hot(y, len(valid.classes_)))
+            valid.learn_structure(Blocks([Block(X, y)]))
             null = Null(valid, X, y)
         except InvalidStatistics:  # a class without rows, or with too few
             continue

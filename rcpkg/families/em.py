@@ -1,0 +1,81 @@
+"""Closed forms of training rows with gaps, by EM (Dempster, Laird and Rubin, 1977)."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rcpkg.base import InvalidStatistics
+from rcpkg.families.portions import n_of
+from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Block, Rows
+
+MAX_STEPS = 1000
+TOL = 1e-12  # ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends the search
+
+
+@dataclass(frozen=True)
+class Expected:
+    """E[s(X, Y) | what there is, θ] of an encoded block, by its weights."""
+
+    model: Any
+    parameters: Any
+
+    def __call__(self, block: Block) -> Statistics:
+        return self.model.expected_statistics(block.X, block.weights(len(self.model.classes_)), self.parameters)
+
+
+def led_to(model: Any, rows: Rows, start: Any) -> Statistics:
+    """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where after `MAX_STEPS` the model still moves.
+    """
+    last = None
+    for _, (statistics, parameters) in zip(range(MAX_STEPS), em(model, rows, start)):
+        s, natural = statistics.ravel(), model.natural_parameters(parameters).ravel()
+        if last:
+            with np.errstate(invalid="ignore"):  # of cells that stay empty
+                moved = (s - last[0]) * (natural - last[1])
+            if abs(np.nansum(moved)) <= TOL * statistics.count.sum():
+                return statistics
+        last = s, natural
+    warnings.warn(
+        f"EM has not converged after {MAX_STEPS} steps: too much is missing for so many parameters. Set "
+        "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return statistics
+
+
+def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, Any]]:
+    """Steps s ← E[s(X, Y) | what there is, θ], θ ← θ(s), from ``parameters`` on.
+
+    What is missing is taken to be missing at random. The log-likelihood of what there is, with the log density of the
+    prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
+    has made larger it would grow with each step.
+
+    Parameters
+    ----------
+    model : ClosedFormClassifier
+        Prepared for the rows.
+    rows : Rows
+        Encoded rows with class numbers.
+    parameters : object
+        θ where it begins.
+    """
+    n_rows, settled = rows.sum(n_of), False
+    while True:
+        statistics = rows.sum(Expected(model, parameters))
+        try:
+            parameters = (None if settled else model.settle(statistics, n_rows)) or model.parameters(statistics)
+        except InvalidStatistics:  # a covariance has become singular on the way
+            parameters = model.settle(statistics, n_rows) or model.parameters(statistics)
+        settled = True
+        yield statistics, parameters

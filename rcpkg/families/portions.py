@@ -1,0 +1,185 @@
+"""Blocks of training rows: what a model learns of each, what they must have in common, and class numbers for labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
+
+from rcpkg.base import Array
+from rcpkg.checks import check_weights
+from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Block
+
+TYPICAL_ROWS = 64  # of a block, by which a model sees how the rows lie
+COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
+
+
+class Seen(NamedTuple):
+    """What a model sees of a block: its ``name`` and number of rows that count, its sorted ``labels``, the attributes
+    that describe its ``columns``, the ``names`` in those of text, by their numbers, and representatives X."""
+
+    name: str
+    n: int
+    labels: NDArray
+    columns: dict[str, Any]
+    names: dict[int, NDArray]
+    X: Array
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a ``model`` sees of a block, which it validates."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Seen:
+        model = clone(self.model)
+        if block.y is None:
+            raise ValueError("it has no labels: name the column with label=…, or pass y")
+        weight = weights_of(block)
+        X, y = model.check_labelled(block.X, block.y)
+        counting = Block(X, y, weight).counting()
+        columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
+        representatives = model.representatives(counting.X) if counting.n else counting.X
+        return Seen(block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives)
+
+
+def agree(seen: list[Seen]) -> None:
+    """Refuse blocks whose columns differ in number, name or kind, and rows of which none counts."""
+    if not any(of.n for of in seen):
+        raise ValueError("there are no rows of positive weight")
+    first = seen[0]
+    names = first.columns.get("feature_names_in_")
+    for of in seen[1:]:
+        here = of.columns.get("feature_names_in_")
+        if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
+            raise ValueError(
+                f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
+                f"{first.columns['n_features_in_']}"
+            )
+        if (here is None) != (names is None) or (names is not None and (here != names).any()):
+            differ = "no names of columns" if here is None or names is None else repr(here[here != names][0])
+            raise ValueError(f"{of.name} has {differ} in another place than {first.name}: give both the same columns")
+        if of.labels.dtype.kind != first.labels.dtype.kind and "O" in of.labels.dtype.kind + first.labels.dtype.kind:
+            raise ValueError(f"{of.name} has labels of another type than {first.name}: make them one type")
+    for j in sorted({j for of in seen for j in of.names}):
+        text = next(of for of in seen if j in of.names)
+        for of in seen:
+            if j not in of.names and of.n and not np.isnan(of.X[:, j]).all():
+                label = f"feature {j}" if names is None else f"feature {names[j]!r}"
+                raise ValueError(f"{of.name}: {label} holds numbers, and text in {text.name}: make it one of them")
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Block:
+        X, classes = self.model.check_X(block.X), self.model.classes_
+        y = pd.Index(classes).get_indexer(pd.Index(np.asarray(block.y).ravel()))
+        if y.min(initial=0) < 0:
+            raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
+        weight = weights_of(block)
+        return Block(X, y, weight, block.name).counting()
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Blocks as a ``model`` encodes them."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=self.model.encode(block.X))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The statistics s(X, Y) of a block, by the weights of its rows."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Statistics:
+        X = self.model.encode(block.X)
+        return self.model.statistics(X, block.weights(len(self.model.classes_)))
+
+
+@dataclass(frozen=True)
+class OfLabels:
+    """The statistics s(X, Y) of an encoded block, by the weights of its rows."""
+
+    model: Any
+
+    def __call__(self, block: Block) -> Statistics:
+        return self.model.statistics(block.X, block.weights(len(self.model.classes_)))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some of the ``columns``."""
+
+    columns: NDArray[np.intp]
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=block.X[:, self.columns])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Those rows of an encoded block that one ``place`` of a product holds."""
+
+    place: int
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=block.X[self.place])
+
+
+def weights_of(block: Block) -> Array | None:
+    """Validated weights of a block, which may all be zero, as long as those of another are not."""
+    if block.weight is None or not np.any(block.weight):
+        return block.weight
+    return check_weights(block.weight, block.n)
+
+
+def n_of(block: Block) -> int:
+    """Rows of a block."""
+    return block.n
+
+
+def has_gaps(block: Block) -> bool:
+    """Whether values are missing."""
+    return bool(np.isnan(block.X.sum()))
+
+
+def typical_rows(X: Array) -> Array:
+    """Some `TYPICAL_ROWS` rows, evenly spread, and of each column the least, the greatest and a missing value."""
+    n = X.shape[0]
+    some = X[:: max(1, n // TYPICAL_ROWS)]
+    if issparse(X):
+        return (
+            X
+            if X.nnz == 0
+            else X[
+                np.unique(
+                    np.concatenate(
+                        [
+                            np.arange(0, n, max(1, n // TYPICAL_ROWS)),
+                            X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]],
+                        ]
+                    )
+                )
+            ]
+        )
+    missing = np.isnan(X)
+    if not missing.any():
+        return np.vstack([some, X.min(axis=0), X.max(axis=0)])
+    gap = np.where(missing.any(axis=0), np.nan, X[0])
+    return np.vstack([some, np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0), gap])

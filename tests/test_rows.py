@@ -1,0 +1,323 @@
+"""Rows in blocks: the array is one block, several give the same model; no file or cluster changes a bit."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import ML, gaussian_rows, network_rows, rows_for
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from rcpkg import (
+    LDA,
+    QDA,
+    TAN,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    KDependenceBayes,
+    MultinomialNB,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
+from rcpkg.calibration import Batches, Fixed, HeldOut
+from rcpkg.rows import Rows
+
+SAME = 1e-12  # of several blocks: sums are added up in another order
+POSTERIOR = 1e-5  # of optima that end where a step promises 1e-13 nats a row, and is √(2 · 1e-13) = 4e-7 long
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+
+    def written(frame, name="rows.parquet", **given):
+        frame.to_parquet(tmp_path / name, index=False, **given)
+        return tmp_path / name
+
+    return written
+
+
+def mixed_rows(n=400, seed=0):
+    """Numbers and names, and labels that are text."""
+    X, y = gaussian_rows(n, seed=seed)
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame["place"] = np.array(["north", "east", "south"], dtype=object)[(y + rng.integers(0, 2, n)) % 3]
+    frame["kind"] = np.array(["x", "y"], dtype=object)[rng.integers(0, 2, n)]
+    return frame, np.array(["low", "middle", "high"], dtype=object)[y]
+
+
+MIXED = ProductModel([("size", QDA(), ["a", "b", "c"]), ("names", CategoricalNB(), ["place", "kind"])])
+
+
+def assert_same_bits(a, b, X):
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+    assert_array_equal(a.classes_, b.classes_)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_one_block_is_the_array_to_the_bit(name):
+    X, y = rows_for(name)
+    w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    w[:30] = 1.0
+    model, given = ML[name], (X, y, w)
+    assert_same_bits(clone(model).fit(*given), clone(model).fit(Rows.of(*given)), X)
+    fixed = RiskCalibration.as_published(model, max_iter=5, stopping="none")
+    assert_same_bits(clone(fixed).fit(*given), clone(fixed).fit(Rows.of(*given)), X)
+
+
+@pytest.mark.parametrize("name", ML)
+def test_several_blocks_give_the_same_model(name):
+    X, y = rows_for(name)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    for model in (ML[name], RiskCalibration.as_published(ML[name], max_iter=5, stopping="none")):
+        whole, parts = clone(model).fit(X, y, w), clone(model).fit(Rows.of(X, y, w, block_size=17))
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
+        in_parts = parts.predict_proba(Rows.of(X, block_size=17))
+        assert_allclose(in_parts, parts.predict_proba(X), rtol=0, atol=SAME)
+
+
+@pytest.mark.parametrize("name", ["QDA", "LDA", "GaussianNB", "CategoricalNB", "BernoulliNB"])
+@pytest.mark.parametrize("target_weight", [3.0, 0.0])
+def test_several_blocks_have_the_same_optimum(name, target_weight):
+    """By safe steps, where the array has Newton's method."""
+    X, y = rows_for(name)
+    model = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-13)
+    whole, parts = (clone(model).fit(rows) for rows in (Rows.of(X, y), Rows.of(X, y, block_size=23)))
+    assert whole.converged_ and parts.converged_
+    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=POSTERIOR)
+    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=10 * POSTERIOR)
+
+
+@pytest.mark.parametrize("model", [TAN(), KDependenceBayes(k=2)], ids=repr)
+def test_the_structure_of_a_network_is_that_of_all_blocks(model):
+    X, y = network_rows(600)
+    order = np.argsort(X[:, 0], kind="stable")  # the first blocks lack states
+    whole, parts = clone(model).fit(X[order], y[order]), clone(model).fit(Rows.of(X[order], y[order], block_size=50))
+    assert parts.parents_ == whole.parents_
+    assert_array_equal(parts.statistics_.ravel(), whole.statistics_.ravel())
+
+
+def test_names_and_labels_may_appear_in_late_blocks():
+    X, y = mixed_rows()
+    order = np.lexsort((X["place"], y))
+    X, y = X.iloc[order], y[order]
+    whole, parts = clone(MIXED).fit(X, y), clone(MIXED).fit(Rows.of(X, y, block_size=37))
+    assert_array_equal(parts.classes_, whole.classes_)
+    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
+    for a, b in zip(parts.models_[1].categories_, whole.models_[1].categories_):
+        assert_array_equal(a, b)
+
+
+def test_large_means_in_late_blocks_cost_no_digits():
+    X, y = gaussian_rows(600)
+    X = X + 1e7 * (np.arange(600) > 50)[:, None]
+    whole, parts = QDA().fit(X, y), QDA().fit(Rows.of(X, y, block_size=100))
+    assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-9)
+
+
+def test_sparse_rows():
+    X, y = rows_for("MultinomialNB")
+    whole, parts = MultinomialNB().fit(csr_array(X), y), MultinomialNB().fit(Rows.of(csr_array(X), y, block_size=7))
+    assert_array_equal(parts.statistics_.ravel(), whole.statistics_.ravel())
+
+
+@pytest.mark.parametrize("block_size", [1000, 53])
+def test_parquet_is_memory(parquet, block_size):
+    X, y = mixed_rows()
+    file = parquet(X.assign(label=y, weight=1.0 + (np.arange(len(y)) % 3)), row_group_size=2 * min(block_size, 200))
+    rows = Rows.from_parquet(file, "label", weights="weight", block_size=block_size)
+    in_memory = Rows.of(X, y, 1.0 + (np.arange(len(y)) % 3), None if block_size == 1000 else block_size)
+    for model in (MIXED, RiskCalibration.as_published(MIXED, max_iter=4), RiskCalibration(MIXED, max_iter=4, tol=0)):
+        assert_same_bits(clone(model).fit(rows), clone(model).fit(in_memory), X)
+    fitted = clone(MIXED).fit(rows)
+    assert_array_equal(fitted.predict(rows), fitted.predict(X))
+    assert_allclose(fitted.score_samples(rows), fitted.score_samples(X), rtol=0, atol=SAME * 100)
+
+
+def test_some_columns_of_several_files(parquet):
+    X, y = gaussian_rows(200)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
+    file = parquet(frame.iloc[:120], "0.parquet")
+    parquet(frame.iloc[120:, ::-1], "1.parquet")  # columns go by their names
+    rows = Rows.from_parquet(file.parent, "label", features=["c", "a"])
+    assert_allclose(LDA().fit(rows).means_, LDA().fit(frame[["c", "a"]], y).means_, rtol=SAME)
+
+
+def test_a_spool_goes_when_nobody_holds_it(parquet):
+    X, y = gaussian_rows(90)
+    spool = Rows.from_parquet(parquet(pd.DataFrame(X).add_prefix("x").assign(label=y)), "label", block_size=20).kept()
+    folder = spool.folder
+    assert len(list(spool)) == 5 and spool.kept() is spool and len(list(folder.iterdir())) == 5
+    del spool
+    assert not folder.exists()
+
+
+class TestBadInput:
+    """One error that names the block and the column, and nothing half fitted."""
+
+    def refused(self, rows, message, model=None):
+        model = GaussianNB() if model is None else clone(model)
+        with pytest.raises(ValueError, match=message):
+            model.fit(rows)
+        assert not [name for name in vars(model) if name.endswith("_")]
+
+    def test_other_columns(self, parquet):
+        X, y = gaussian_rows(60)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
+        file = parquet(frame, "0.parquet")
+        parquet(frame.drop(columns="b"), "1.parquet")
+        self.refused(Rows.from_parquet(file.parent, "label"), "1.parquet has no column 'b', which 0.parquet has")
+
+    def test_other_types(self, parquet):
+        X, y = mixed_rows(60)
+        file = parquet(X.assign(label=y), "0.parquet")
+        parquet(X.assign(label=y, place=1.0), "1.parquet")
+        self.refused(Rows.from_parquet(file.parent, "label"), "column 'place' is double in 1.parquet and", MIXED)
+
+    def test_text_in_one_block(self, parquet):
+        X, y = mixed_rows(60)
+        X["place"] = np.where(np.arange(60) < 40, X["place"], 1)
+        message = "block 2: feature 'place' holds numbers, and text in block 0"
+        self.refused(Rows.of(X, y, block_size=20), message, MIXED)
+
+    def test_text_where_numbers_are_taken(self):
+        X, y = mixed_rows(60)
+        X = X[["a", "b"]].astype(object)
+        X.iloc[45, 1] = "many"
+        self.refused(Rows.of(X, y, block_size=20), "block 2: .*'b'.* holds text")
+
+    def test_labels_missing(self, parquet):
+        X, y = mixed_rows(60)
+        y[41] = None
+        message = re.escape("block 2: Input y contains NaN")
+        self.refused(Rows.of(X[["a", "b"]], y, block_size=20), message)
+        file = parquet(X[["a", "b"]].assign(label=y))
+        self.refused(Rows.from_parquet(file, "label", block_size=20), "block 2 .rows.parquet.: Input y contains NaN")
+        self.refused(Rows.from_parquet(file, block_size=20, features=["a", "b"]), "block 0 .*: it has no labels")
+
+    def test_a_column_that_is_not_there(self, parquet):
+        X, y = mixed_rows(60)
+        with pytest.raises(ValueError, match=r"rows\.parquet has no column 'lable'; it has"):
+            Rows.from_parquet(parquet(X.assign(label=y)), "lable")
+
+    def test_weights(self):
+        X, y = gaussian_rows(60)
+        w = np.ones(60)
+        w[50] = np.nan
+        self.refused(Rows.of(X, y, w, block_size=20), "block 2: sample_weight must hold finite numbers")
+        self.refused(Rows.of(X, y, np.zeros(60), 20), "there are no rows of positive weight")
+
+    def test_a_file_that_changes_between_passes(self, parquet):
+        X, y = gaussian_rows(60)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
+        rows = Rows.from_parquet(parquet(frame), "label")
+        parquet(frame.iloc[:50])
+        self.refused(rows, "rows.parquet has changed since")
+
+    def test_one_class(self):
+        X, y = gaussian_rows(60)
+        self.refused(Rows.of(X, 0 * y, block_size=20), "one class only")
+
+    def test_labels_twice(self):
+        X, y = gaussian_rows(60)
+        with pytest.raises(ValueError, match="must be None with Rows"):
+            LDA().fit(Rows.of(X, y), y)
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            ConditionalLikelihood(LDA()),
+            RiskCalibrationCV(LDA()),
+            RiskCalibration(LDA(), step=Fixed(), stopping=HeldOut(0.2), random_state=0),
+            RiskCalibration(LDA(), step=Batches(), random_state=0),
+        ],
+        ids=repr,
+    )
+    def test_what_takes_one_block_says_so(self, model):
+        X, y = gaussian_rows(60)
+        self.refused(Rows.of(X, y, block_size=20), "takes? rows that are one block", model)
+
+    @pytest.mark.parametrize("model", [QDA(), LDA(), GaussianNB()], ids=repr)
+    def test_gaps_in_one_block(self, model):
+        X, y = gaussian_rows(60)
+        X[30, 1] = np.nan
+        whole, blocks = (clone(model).fit(Rows.of(X, y, block_size=size)) for size in (None, 20))
+        assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+
+
+class TestDask:
+    """Under the scheduler of this process; a cluster is one slow test."""
+
+    @pytest.fixture(autouse=True)
+    def scheduler(self):
+        dask = pytest.importorskip("dask")
+        pytest.importorskip("pyarrow")
+        with dask.config.set(scheduler="sync"):
+            yield
+
+    @pytest.mark.parametrize("model", [QDA(), RiskCalibration.as_published(LDA(), max_iter=5), RiskCalibration(QDA())])
+    def test_arrays_have_the_bits_of_the_blocks(self, model):
+        import dask.array as da
+
+        X, y = gaussian_rows(200)
+        rows = Rows.from_dask(da.from_array(X, chunks=(60, 2)), da.from_array(y, chunks=60))
+        lazy = clone(model).fit(rows)
+        assert_same_bits(lazy, clone(model).fit(Rows.of(X, y, block_size=60)), X)
+        assert_array_equal(lazy.predict_proba(rows).compute(), lazy.predict_proba(Rows.of(X, block_size=60)))
+
+    def test_frames_with_an_empty_partition(self):
+        import dask.dataframe as dd
+
+        X, y = mixed_rows(200)
+        frame = X.assign(label=y)
+        rows = Rows.from_dask(dd.from_pandas(frame.assign(k=np.arange(200) // 50), npartitions=4), label="label")
+        part = dd.from_pandas(frame, npartitions=4)
+        rows = Rows.from_dask(part[part["a"] > part["a"].min().compute() - 1], label="label")
+        assert_same_bits(clone(MIXED).fit(rows), clone(MIXED).fit(Rows.of(X, y, block_size=50)), X)
+        some = dd.concat([part, part[part["a"] > 100]])
+        fitted = clone(MIXED).fit(Rows.from_dask(some, label="label"))
+        assert_same_bits(fitted, clone(MIXED).fit(rows), X)
+        assert fitted.predict(Rows.from_dask(some, label="label")).compute().shape == (200,)
+
+    def test_bad_partitions_are_named(self):
+        import dask.array as da
+
+        X, y = gaussian_rows(200)
+        X[150, 1] = np.inf
+        with pytest.raises(ValueError, match="partition 2: Input X contains infinity"):
+            LDA().fit(Rows.from_dask(da.from_array(X, chunks=(60, 3)), da.from_array(y, chunks=60)))
+        with pytest.raises(ValueError, match="has 4 partitions, and its labels or weights 2"):
+            Rows.from_dask(da.from_array(X, chunks=(60, 3)), da.from_array(y, chunks=100))
+        with pytest.raises(ValueError, match="must be a Dask array or frame"):
+            Rows.from_dask(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_cluster_gives_the_bits_of_the_blocks(n_workers):
+    distributed = pytest.importorskip("distributed")
+    import dask.array as da
+
+    X, y = gaussian_rows(3000)
+    with (
+        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+    ):
+        rows = Rows.from_dask(da.from_array(X, chunks=(500, 3)), da.from_array(y, chunks=500))
+        model = RiskCalibration(QDA()).fit(rows)
+        P = model.predict_proba(rows).compute()
+    serial = RiskCalibration(QDA()).fit(Rows.of(X, y, block_size=500))
+    assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=500)))
+    assert model.n_iter_ == serial.n_iter_
+
+
+def test_tasks_and_models_can_be_pickled():
+    X, y = gaussian_rows(60)
+    model = RiskCalibration(LDA()).fit(Rows.of(X, y, block_size=20))
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))

@@ -1,0 +1,198 @@
+"""Training rows with gaps: expected statistics, EM, and calibration of what there is of each row."""
+
+from copy import copy
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import softmax
+from sklearn.base import clone
+
+from rcpkg import (
+    LDA,
+    QDA,
+    TAN,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    KDependenceBayes,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+    SharedVarianceGaussianNB,
+)
+from rcpkg.calibration import Converged, Objective, Safe, climb
+from rcpkg.families import one_hot
+from rcpkg.families.em import em
+from rcpkg.families.portions import Encoded
+
+GRAPH = KDependenceBayes(structure=[[], [0], [0], [1, 2]])
+BLOCKS = ProductModel([("numbers", LDA(), [0, 1]), ("states", TAN(), [2, 3])])
+MODELS = {
+    "QDA": QDA(),
+    "LDA": LDA(),
+    "GaussianNB": GaussianNB(),
+    "shared": SharedVarianceGaussianNB(),
+    "TAN": TAN(),
+    "KDB": KDependenceBayes(k=2),
+    "product": BLOCKS,
+    "CategoricalNB": CategoricalNB(prior_strength=1.0),
+    "graph": GRAPH,
+}
+WITH_TARGETS = [name for name in MODELS if name != "graph"]
+FULL = [name for name in WITH_TARGETS if name != "CategoricalNB"]  # its statistics count what is seen
+
+
+def rows(name, n=120, rate=0.25, seed=0):
+    """Rows with gaps, numbers or states or both, and labels; the complete rows, too."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    numbers = rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4)) + y[:, None]
+    states = (rng.integers(2, size=(n, 4)) + (y[:, None] * [1, 0, 1, 2]) // 2) % 3
+    states[:, 3] = (states[:, 1] + states[:, 2] + (rng.random(n) < 0.2)) % 3
+    X = {"product": np.c_[numbers[:, :2], states[:, 2:]]}.get(name)
+    if X is None:
+        X = numbers if name in ("QDA", "LDA", "GaussianNB", "shared") else states.astype(float)
+    return np.where(rng.random(X.shape) < rate, np.nan, X), y, X
+
+
+def encoded_rows(model, X, y):
+    """Rows as EM takes them, of a model that is prepared for them."""
+    of_arrays = model.training_rows(X, y, None)
+    model.learn_structure(of_arrays)
+    return of_arrays.map(Encoded(copy(model)))
+
+
+def prepared(name):
+    """An objective of rows with gaps, and its start."""
+    X, y, _ = rows(name)
+    objective = Objective.of(MODELS[name], X, y)
+    return objective, objective.at(objective.start)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_expected_statistics_are_the_gradient_of_the_conditional_likelihood_of_what_there_is(name):
+    """Fisher's identity, by differences in random directions of η."""
+    objective, point = prepared(name)
+    family, rng, y = objective.family, np.random.default_rng(1), np.arange(len(objective.y))
+
+    def value(natural):
+        joint = family.log_joint(objective.X, family.from_natural(natural))
+        return (joint[y, objective.y] - np.logaddexp.reduce(joint, axis=1)).sum()
+
+    def direction(part):
+        move = rng.standard_normal(part.shape)
+        square = move.ndim > 1 and move.shape[-1] == move.shape[-2] and move.ndim + (name in ("LDA", "product")) > 2
+        return move + np.swapaxes(move, -1, -2) if square else move
+
+    def directions(part):
+        return part.map(directions) if hasattr(part, "map") else direction(part)
+
+    for _ in range(3):
+        d = directions(point.natural)
+        slope = (value(point.natural + 1e-5 * d) - value(point.natural + -1e-5 * d)) / 2e-5
+        assert_allclose(point.gradient.dot(d), slope, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["TAN", "KDB", "graph"])
+def test_expected_cells_are_those_of_all_completions(name):
+    X, y, complete = rows(name, n=30)
+    model = clone(MODELS[name]).fit(complete, y)
+    W = np.random.default_rng(2).standard_normal((len(X), 3))
+    known = 0.0 * model.statistics_
+    for x, w in zip(X, W):
+        choices = [range(k) if np.isnan(v) else [v] for v, k in zip(x, model.n_states_)]
+        filled = np.array(list(product(*choices)), dtype=float)
+        share = softmax(model.log_joint(filled, model.parameters_), axis=0)
+        known = known + model.statistics(model.encode(filled), share * w)
+    found = model.expected_statistics(model.encode(X), W, model.parameters_)
+    assert_allclose(found.cells, known.cells, atol=1e-12)
+    assert_allclose(found.count, W.sum(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["TAN", "KDB", "graph"])
+def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
+    """With the log density of the prior, whose pseudo-rows are as good as rows."""
+    X, y, _ = rows(name)
+    model = clone(MODELS[name])
+    rows_ = encoded_rows(model, X, y)
+    encoded, Y = rows_.only("").X, one_hot(y, 3)
+    pseudo = model._pseudo_rows(model.families_.width)
+    start = model.parameters(model.statistics(encoded, Y))
+
+    def penalised(parameters):
+        joint = model.log_joint(encoded, parameters)
+        class_prior = model._class_pseudo_rows(3) * parameters.log_prior.sum()
+        return joint[np.arange(len(y)), y].sum() + (pseudo * parameters.log_prob).sum() + class_prior
+
+    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model, rows_, start)))]
+    assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 0.1
+    fitted = model.fit(X, y)
+    again = fitted.expected_statistics(encoded, Y, fitted.parameters_)
+    assert_allclose(again.cells, fitted.statistics_.cells, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_closed_forms_of_rows_with_gaps_are_those_of_their_own_completion(name):
+    """s = E[s(X, Y) | what there is, θ(s)]."""
+    X, y, _ = rows(name)
+    model = clone(MODELS[name])
+    rows_ = encoded_rows(model, X, y)
+    statistics = model.closed_form_statistics(rows_)
+    again = model.expected_statistics(rows_.only("").X, one_hot(y, 3), model.parameters(statistics))
+    assert_allclose(again.ravel(), statistics.ravel(), rtol=1e-3, atol=1e-3)
+    fitted = clone(MODELS[name]).fit(X, y).predict_proba(X)
+    assert_allclose(model.set_statistics(statistics).predict_proba(X), fitted, atol=1e-5)
+
+
+TARGETS = [("pooled", 3.0), ("generative", 0.3), ("grand", 3.0), ("pooled", 0.0)]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_steps_of_rows_with_gaps_stay_valid_and_never_fall(name, target):
+    X, y, _ = rows(name)
+    weight = target[1] if name in WITH_TARGETS else 0.0
+    objective = Objective.of(MODELS[name], X, y, target=target[0], target_weight=weight)
+    values = []
+
+    class Watched(Converged):
+        def measure(self, point):
+            values.append(point.value)
+            return {}
+
+    climb(objective, Safe(), Watched(1e-9), max_iter=15)
+    assert len(values) > 3 and (np.diff(values) > -1e-9 * np.abs(values[:-1])).all() and values[-1] > values[0]
+
+
+@pytest.mark.parametrize("target", TARGETS[:3], ids=str)
+@pytest.mark.parametrize("name", WITH_TARGETS)
+def test_calibration_of_rows_with_gaps_converges_and_predicts_them(name, target):
+    X, y, _ = rows(name)
+    model = RiskCalibration(MODELS[name], target=target[0], target_weight=target[1], tol=1e-6).fit(X, y)
+    assert model.converged_
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    nothing = np.full_like(X[:1], np.nan)
+    assert_allclose(model.predict_proba(nothing)[0], np.exp(model.class_log_prior_), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", WITH_TARGETS)
+def test_complete_rows_are_calibrated_as_ever(name):
+    """Safe steps on complete rows end at Newton's optimum; the first row alone with a gap moves it but little."""
+    _, y, X = rows(name)
+    safe = RiskCalibration(MODELS[name], step="safe", tol=1e-9).fit(X, y)
+    newton = ConditionalLikelihood(MODELS[name], target_weight=3.0).fit(X, y)
+    assert_allclose(safe.predict_proba(X), newton.predict_proba(X), atol=2e-3)
+    X_gap = X.copy()
+    X_gap[0, 0] = np.nan
+    near = RiskCalibration(MODELS[name], tol=1e-9).fit(X_gap, y)
+    assert_allclose(near.predict_proba(X), newton.predict_proba(X), atol=0.15)
+
+
+def test_weight_of_the_target_is_chosen_from_a_raw_table_with_gaps():
+    X, y, _ = rows("product")
+    with pytest.warns(UserWarning, match="rows have gaps.*5 folds take its place"):
+        model = RiskCalibrationCV(BLOCKS, target_weights=[1.0, 10.0]).fit(X, y)
+    assert model.validation_ == "5 folds" and model.converged_
+    assert np.isfinite(model.cv_results_.log_loss).all()

@@ -1,0 +1,66 @@
+"""The study of what calibration keeps (chapter 13): its formulas, and the stored results."""
+
+import numpy as np
+import pytest
+from model_cases import gaussian_rows
+from numpy.testing import assert_allclose
+from rcbook.experiments.studies import what_calibration_keeps as study
+from sklearn.metrics import log_loss
+
+from rcpkg import LDA, QDA, GaussianNB
+
+
+def test_other_weights_are_those_of_predict_proba():
+    X, y = gaussian_rows()
+    model, new = LDA().fit(X, y), np.array([0.7, 0.2, 0.1])
+    changed = study.reweighted(model.predict_proba(X), np.exp(model.class_log_prior_), new)
+    assert_allclose(changed, model.predict_proba(X, class_prior=new), rtol=1e-10)
+    assert_allclose(study.log_loss(changed, y), log_loss(y, changed))
+
+
+def test_weights_of_unlabelled_rows_are_found_where_the_model_is_right():
+    model = QDA().fit(*gaussian_rows(n=600, r=2))
+    X, y = model.sample(6000, 0)
+    rows = np.r_[np.flatnonzero(y == 0)[:400], np.flatnonzero(y == 1)[:2000]]
+    found = study.estimated_weights(model.predict_proba(X[rows]), np.exp(model.class_log_prior_))
+    assert_allclose(found, [1 / 6, 5 / 6], atol=0.03)
+
+
+def test_unlabelled_rows_count_by_their_posteriors():
+    X, y = gaussian_rows()
+    P = np.random.default_rng(0).dirichlet(np.ones(3), 90)
+    model = study.with_unlabelled(GaussianNB(), X, y, X, P)
+    W = np.eye(3)[y] + P
+    assert_allclose(model.means_, (W.T @ X) / W.sum(axis=0)[:, None])
+    assert_allclose(np.exp(model.class_log_prior_), W.sum(axis=0) / 180)
+
+
+def test_em_raises_the_likelihood_of_all_rows():
+    X, y = gaussian_rows(n=300)
+    few, others = np.r_[0:30], np.r_[30:300]
+
+    def likelihood(model):
+        labelled = model.predict_joint_log_proba(X[few])[np.arange(30), y[few]].sum()
+        return labelled + model.score_samples(X[others]).sum()
+
+    values = [likelihood(study.fitted_by_em(LDA(), X[few], y[few], X[others], k)) for k in range(6)]
+    assert np.all(np.diff(values) > 0)
+
+
+@pytest.mark.parametrize("topic", study.TOPICS)
+def test_the_stored_study_is_whole(topic):
+    stored = study.tidy()
+    part = stored[stored.topic == topic]
+    sets = [name for name in study.SETS if topic != "novelty" or name != "breast cancer"]
+    assert set(zip(part.data, part.family)) == {(name, family) for name in sets for family in study.FAMILIES}
+    assert set(part[part.metric != "size"].n_runs) <= set(range(1, study.RUNS + 1))
+    assert part.value.notna().all()
+
+
+def test_stored_scores_are_of_their_kind():
+    stored = study.tidy().set_index("metric").value
+    for metric in "auc", "auc_of_doubt", "share", "posterior", "right":
+        assert stored[metric].between(0, 1).all()
+    assert (stored["posterior"] >= study.LEVEL).all()
+    assert stored["size"].between(0, study.LARGEST_SET).all()
+    assert (stored[["as_they_are", "known", "estimated"]] > 0).all()
