@@ -10,7 +10,6 @@ from rcbook.experiments import runner
 from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import gaps as study
-from rcbook.experiments.studies import readings_of_gaps as readings
 from sklearn.linear_model import LinearRegression
 from statsmodels.stats.multitest import multipletests
 
@@ -157,7 +156,7 @@ def made_up(arm, n=20, seed=0):
     """Losses of sets on which ours is ahead of all but boosting on masked copies, by 0.1."""
     rng = np.random.default_rng(seed)
     index = pd.MultiIndex.from_product([[f"set {i}" for i in range(n)], divisions.KINDS], names=["data set", "kind"])
-    columns = [*study.COMPLETE, study.SHOWN_BOOSTING, *readings.JOINT[arm]]
+    columns = [*study.COMPLETE, study.SHOWN_BOOSTING, *study.JOINT[arm]]
     losses = pd.DataFrame(rng.uniform(0.5, 1, (len(index), len(columns))), index, columns)
     losses[study.OURS[arm]] = losses.drop(columns=study.SHOWN_BOOSTING).min(axis=1) - 0.1
     losses[study.SHOWN_BOOSTING] = losses[study.OURS[arm]] - 0.1 - 0.01 * rng.uniform(size=len(index))
@@ -166,7 +165,7 @@ def made_up(arm, n=20, seed=0):
 
 def test_verdicts_follow_the_rules_of_the_protocol():
     losses = {arm: made_up(arm, seed=seed) for seed, arm in enumerate(study.ASIDE)}
-    table = readings.hypotheses(losses)
+    table = study.hypotheses(losses)
     assert len(table) == 2 * (6 + 6 + 5 + 8)
     assert_allclose(table.p_holm, multipletests(table.p, method="holm")[1])
     outcome = table.groupby("hypothesis").outcome.unique().map(list)
@@ -175,7 +174,7 @@ def test_verdicts_follow_the_rules_of_the_protocol():
     pair = losses["numbers"].xs("50% at random", level="kind")
     row = table[(table.arm == "numbers") & (table.hypothesis == "2") & (table.kind == "50% at random")].iloc[0]
     assert row.p == contest(pair, [(ours, study.SHOWN_BOOSTING)], 0.01).p[0]
-    told = readings.verdicts(table)
+    told = study.verdicts(table)
     assert told.loc[("2", "numbers")].to_dict() == {"sets": 20, "as stated": 0, "refuted": 5, "open": 0}
 
 
@@ -187,10 +186,10 @@ def test_one_set_that_is_worse_leaves_the_third_open_and_one_rival_refutes_the_f
     losses.loc[kind == "80% at random", "nearest neighbours"] = losses[ours] - 0.05
     share = np.flatnonzero(kind == "50% at random")[:5]
     losses.iloc[share, losses.columns.get_loc("forest")] = losses[ours].iloc[share] - 0.05
-    table = readings.hypotheses({"numbers": losses}).set_index(["hypothesis", "kind"]).outcome
+    table = study.hypotheses({"numbers": losses}).set_index(["hypothesis", "kind"]).outcome
     assert table["3", "0% at random"] == "" and table["3", "10% at random"] == "as stated"
     assert table["1", "80% at random"] == "refuted" and table["1", "50% at random"] == ""
-    counted = readings.wins(losses, ours, study.COMPLETE)
+    counted = study.wins(losses, ours, study.COMPLETE)
     assert counted.loc["every one", ["sets", "50% at random"]].tolist() == [20, 15]
     assert counted.loc["nearest neighbours", "80% at random"] == 0 and counted.loc["boosting", "35% by value"] == 20
 
@@ -198,13 +197,13 @@ def test_one_set_that_is_worse_leaves_the_third_open_and_one_rival_refutes_the_f
 def test_sets_without_all_learners_are_not_counted_and_nothing_stored_gives_no_verdict():
     losses = made_up("numbers")
     losses.loc["set 3", "forest"] = np.nan
-    table = readings.hypotheses({"numbers": losses})
+    table = study.hypotheses({"numbers": losses})
     assert set(table[table.hypothesis == "1"].sets) == {19} and set(table[table.hypothesis == "3"].sets) == {20}
-    counted = readings.wins(losses, study.OURS["numbers"], study.COMPLETE)
+    counted = study.wins(losses, study.OURS["numbers"], study.COMPLETE)
     assert counted.loc[["forest", "every one", "boosting"], "sets"].tolist() == [19, 19, 20]
-    assert readings.candidate("numbers", losses) == study.OURS["numbers"]
-    empty = readings.hypotheses({"numbers": losses.drop(columns=study.OURS["numbers"])})
-    assert empty.empty and readings.verdicts(empty).empty
+    assert study.candidate("numbers", losses) == study.OURS["numbers"]
+    empty = study.hypotheses({"numbers": losses.drop(columns=study.OURS["numbers"])})
+    assert empty.empty and study.verdicts(empty).empty
 
 
 # The stored study --------------------------------------------------------------------------------------

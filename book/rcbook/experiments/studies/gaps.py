@@ -51,207 +51,42 @@ in the mean over the kinds of gaps. Memory was not measured.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ParameterGrid, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+import pandas as pd
+from scipy.stats import binomtest
 
 from rcbook import datasets
-from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.gappy_divisions import ASIDE, CATEGORIES, NUMBERS, REPETITIONS, SPENT, Division, division
-from rcbook.experiments.studies.honest_comparison import VALIDATION, scores
-from rcbook.gap_rivals import DRAWS, ChainedStates, HotDeck, NeighboursWithGaps, at_random, chained, masked, mean_filled
+from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
+from rcbook.experiments.comparisons import contest, holm
+from rcbook.experiments.gappy_divisions import ASIDE, CATEGORIES, KINDS, NUMBERS, REPETITIONS, SPENT, division
+from rcbook.experiments.scorecard import results
+from rcbook.experiments.studies.honest_comparison import ROPE, scores
+from rcbook.experiments.studies.learners_with_gaps import (
+    BOOSTING,
+    CHAINED,
+    CLOSED,
+    COMPLETE,
+    INDICATED,
+    LEARNERS,
+    MEAN,
+    NATIVE,
+    OF_ARM,
+    ORDER,
+    OURS,
+    RIVALS,
+    SHOWN_BOOSTING,
+    SHOWN_LOGISTIC,
+    Filled,
+    filled,
+    name_of_way,
+)
 from rcpkg.base import Array
-from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
-from rcpkg.families import QDA, TAN, CategoricalNB, GaussianNB
 
 STUDY_NAME, TRAINING_NAME = "gaps", "gaps-in-training"
 IN_TRAINING = {"20% in training": 0.2, "50% in training": 0.5}
-
-
-# Values filled in --------------------------------------------------------------------------------------
-
-MEAN, INDICATED, CHAINED, MULTIPLE = "mean", "mean and indicators", "chained", "multiple"
-
-
-class Filled(NamedTuple):
-    """Encoded training and test rows, once a draw; processor seconds of fitting and of filling in one kind's rows."""
-
-    train: list[Array]
-    tests: dict[str, list[Array]]
-    fit_seconds: float
-    seconds: float
-
-
-@lru_cache(maxsize=15)
-def filled(way: str, seed: int, *of_division: Any) -> Filled:
-    """A division with its gaps filled in one of the ways."""
-    data = division(*of_division)
-    of_codes = data.n_states is not None
-    imputer = {
-        MEAN: mean_filled(),
-        INDICATED: mean_filled(add_indicator=True),
-        CHAINED: ChainedStates(data.n_states) if of_codes else chained(),
-        MULTIPLE: HotDeck(seed) if of_codes else chained(draws=True, random_state=seed),
-    }[way]
-    times = DRAWS if way == MULTIPLE else 1
-    start = time.process_time()
-    X = data.encoded(data.X)
-    imputer.fit(X)
-    train = [imputer.transform(X) for _ in range(times)] if np.isnan(X).any() else [X]
-    fitted = time.process_time()
-    tests = {kind: [imputer.transform(data.encoded(rows)) for _ in range(times)] for kind, rows in data.tests.items()}
-    return Filled(train, tests, fitted - start, (time.process_time() - fitted) / len(tests))
-
-
-# Learners ----------------------------------------------------------------------------------------------
-
-SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8)  # shares that are hidden in the masked copies of a training row
-WEIGHTS = (0.3, 3.0, 30.0)
-NATIVE = ""
-
-
-class Tuned(ClassifierMixin, BaseEstimator):
-    """The setting of least log-loss on a stratified fifth of the rows, refitted on all of them.
-
-    The number of rounds of boosting is tuned as well, for nothing. With ``copies`` all rows, those of the fifth too,
-    stand `SHOWN` times, with so much of each hidden at random: the classifier, which takes gaps, learns what they are.
-    """
-
-    def __init__(
-        self, estimator: BaseEstimator, grid: Mapping[str, list], *, copies: bool = False, random_state: int = 0
-    ) -> None:
-        self.estimator = estimator
-        self.grid = grid
-        self.copies = copies
-        self.random_state = random_state
-
-    def fit(self, X: Array, y: NDArray) -> Self:
-        """Try each setting, ties to the first."""
-        rng = np.random.default_rng(self.random_state)
-        train, held = train_test_split(
-            np.arange(len(y)), test_size=VALIDATION, stratify=y, random_state=self.random_state
-        )
-        trial, judge = self._shown(X[train], y[train], rng), self._shown(X[held], y[held], rng)
-        tried = []
-        for setting in ParameterGrid(self.grid):
-            model = clone(self.estimator).set_params(**setting).fit(*trial)
-            if hasattr(model, "staged_predict_proba"):
-                losses = [scores(P, judge[1])["log_loss"] for P in model.staged_predict_proba(judge[0])]
-                tried.append((min(losses), setting | {"max_iter": 1 + int(np.argmin(losses))}))
-            else:
-                tried.append((scores(model.predict_proba(judge[0]), judge[1])["log_loss"], setting))
-        self.setting_ = min(tried, key=lambda pair: pair[0])[1]
-        self.estimator_ = clone(self.estimator).set_params(**self.setting_).fit(*self._shown(X, y, rng))
-        self.classes_ = self.estimator_.classes_
-        return self
-
-    def _shown(self, X: Array, y: NDArray, rng: np.random.Generator) -> tuple[Array, NDArray]:
-        if not self.copies:
-            return X, y
-        return np.vstack([masked(X, at_random(X, share, rng)) for share in SHOWN]), np.tile(y, len(SHOWN))
-
-    def predict_proba(self, X: Array) -> Array:
-        """Of the refitted classifier."""
-        return self.estimator_.predict_proba(X)
-
-
-class Learner(NamedTuple):
-    """Made of a division and a seed; the ways in which gaps reach it; whether it takes encoded rows."""
-
-    make: Callable[[Division, int], Any]
-    ways: tuple[str, ...] = (NATIVE,)
-    encoded: bool = False
-
-
-def _boosting(copies: bool) -> Callable[[Division, int], Tuned]:
-    def make(data: Division, seed: int) -> Tuned:
-        states = None if data.n_states is None else data.n_states <= 255
-        model = HistGradientBoostingClassifier(
-            max_iter=100, categorical_features=states, early_stopping=False, random_state=seed
-        )
-        return Tuned(model, {"max_leaf_nodes": [4, 8, 31]}, copies=copies, random_state=seed)
-
-    return make
-
-
-def _logistic(copies: bool) -> Callable[[Division, int], Tuned]:
-    def make(data: Division, seed: int) -> Tuned:
-        steps = [mean_filled(add_indicator=True)] if copies else []
-        model = make_pipeline(*steps, StandardScaler(), LogisticRegression(max_iter=300, tol=1e-3))
-        return Tuned(model, {"logisticregression__C": [0.1, 1.0, 10.0]}, copies=copies, random_state=seed)
-
-    return make
-
-
-def _forest(data: Division, seed: int) -> Tuned:
-    return Tuned(RandomForestClassifier(100, random_state=seed), {"min_samples_leaf": [1, 3, 10]}, random_state=seed)
-
-
-def _neighbours(data: Division, seed: int) -> Tuned:
-    return Tuned(NeighboursWithGaps(), {"n_neighbors": [5, 10, 30]}, random_state=seed)
-
-
-def _shrunk(data: Division, seed: int) -> Tuned:
-    return Tuned(QDA(prior_covariance="pooled"), {"prior_strength": [1.0, 10.0, 100.0]}, random_state=seed)
-
-
-Model = Callable[[Division], Any]
-MODELS: dict[str, Model] = {
-    "QDA": lambda data: QDA(),
-    "GaussianNB": lambda data: GaussianNB(),
-    "TAN": lambda data: TAN(n_states=data.n_states),
-    "NB": lambda data: CategoricalNB(n_states=data.n_states, prior_strength=1.0),
-}
-PLAIN = {"QDA": "pooled", "TAN": "generative", "GaussianNB": "pooled", "NB": "pooled"}
-
-
-def _of_model(name: str, learner: Callable[[Any], Any]) -> Learner:
-    return Learner(lambda data, seed: learner(MODELS[name](data)))
-
-
-def _calibrated(name: str, target: str) -> Learner:
-    return _of_model(name, lambda model: RiskCalibrationCV(model, target=target, target_weights=WEIGHTS))
-
-
-BOOSTING, SHOWN_BOOSTING = "boosting", "boosting, masked copies"
-SHOWN_LOGISTIC = "logistic regression, masked copies"
-RIVALS = {
-    BOOSTING: Learner(_boosting(False), (NATIVE, MEAN, CHAINED, MULTIPLE)),
-    SHOWN_BOOSTING: Learner(_boosting(True)),
-    "logistic regression": Learner(_logistic(False), (MEAN, CHAINED, MULTIPLE), encoded=True),
-    SHOWN_LOGISTIC: Learner(_logistic(True), encoded=True),
-    "forest": Learner(_forest, (NATIVE, CHAINED), encoded=True),
-    "nearest neighbours": Learner(_neighbours, encoded=True),
-}
-CLOSED = {name: _of_model(name, lambda model: model) for name in MODELS} | {"QDA, shrunk": Learner(_shrunk)}
-CALIBRATED = {f"{name}, calibrated": _calibrated(name, target) for name, target in PLAIN.items()}
-CALIBRATED["TAN, calibrated, pooled target"] = _calibrated("TAN", "pooled")
-CONFORMANT = {
-    f"{name}, conformant": _of_model(name, lambda model: RiskCalibration(model, target_weight=0.0)) for name in MODELS
-}
-LEARNERS: dict[str, Learner] = RIVALS | CLOSED | CALIBRATED | CONFORMANT
-OF_ARM = {NUMBERS: ("QDA", "GaussianNB"), CATEGORIES: ("TAN", "NB")}
-OURS = {NUMBERS: "QDA, gaps in view", CATEGORIES: "TAN, gaps in view"}
-# The hypotheses need all but conformant learning; what takes little time is run first
-ORDER = ((*CLOSED, *CALIBRATED, *OURS.values()), (SHOWN_BOOSTING, "nearest neighbours"), tuple(RIVALS), tuple(LEARNERS))
-
-
-def name_of_way(method: str, way: str) -> str:
-    """A learner and how its gaps are filled."""
-    return f"{method}, {way}" if way else method
-
-
-# What hypothesis 1 calls every rival trained on complete rows
-COMPLETE = tuple(name_of_way(name, way) for name in RIVALS if "masked copies" not in name for way in RIVALS[name].ways)
 
 
 # Protocol ----------------------------------------------------------------------------------------------
@@ -369,3 +204,145 @@ Study(
         for grid in _grids({*RIVALS, *CLOSED} - {SHOWN_BOOSTING, SHOWN_LOGISTIC}, share, setting)
     ),
 )
+
+
+# What the stored study says -------------------------------------------------------------------------
+
+LEVEL = 0.05
+EVERY = "every one"
+OFTEN = 0.8  # of the sets, hypothesis 1
+SOME = tuple(kind for kind in KINDS if kind not in ("0% at random", "10% at random"))  # hypothesis 1
+MUCH = tuple(kind for kind in SOME if kind != "20% at random")  # hypothesis 2
+CLOSED_FORM = {NUMBERS: "QDA", CATEGORIES: "TAN"}
+PLAINLY_CALIBRATED = {NUMBERS: "QDA, calibrated", CATEGORIES: "TAN, calibrated"}
+JOINT = {
+    NUMBERS: ("QDA", "QDA, shrunk", "GaussianNB", "QDA, calibrated", "GaussianNB, calibrated", "QDA, conformant"),
+    CATEGORIES: ("TAN", "NB", "TAN, calibrated", "TAN, calibrated, pooled target", "NB, calibrated", "TAN, conformant"),
+}
+TOLD = {"as stated": "as stated", "refuted": "refuted", "": "open"}
+
+
+def losses_of(arm: str, metric: str = "log_loss", study: str = STUDY_NAME) -> pd.DataFrame:
+    """A metric of the stored cells: a row for each set and kind of gaps, a column for each learner and way."""
+    found = results(STUDY, study)
+    parts = found.metric.str.extract(r"(?P<metric>[^,]+), (?P<kind>.*)")
+    kept = (parts.metric == metric) & found.setting_value.str.startswith(arm)
+    wide = found[kept].assign(kind=parts.kind).pivot_table(index=["row", "kind"], columns="method", values="value")
+    return wide.rename_axis(index=["data set", "kind"], columns=None)
+
+
+def seconds(arm: str, metric: str) -> pd.DataFrame:
+    """``fit_seconds`` or ``predict_seconds``: a row for each set, a column for each learner and way."""
+    found = results(STUDY, STUDY_NAME)
+    kept = (found.metric == metric) & (found.setting_value == arm)
+    return found[kept].pivot_table(index="row", columns="method", values="value")
+
+
+def whole(losses: pd.DataFrame, learners: Iterable[str]) -> pd.DataFrame:
+    """The columns of some learners, NaN where one is not stored at all, and of the sets that have all of them."""
+    return losses.reindex(columns=list(learners)).dropna()
+
+
+def candidate(arm: str, losses: pd.DataFrame) -> str:
+    """Ours where a cell of it is stored, else plain calibration of the same model."""
+    return OURS[arm] if OURS[arm] in losses else PLAINLY_CALIBRATED[arm]
+
+
+def differences(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """A rival's metric less that of ours, NaN where one of them is not stored; the last column is of the best rival."""
+    rivals = [rival for rival in rivals if rival in losses]
+    table = losses[rivals].assign(**{EVERY: losses[rivals].min(axis=1, skipna=False)})
+    return table.sub(losses[ours], axis=0)
+
+
+def wins(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """On how many sets ours has less than each rival, and than all of them.
+
+    Returns
+    -------
+    DataFrame
+        A row for each rival that is stored; of how many ``sets`` both are, and a column for each kind of gaps.
+    """
+    found = differences(losses, ours, rivals)
+    by_kind = found.groupby(level="kind", sort=False)
+    table = by_kind.agg(lambda column: int((column > 0).sum())).T.reindex(columns=list(KINDS), fill_value=0)
+    table.insert(0, "sets", by_kind.count().max())
+    return table.rename_axis(columns=None)
+
+
+def _tests(arm: str, losses: pd.DataFrame) -> list[dict]:
+    """One row for each hypothesis and kind of gaps, p not yet corrected."""
+    ours, rows = OURS[arm], []
+    closed = (*COMPLETE, *JOINT[arm])
+    for number, rivals, kinds in ("1", COMPLETE, SOME), ("1c", closed, SOME):
+        table = whole(losses, [ours, *rivals])
+        for kind in kinds:
+            of_kind = table[table.index.get_level_values("kind") == kind]
+            if len(of_kind):
+                less = int((of_kind[ours] < of_kind[list(rivals)].min(axis=1)).sum())
+                p = binomtest(less, len(of_kind), OFTEN, alternative="less").pvalue
+                rows.append({"hypothesis": number, "kind": kind, "sets": len(of_kind), "better": less, "p": p})
+    better_of = losses.reindex(columns=[CLOSED_FORM[arm], PLAINLY_CALIBRATED[arm]]).min(axis=1, skipna=False)
+    pairs = ("2", SHOWN_BOOSTING, MUCH), ("3", "better of both", tuple(KINDS))
+    for number, rival, kinds in pairs:
+        table = whole(losses.assign(**{"better of both": better_of}), [ours, rival])
+        for kind in kinds:
+            of_kind = table[table.index.get_level_values("kind") == kind]
+            if len(of_kind):
+                found = contest(of_kind, [(ours, rival)], ROPE["log_loss"]).iloc[0].to_dict()
+                del found["learner"], found["against"], found["p_holm"]
+                rows.append({"hypothesis": number, "kind": kind, **found})
+    return [{"arm": arm, **row} for row in rows]
+
+
+def _outcome(row: pd.Series) -> str:
+    """By the rules of the protocol, from one row with its corrected p."""
+    significant = row.p_holm < LEVEL
+    if row.hypothesis.startswith("1"):
+        return "as stated" if row.better >= OFTEN * row.sets else "refuted" if significant else ""
+    if significant and row["median"] > 0:
+        return "refuted"
+    if row.hypothesis == "2":
+        return "as stated" if significant or row["median"] <= ROPE["log_loss"] else ""
+    return "as stated" if row.worse == 0 else ""
+
+
+COLUMNS = ["arm", "hypothesis", "kind", "sets", "better", "level", "worse", "median", "p", "p_holm", "outcome"]
+
+
+def hypotheses(of_arms: dict[str, pd.DataFrame] | None = None) -> pd.DataFrame:
+    """Verdicts on the stated hypotheses, for each arm and kind of gaps, from the sets that are stored.
+
+    Parameters
+    ----------
+    of_arms : dict of DataFrame, optional
+        Log-losses as `losses_of` has them, by arm; by default those stored.
+
+    Returns
+    -------
+    DataFrame
+        ``arm``, ``hypothesis``, ``kind``, number of ``sets``; on how many ours is ``better``, ``level`` and ``worse``
+        (of 1 and 1c better than every rival, with no region of equivalence); ``median`` of the difference to the
+        rival; ``p`` and ``p_holm``; ``outcome``: "as stated", "refuted" or nothing, which is open. No row where
+        nothing is stored.
+    """
+    losses = {arm: losses_of(arm) for arm in ASIDE} if of_arms is None else of_arms
+    table = pd.DataFrame([row for arm in losses for row in _tests(arm, losses[arm])], columns=COLUMNS[:-2])
+    table["p_holm"] = holm(table.p)
+    table["outcome"] = [_outcome(row) for _, row in table.iterrows()]
+    return table.reset_index(drop=True)
+
+
+def verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `hypotheses`, for each hypothesis and arm the number of kinds of gaps by outcome, and of sets, the fewest."""
+    if table.empty:
+        return pd.DataFrame(columns=["sets", *TOLD.values()])
+    told = pd.crosstab([table.hypothesis, table.arm], table.outcome.map(TOLD))
+    fewest = table.groupby(["hypothesis", "arm"]).sets.min()
+    return told.reindex(columns=list(TOLD.values()), fill_value=0).assign(sets=fewest)[["sets", *TOLD.values()]]
+
+
+def advantage(losses: pd.DataFrame, ours: str, rivals: Iterable[str]) -> pd.DataFrame:
+    """Median of `differences` over sets: a row for each kind of gaps, a column for each rival that is stored."""
+    found = differences(losses, ours, rivals).drop(columns=EVERY)
+    return found.groupby(level="kind", sort=False).median().reindex(list(KINDS))
