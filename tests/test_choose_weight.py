@@ -99,6 +99,27 @@ def test_leave_one_out_is_near_refits(name):
     assert abs(estimate[rows, y[rows]].mean() - np.mean(exact)) < 0.1 * abs(train.mean() - np.mean(exact))
 
 
+@pytest.mark.parametrize("classes", [2, 4, 9])
+def test_rows_left_out_of_few_or_of_many_are_the_same(classes):
+    """By a solve for each row, and by H⁻¹: of two classes by blocks of it, of more classes by pairs of features."""
+    rng = np.random.default_rng(classes)
+    y = np.arange(8 * classes) % classes
+    X = rng.standard_normal((classes, 5))[y] + rng.standard_normal((len(y), 5))
+    for model in QDA(), LDA():
+        model = clone(model)
+        path = TargetPath.of(model, "pooled", *model.check_X_y(X, y), rng.uniform(0.5, 2.0, len(y)))
+        path.follow(1.0)
+        F = path.likelihood
+        of_rows = next(F.rows_by_solving(path.maximum, path.change))
+        _, A, pulled = of_rows
+        by_inverse = [
+            np.concatenate(part) for part in zip(*(f[1:] for f in F.rows_by_inverse(path.maximum, path.change)))
+        ]
+        differences = by_inverse[0] - by_inverse[0][:, :1]
+        assert_allclose(A, differences - differences[:, :, :1], rtol=1e-8, atol=1e-10)
+        assert_allclose(pulled, by_inverse[1] - by_inverse[1][:, :1], rtol=1e-8, atol=1e-10)
+
+
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     X, y = load_wine(return_X_y=True)
     model = RiskCalibrationCV(QDA(), closed_form=False).fit(X, y)

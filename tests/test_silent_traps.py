@@ -18,6 +18,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
 )
+from rcpkg.calibration import Objective
 from rcpkg.families import ClosedFormClassifier
 
 RNG = np.random.default_rng(0)
@@ -84,6 +85,15 @@ def test_rows_of_weight_zero_declare_no_states(model):
     rows[0], weights[0] = 9.0, 0.0
     left_out = model.fit(rows[1:], Y[1:]).predict_proba(STATES)
     assert_allclose(model.fit(rows, Y, sample_weight=weights).predict_proba(STATES), left_out, rtol=1e-12)
+
+
+def test_rows_of_weight_zero_are_no_part_of_an_objective():
+    rows, weights = STATES.copy(), np.ones(40)
+    rows[0], weights[0] = 9.0, 0.0
+    objective = Objective.of(CategoricalNB(prior_strength=1.0), rows, Y, sample_weight=weights)
+    assert_array_equal(objective.family.n_states_, [3, 3])
+    without = Objective.of(CategoricalNB(prior_strength=1.0), rows[1:], Y[1:])
+    assert_array_equal(objective.labels.ravel(), without.labels.ravel())
 
 
 def test_states_of_weight_zero_in_a_portion():

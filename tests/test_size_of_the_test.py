@@ -1,6 +1,7 @@
 """The study of the test's size: its cases, and that what is stored is whole and can be computed again."""
 
 import numpy as np
+import pytest
 from rcbook.experiments import runner
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import size_of_the_test as study
@@ -8,9 +9,10 @@ from rcbook.experiments.studies import size_of_the_test as study
 from rcpkg import calibration_test
 
 
-def test_the_stored_study_is_whole():
-    done = {done.key: done for done in runner.read(runner.table_path("study", study.SIZE))}
-    cells = cells_of("study", study.SIZE)
+@pytest.mark.parametrize("name", [study.SIZE, study.POWER])
+def test_the_stored_study_is_whole(name):
+    done = {done.key: done for done in runner.read(runner.table_path("study", name))}
+    cells = cells_of("study", name)
     assert {cell.key for cell in cells} == done.keys()
     assert all(done[cell.key].is_of(cell) and not done[cell.key].failure for cell in cells)
 
@@ -50,7 +52,7 @@ def test_departures_of_no_strength_are_samples_of_the_model():
 
 def test_size_where_the_model_is_right():
     """The criterion of the study, on all cells whose structure is given; learnt ones reject no more than it allows."""
-    stored = study.tidy()
+    stored = study.tidy(study.SIZE)
     found = stored[stored.metric == "rejected"].set_index("case")
     right = found.loc[list(study.RIGHT)]
     assert set(right.n_runs) == {study.REPLICATES} and right.value.between(*study.STATED).all()

@@ -16,31 +16,39 @@ from numpy.typing import NDArray
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
+from rcpkg.linalg import slices
+
+BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
 
 
 def conditional_information(
     blocks: Iterable[tuple[Array, Array, Array]], k: int, p: int, full: bool = True, negligible: float = 0.0
 ) -> Array:
-    """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, k, p, p), or its diagonal blocks, (k, p, p).
+    """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, p, k, p), or its diagonal blocks, (k, p, p).
 
     ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
     rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
     """
-    H = np.zeros((k, k, p, p) if full else (k, p, p))
+    own, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
     for block, P, weight in blocks:
         space = np.empty_like(block)
         for a in range(k):
-            own = gram(block, P[a] * (1 - P[a]) * weight, space)
-            if not full:
-                H[a] += own
-                continue
-            H[a, a] += own
-            for b in range(a):
+            own[a] += gram(block, P[a] * (1 - P[a]) * weight, space)
+        if pairs.size and negligible:
+            for a, b in zip(*np.tril_indices(k, -1)):
                 some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
-                H[a, b] -= gram(some, doubt, space[:, : len(doubt)])
-    for a, b in zip(*np.triu_indices(k if full else 0, 1)):
-        H[a, b] = H[b, a]
-    return H
+                pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)])
+        elif pairs.size:  # all at once: features of one factor are few where classes are many
+            for part in slices(len(weight), -(-BLOCK_ENTRIES // (k * p))):
+                roots = (P[:, None, part] * (block[:, part] * np.sqrt(weight[part]))).reshape(k * p, -1)
+                pairs -= (roots @ roots.T).reshape(pairs.shape)
+    if not full:
+        return own
+    if not pairs.size:
+        return own[:, :, None]
+    for a, b in zip(*np.triu_indices(k)):
+        pairs[a, :, b] = own[a] if a == b else pairs[b, :, a]
+    return pairs
 
 
 def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
@@ -53,12 +61,6 @@ def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
     """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
     root = np.multiply(block, np.sqrt(weight), out=space)
     return root @ root.T
-
-
-def side_by_side(H: Array) -> Array:
-    """Blocks (k, k, p, p) as a matrix, the entries of a class side by side."""
-    k, _, p, _ = H.shape
-    return H.transpose(0, 2, 1, 3).reshape(k * p, k * p)
 
 
 class MinimalForm:
@@ -132,7 +134,8 @@ class MinimalForm:
             I[own, common], I[common, own] = second[:K, K:], second[K:, :K]
             I[common, common] += second[K:, K:]
         mean = self.mean(parameters)
-        return I - np.outer(mean, mean)
+        I -= np.outer(mean, mean)
+        return I
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
         """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
@@ -141,11 +144,11 @@ class MinimalForm:
 
     def with_first_class(self, H: Array) -> Array:
         """C of its blocks without the first class, whose part is what those of the others lack to zero."""
-        C = np.zeros((self.size, self.size))
-        whole = np.concatenate([-H.sum(axis=0, keepdims=True), H])
-        whole = np.concatenate([-whole.sum(axis=1, keepdims=True), whole], axis=1)
-        own = slice(0, self.r * self.width)
-        C[own, own] = side_by_side(whole)
+        C, K, end = np.zeros((self.size, self.size)), self.width, self.r * self.width
+        C[K:end, K:end] = H.reshape(end - K, end - K)
+        C[:K, K:end] = -H.sum(axis=0).reshape(K, end - K)
+        C[K:end, :K] = C[:K, K:end].T
+        C[:K, :K] = -C[:K, K:end].reshape(K, -1, K).sum(axis=1)
         return C
 
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:

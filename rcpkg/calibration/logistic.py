@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.curvature import conditional_information, gram, side_by_side
+from rcpkg.calibration.curvature import conditional_information, gram
 from rcpkg.calibration.features import Block, Features, moments, products, squared
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factor, jittered_cholesky
@@ -171,12 +171,15 @@ class LogisticObjective:
         ``pseudo`` are the squares of each feature, per row, in rows that stand for those with a feature that is rare in
         a sample; `information` has the rest.
         """
-        H, penalty = self.information(V, blur, negligible), self.penalty_matrix()
-        diagonal = np.einsum("aajj->aj" if self.full else "ajj->aj", H)  # a view
+        H = self.information(V, blur, negligible)
+        diagonal = np.einsum("ajaj->aj" if self.full else "ajj->aj", H)  # a view
         if pseudo is not None:
             diagonal += np.outer(diagonal[:, 0], pseudo)  # φ_0 = 1
-        H += np.multiply.outer(self.between, penalty) if self.full else self.between[0, 0] * penalty
-        return Curvature([jittered_cholesky(block, JITTER[1:]) for block in ([side_by_side(H)] if self.full else H)])
+        if self.l2:
+            penalty = self.penalty_matrix()
+            H += np.einsum("ab,jl->ajbl", self.between, penalty) if self.full else self.between[0, 0] * penalty
+        blocks = [H.reshape(self.size, -1)] if self.full else H
+        return Curvature([jittered_cholesky(block, JITTER[1:]) for block in blocks])
 
 
 class Curvature(NamedTuple):

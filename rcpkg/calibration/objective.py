@@ -161,6 +161,8 @@ class Objective:
     ) -> Self:
         """The objective of an ``estimator``, which is cloned, on rows X with labels y that ``sample_weight`` counts.
 
+        Rows of weight zero are left out, and with them states that no others have.
+
         The ``rule``, ``target`` and ``target_weight`` are those of `RiskCalibration`. A prior of the estimator shapes
         the start, or the target, and nothing else, unless it is to ``keep_prior`` (the sources' algorithm does): of
         the parameters of MAP an update need not be a direction of ascent.

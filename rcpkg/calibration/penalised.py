@@ -1,6 +1,6 @@
 """The optimum of conditional likelihood with a target by Newton's method, and what each row left out would change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -11,12 +11,15 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
-from rcpkg.families import Statistics, one_hot
+from rcpkg.families import Statistics
 from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
+
+
+Change = tuple[Array, Array]  # derivatives of s̄ and m̄ by statistics of rows, of shapes (p, p) and (p,)
 
 
 class NotConverged(ArithmeticError):
@@ -55,16 +58,17 @@ class PenalisedLikelihood(LogisticObjective):
         self.form, self.target, self.target_size = form, target, target_size
         self.full, self.penalised, self.size = True, True, form.size
         self.b, self.total = b, self.rows_weight + b * target_size
-        self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed,
-        self.of_other_weight = False  # for another weight
+        self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed, and
+        self.to_use = False  # whether the next curvature is of these: of another weight, or of the same place
         self.place: tuple[Array, Statistics, Any] | None = None  # the last β, its η, and θ where ψ is finite
         self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|m̄ I| of the target
+        self.moved: Array | None = None  # what each row does to s̄ and m̄
 
     def with_weight(self, b: float) -> "PenalisedLikelihood":
         """The same for another weight, which begins with the C and I of this one."""
         other = copy(self)
         other.b, other.total = b, self.rows_weight + b * self.target_size
-        other.of_other_weight = self.latest is not None
+        other.to_use = self.latest is not None
         return other
 
     def _joint_model(self, beta: Array) -> tuple[Statistics, Any]:
@@ -91,18 +95,21 @@ class PenalisedLikelihood(LogisticObjective):
     def hessian_at(self, beta: Array) -> Hessian:
         """H, with C and I anew."""
         C = self.form.with_first_class(self.total * self.information(beta))
-        I = self.target_size * self.form.information(self.parameters(beta))
-        self.latest, self.of_other_weight = (C, I), False
+        I = self.form.information(self.parameters(beta))
+        I *= self.target_size
+        self.latest = C, I
         return self._latest_hessian()
 
     def _latest_hessian(self) -> Hessian:
         C, I = self.latest
-        return factored(C + self.b * I, self.form.class_weights)
+        H = self.b * I
+        H += C
+        return factored(H, self.form.class_weights)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
-        """H / (m + b m̄); the first one with the C and I of another weight, if there is one."""
-        H = self._latest_hessian() if self.of_other_weight else self.hessian_at(V)
-        self.of_other_weight = False
+        """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one."""
+        H = self._latest_hessian() if self.to_use else self.hessian_at(V)
+        self.to_use = False
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guess: Array | None = None) -> Maximum:
@@ -124,6 +131,7 @@ class PenalisedLikelihood(LogisticObjective):
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.factor.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
+            self.to_use = True
             if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
                 return Maximum(beta, H, iterates.history, reason)
 
@@ -132,33 +140,75 @@ class PenalisedLikelihood(LogisticObjective):
         scores = self.form.features @ self.form.by_class(beta).T
         return log_posterior(scores, np.full(self.r, -np.log(self.r)))
 
-    def leave_one_out(self, maximum: Maximum, change: Array | None) -> Array:
+    def leave_one_out(self, maximum: Maximum, change: Change | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
 
         With S_i the statistics s(x_i, y) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
         q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) the scores of row i fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i.
-        ``change`` is the derivative of s̄ − m̄ μ by a row's statistics, or None if the target does not depend on it.
+        ``change`` are the derivatives of s̄ and m̄ by a row's statistics, or None if the target does not depend on them.
         """
-        form, scores = self.form, self.log_posterior(maximum.beta)
-        K, r, P, Y = form.width, form.r, np.exp(scores), one_hot(self.y, form.r)
-        # one solve for the unit vectors serves all rows, of which each meets r × r numbers fᵀ (H⁻¹)_ab f
-        inverse = maximum.H.factor.solve(np.eye(form.size))
-        pulls = None if change is None else self.b * (inverse[: r * K] @ change)
-        for rows in slices(len(scores), max(1, BLOCK_ENTRIES // form.size)):
-            features, weight = form.features[rows], self.weight[rows, None, None]
+        scores, r = self.log_posterior(maximum.beta), self.r
+        few = len(scores) * (r - 1) <= self.size
+        by = self.rows_by_solving if few else self.rows_by_inverse
+        for rows, A, pulled in by(maximum, change):
+            P, weight = np.exp(scores[rows]), self.weight[rows, None]
+            mean = A @ P[:, :, None]
+            lost = A[range(len(P)), self.y[rows], :, None] - mean + pulled[:, :, None]
+            system = mean - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
+            system *= (weight * P)[:, None]
+            system[:, range(r), range(r)] += 1
+            scores[rows] -= np.linalg.solve(system, lost * weight[:, None])[:, :, 0]
+        return log_posterior(scores, np.full(r, -np.log(r)))
+
+    def rows_by_solving(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows with their A_i and b S_iᵀ H⁻¹ ∂_i (s̄ − m̄ μ), by solving for s(x_i, y) − s(x_i, 0) in the place of S_i.
+
+        What all classes have in common moves no posterior.
+        """
+        form, K, r, n = self.form, self.form.width, self.r, len(self.y)
+        f, later, rows = form.features.T, np.arange(1, r), slice(0, n)
+        S = np.zeros((r, K, r - 1, n))
+        S[later, :, later - 1] = f
+        S[0] = -f[:, None]
+        S = np.concatenate([S.reshape(r * K, -1), np.zeros((form.size - r * K, n * (r - 1)))])
+        solved = maximum.H.factor.solve(S).reshape(form.size, r - 1, n)
+        A, pulled = np.zeros((n, r, r)), np.zeros((n, r))
+        met = solved[: r * K].reshape(r, K, r - 1, n)
+        A[:, 1:, 1:] = np.einsum("ykzn,kn->nyz", met[1:] - met[0], f)
+        if change is not None:
+            if self.moved is None:
+                self.moved = form.times_statistics(np.vstack(change), self.y, rows)
+            moved = self.moved[:-1] - np.outer(form.mean(self.parameters(maximum.beta)), self.moved[-1])
+            pulled[:, 1:] = self.b * np.einsum("pzn,pn->nz", solved, moved)
+        yield rows, A, pulled
+
+    def rows_by_inverse(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
+        """The same of S_i, by H⁻¹, of which each row meets r × r numbers fᵀ (H⁻¹)_ab f.
+
+        They are pairs of features times its entries, where these are fewer than pairs of classes, or found by blocks.
+        """
+        form, K, r = self.form, self.form.width, self.r
+        inverse, pulls = maximum.H.factor.inverse(), None
+        if change is not None:
+            moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
+            pulls = self.b * (inverse[: r * K] @ moved)
+        own, (j, k) = inverse[: r * K, : r * K].reshape(r, K, r, K), np.triu_indices(K)
+        of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, r * r) if r * r > K else None
+        for rows in slices(len(self.y), -(-BLOCK_ENTRIES // (form.size + r * r))):
+            features = form.features[rows]
             n = len(features)
-            A = np.empty((n, r, r))
-            for y in range(r):
-                products = features @ inverse[y * K : (y + 1) * K, : (y + 1) * K]
+            A, pulled = np.empty((n, r, r)), np.zeros((n, r))
+            if of_pairs is not None:
+                pairs = features[:, j] * features[:, k] * np.where(j == k, 0.5, 1.0)
+                A = (pairs @ of_pairs).reshape(n, r, r)
+            for y in range(r if of_pairs is None else 0):
+                products = features @ own[y, :, : y + 1].reshape(K, -1)
                 A[:, y, : y + 1] = np.einsum("nrk,nk->nr", products.reshape(n, y + 1, K), features)
                 A[:, :y, y] = A[:, y, :y]
-            lost = A @ (Y[rows] - P[rows])[:, :, None]
             if pulls is not None:
-                pulled = form.times_statistics(pulls, self.y, rows).reshape(r, K, n)
-                lost += np.einsum("rkn,nk->nr", pulled, features)[:, :, None]
-            V = P[rows, :, None] * (np.eye(r) - P[rows, None, :]) * weight
-            scores[rows] -= np.linalg.solve(np.eye(r) - A @ V, lost * weight)[:, :, 0]
-        return log_posterior(scores, np.full(r, -np.log(r)))
+                of_rows = form.times_statistics(pulls, self.y, rows).reshape(r, K, n)
+                pulled = np.einsum("rkn,nk->nr", of_rows, features)
+            yield rows, A, pulled
 
     def log_evidence(self, maximum: Maximum, mode: Array) -> float:
         """Laplace's log ∫ ∏_i p(y_i | x_i)^w_i π(β) dβ, π ∝ exp b[⟨s̄, β⟩ − m̄ψ(β)] by Laplace at its ``mode`` too.
@@ -175,10 +225,12 @@ class PenalisedLikelihood(LogisticObjective):
 
 
 def factored(H: Array, u: Array) -> Hessian:
-    """H + c uuᵀ, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is singular."""
-    c = H.diagonal() @ u / (u @ u) ** 2
+    """H + c uuᵀ, in its place, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is
+    singular."""
+    c, on = H.diagonal() @ u / (u @ u) ** 2, np.flatnonzero(u)
+    H[np.ix_(on, on)] += c * np.outer(u[on], u[on])
     try:
-        factor = jittered_cholesky(H + c * np.outer(u, u), JITTER)
+        factor = jittered_cholesky(H, JITTER)
     except np.linalg.LinAlgError:
         raise NotConverged("the curvature is not positive definite beyond rounding") from None
     return Hessian(factor, factor.log_det - float(np.log(c)))
@@ -186,7 +238,7 @@ def factored(H: Array, u: Array) -> Hessian:
 
 def target_change(
     form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics, by_total: bool
-) -> tuple[Array, Array]:
+) -> Change:
     """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target.
 
     ``by_total``: the target depends on the sums that the form calls totalled only added up over the classes.

@@ -135,11 +135,7 @@ class TargetPath:
         F, maximum = self.likelihood, self.maximum
         if maximum.stop_reason != "converged":
             raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {F.b:g}")
-        change = None
-        if self.change is not None:
-            target, size = self.change
-            change = target - np.outer(self.form.mean(F.parameters(maximum.beta)), size)
-        return F.leave_one_out(maximum, change), F.log_evidence(maximum, self.mode)
+        return F.leave_one_out(maximum, self.change), F.log_evidence(maximum, self.mode)
 
     @cached_property
     def change(self) -> tuple[Array, Array] | None:

@@ -37,17 +37,17 @@ LARGE, POPULATION = 200_000, 20_000  # rows from which the matrices of a law are
 WRONG = {"LDA, tails": 0.4, "GaussianNB, correlation": 0.6, "BernoulliNB, copies": 0.9}
 
 
-Rows = Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]
+TrueRows = Callable[[np.random.Generator], tuple[Array, NDArray[np.intp]]]
 
 
 class Case(NamedTuple):
     """A family, and rows from which its true parameters are the closed form."""
 
     model: ConjugateClassifier
-    rows: Rows
+    rows: TrueRows
 
 
-def gaussians(r: int, d: int) -> Rows:
+def gaussians(r: int, d: int) -> TrueRows:
     """Overlapping Gaussian classes, with means a standard deviation or so apart and covariances of their own."""
 
     def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
@@ -60,7 +60,7 @@ def gaussians(r: int, d: int) -> Rows:
     return draw
 
 
-def categories(r: int, d: int, k: int) -> Rows:
+def categories(r: int, d: int, k: int) -> TrueRows:
     """Codes with probabilities of at least 0.5 / k each."""
 
     def draw(rng: np.random.Generator) -> tuple[Array, NDArray[np.intp]]:
