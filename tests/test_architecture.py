@@ -15,7 +15,7 @@ FLOORS = (
     ("rcbook.experiments",),
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
-        *("rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
+        *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
     ),
     ("rcbook", "rcbook._files"),
     ("rcpkg",),  # the public names
