@@ -43,17 +43,21 @@ class Factor(NamedTuple):
 
 def backtracked(
     function: Callable[[Array], tuple[float, Any]], x: Array, value: float, direction: Array, slope: float
-) -> tuple[Array, float, Any] | None:
-    """Where the longest of the steps 1, ½, ¼, … down a convex function ends that gains enough for its ``slope``, with
-    the value there and what the function gives beside it; None if none does. Outside its domain it is infinite."""
+) -> tuple[float, Array, float, Any] | None:
+    """The first of ever shorter steps, from 1 on, that lowers a function as its ``slope`` lets expect but for rounding:
+    its length, where it ends, the value there and what the function gives beside it; None if none does.
+
+    The next step is the least point of the parabola through both values, a tenth to a half of the last; a half where
+    the function is infinite, outside its domain."""
     step = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         while step > SHORTEST_STEP:
             end = x + step * direction
             after, more = function(end)
-            if after <= value + SUFFICIENT_FALL * step * slope + 1e-14 * abs(value):
-                return end, after, more
-            step /= 2
+            if after <= value + SUFFICIENT_FALL * step * slope + 4 * EPS * abs(value):
+                return step, end, after, more
+            bend = after - value - step * slope
+            step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else 0.5
     return None
 
 

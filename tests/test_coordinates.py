@@ -25,7 +25,7 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.features import Features, has_features, moments, products
+from rcpkg.calibration.features import Features, PassCosts, has_features, moments, products
 from rcpkg.calibration.lbfgs import linear_coordinates
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import (
@@ -150,9 +150,8 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
     encoded = model.encode(X)
     dense = np.vstack([np.ones(300), Features(model.feature_map(encoded, "natural"), 3).dense(slice(None))[1:]])
-    monkeypatch.setattr("rcpkg.calibration.features.TABLE", 0.0)
-    monkeypatch.setattr("rcpkg.calibration.features.READING", 1e3)
-    monkeypatch.setattr("rcpkg.calibration.features.SPARSE_PRODUCT", 1e3)
+    costs = PassCosts(reading=1e3, sparse=1e3, table=0.0)
+    monkeypatch.setattr("rcpkg.calibration.features.PASS", costs)
     features = Features(model.feature_map(encoded, kind), 3)
     assert features.joint is not None and len(features.joint.codes) < len(sizes)
     index = np.arange(5, 300, 7)

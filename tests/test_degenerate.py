@@ -440,16 +440,6 @@ def test_moments_are_those_of_the_values_seen():
         assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-10)
 
 
-def test_natural_parameters_give_the_density_of_rows_with_missing_values():
-    X, y = missing_rows()
-    model = GaussianNB().fit(X, y)
-    eta = model.natural_parameters(model.parameters_)
-    joint = model.predict_joint_log_proba(X)
-    for i in range(20):
-        for c in range(3):
-            assert_allclose(model.statistics(X[i : i + 1], np.eye(3)[[c]]).dot(eta), joint[i, c], atol=1e-9)
-
-
 def test_calibration_takes_missing_values_where_each_step_is_checked():
     X, y = missing_rows()
     fixed = RiskCalibration.as_published(
@@ -462,13 +452,10 @@ def test_calibration_takes_missing_values_where_each_step_is_checked():
         GaussianNB(), learning_rate=3.0, max_iter=5, stopping="none", on_invalid="freeze"
     )
     assert np.isfinite(frozen.fit(X, y).predict_log_proba(X)).all()
-    for learner in (
-        RiskCalibration.as_published(GaussianNB(), target_weight=1.0),
-        ConditionalLikelihood(GaussianNB()),
-    ):
-        with pytest.raises(ValueError, match=r"feature 0 holds missing values|NaN"):
-            clone(learner).fit(X, y)
-        assert np.isfinite(learner.fit(*gaussian_rows()).predict_log_proba(X)).all()
+    learner = ConditionalLikelihood(GaussianNB())
+    with pytest.raises(ValueError, match="feature 0 holds missing values"):
+        learner.fit(X, y)
+    assert np.isfinite(learner.fit(*gaussian_rows()).predict_log_proba(X)).all()
 
 
 def test_what_cannot_be_learnt_from_missing_values_is_named():

@@ -606,6 +606,9 @@ def test_readings_precede_the_results_that_try_them():
 EXACT = [(file, done) for file, done in STORED if not table_of(file)[1].startswith("wanbiac-")]
 SHORT = [(file, done) for file, done in EXACT if done.seconds < 5 and not done.failure]
 SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
+# these studies end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
+# precision where only values are compared, as for a temperature); within it another processor ends elsewhere
+SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
 
 
 @pytest.mark.needs_data
@@ -615,6 +618,7 @@ def test_short_results_recomputed_from_scratch(file, done):
     assert done.is_of(cell) and done.seed == runner.cell_seed(cell)
     again = runner.execute(cell)
     assert len(again.records) == len(done.records)
+    tolerance = 1e-5 if table_of(file)[1] in SEARCHED else 1e-10
     for new, old in zip(again.records, done.records):
         assert (new.method, new.metric, new.n_runs) == (old.method, old.metric, old.n_runs)
         if "seconds" in new.metric:
@@ -622,7 +626,7 @@ def test_short_results_recomputed_from_scratch(file, done):
         if old.value is None or new.metric in ("iterations", "reach"):
             assert new.value == old.value
         else:
-            assert new.value == pytest.approx(old.value, rel=1e-10, abs=1e-10)
+            assert new.value == pytest.approx(old.value, rel=tolerance, abs=tolerance)
 
 
 # Scorecard -----------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ def test_what_is_tested_is_the_model_without_a_prior():
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 2)) + y[:, None]
     found = {record.metric: record.value for record in study.outcome("QDA", X, y, 5)}
-    expected = calibration_test(QDA(), X, y, n_draws=study.DRAWS, random_state=5)
+    expected = calibration_test(QDA(), X, y, n_bootstrap=study.DRAWS, random_state=5)
     assert (found["statistic"], found["p_value"]) == (expected.statistic, expected.p_value)
 
 

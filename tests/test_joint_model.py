@@ -159,6 +159,21 @@ class OfCompleteRows(CategoricalNB):
         return tags
 
 
+@pytest.mark.parametrize("seed", [0, 2, 17])
+def test_states_that_decide_keep_their_frequency(seed):
+    """Where the optimum is at infinity a state is far rarer on the way there than in the rows, or far more frequent."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(300) % 2
+    counts = np.column_stack([np.clip(rng.poisson(1.0 + 0.5 * y), 0, 5) for _ in range(8)])
+    X = np.column_stack([np.unique(column, return_inverse=True)[1] for column in counts.T])
+    model = ConditionalLikelihood(CategoricalNB(prior_strength=1.0), tol=1e-8).fit(X, y).estimator_
+    for j in range(8):
+        frequency = np.bincount(X[:, j]) / len(X)
+        rows = np.full((len(frequency), 8), np.nan)
+        rows[:, j] = np.arange(len(frequency))
+        assert_allclose(np.exp(model.score_samples(rows)), frequency, rtol=1e-4)
+
+
 def test_gaps_in_training_are_refused_where_only_predictions_take_them():
     gaps = np.where(RNG.random(STATES.shape) < 0.3, np.nan, STATES)
     for model, fault in (

@@ -453,7 +453,7 @@ def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
 def test_what_is_tested_is_a_full_family():
     X, y = network_rows()
     given = KDependenceBayes(structure=[[], [0], [1], [1]], prior_strength=0.0)
-    assert calibration_test(given, X, y, n_draws=1).statistic > 0
+    assert calibration_test(given, X, y, n_bootstrap=1).statistic > 0
     curved = KDependenceBayes(structure=[[], [], [0, 1], []], prior_strength=0.0)
     with pytest.raises(ValueError, match="calibration_test needs mean_parameters, which KDependenceBayes"):
         calibration_test(curved, X, y)

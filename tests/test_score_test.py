@@ -116,7 +116,7 @@ def test_normal_rows_with_the_same_moments_lie_on_a_sphere(model):
 
 def test_a_table_with_named_columns_is_tested_without_a_word():
     X, y = load_iris(return_X_y=True, as_frame=True)
-    named, plain = (calibration_test(LDA(), rows[50:], y[50:], n_draws=9, random_state=0) for rows in (X, X.values))
+    named, plain = (calibration_test(LDA(), rows[50:], y[50:], n_bootstrap=9, random_state=0) for rows in (X, X.values))
     assert named == plain
 
 
@@ -150,10 +150,10 @@ def test_its_mean_under_the_model_is_that_of_the_theory():
     C = form.conditional_curvature(model.predict_proba(X), np.full(3000, 1 / 3000))
     lambdas = eigh(C, form.information(model.parameters_) + np.outer(u, u), eigvals_only=True)
     expected = np.sum(1 - lambdas[lambdas > 1e-9])
-    found = calibration_test(LDA(), X, y, n_draws=400, random_state=0)
+    found = calibration_test(LDA(), X, y, n_bootstrap=400, random_state=0)
     # T is a sum of normal squares of these variances
     error = np.sqrt(2 * np.sum((1 - lambdas[lambdas > 1e-9]) ** 2) / 400)
-    assert abs(found.expected - expected) < 4 * error + 0.02 * expected
+    assert abs(found.dof - expected) < 4 * error + 0.02 * expected
 
 
 @pytest.mark.parametrize("name", ["LDA", "BernoulliNB"])
@@ -165,7 +165,7 @@ def test_ranks_are_uniform_where_the_model_is_right(name):
         seed = next(seeds)
         X, y = model.sample(15, seed)
         try:
-            p_value = calibration_test(clone(ML[name]), X, y, n_draws=4, random_state=seed).p_value
+            p_value = calibration_test(clone(ML[name]), X, y, n_bootstrap=4, random_state=seed).p_value
         except (InvalidStatistics, ValueError):  # a class without rows
             continue
         ranks[round(5 * p_value) - 1] += 1
@@ -174,12 +174,12 @@ def test_ranks_are_uniform_where_the_model_is_right(name):
 
 def test_p_value_is_a_rank_among_draws():
     X, y = load_iris(return_X_y=True)
-    first, again = (calibration_test(LDA(), X[:, :2], y, n_draws=19, random_state=1) for _ in range(2))
+    first, again = (calibration_test(LDA(), X[:, :2], y, n_bootstrap=19, random_state=1) for _ in range(2))
     assert first == again
     assert (first.p_value * 20) == pytest.approx(round(first.p_value * 20)) and 1 / 20 <= first.p_value <= 1
     null, rng = null_of(LDA(), X[:, :2], y), np.random.RandomState(1)
     drawn = [null.drawn(rng) for _ in range(19)]
-    assert first.expected == pytest.approx(np.mean(drawn))
+    assert first.dof == pytest.approx(np.mean(drawn))
     assert first.p_value == (1 + np.sum(np.array(drawn) >= first.statistic)) / 20
 
 
@@ -190,17 +190,17 @@ def test_departures_that_matter_are_found_and_others_are_not():
     agree = X[:, 0] == X[:, 1]
     copied = np.column_stack([X[:, 0], X[:, 0], X[:, 2]])  # naive Bayes counts a feature twice
     label = (rng.uniform(size=2000) < 0.2 + 0.6 * X[:, 0]).astype(int)
-    assert calibration_test(BernoulliNB(), X, label, n_draws=49, random_state=0).p_value > 0.05
-    found = calibration_test(BernoulliNB(), copied, label, n_draws=49, random_state=0)
-    assert found.p_value == 1 / 50 and found.statistic > 2 * found.expected
+    assert calibration_test(BernoulliNB(), X, label, n_bootstrap=49, random_state=0).p_value > 0.05
+    found = calibration_test(BernoulliNB(), copied, label, n_bootstrap=49, random_state=0)
+    assert found.p_value == 1 / 50 and found.statistic > 2 * found.dof
     joint = (rng.uniform(size=2000) < 0.2 + 0.6 * agree).astype(int)  # seen by no single feature
-    assert calibration_test(BernoulliNB(), X, joint, n_draws=49, random_state=0).p_value > 0.05
+    assert calibration_test(BernoulliNB(), X, joint, n_bootstrap=49, random_state=0).p_value > 0.05
 
 
 def test_saturated_model_has_nothing_to_gain():
     X = np.repeat([[0], [1], [2]], [30, 20, 40], axis=0)
     y = np.arange(90) % 7 < 3
-    found = calibration_test(CategoricalNB(), X, y, n_draws=9)
+    found = calibration_test(CategoricalNB(), X, y, n_bootstrap=9)
     assert found == (pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9), 1.0)
 
 
@@ -208,7 +208,7 @@ def test_saturated_model_has_nothing_to_gain():
 def test_whole_weights_are_repetitions(name):
     _, X, y, _ = fitted(name)
     times = 1 + np.arange(len(y)) % 3
-    options = {"n_draws": 9, "random_state": 0}
+    options = {"n_bootstrap": 9, "random_state": 0}
     weighted = calibration_test(ML[name], X, y, sample_weight=times, **options)
     assert weighted == calibration_test(ML[name], X.repeat(times, axis=0), y.repeat(times), **options)
 
@@ -218,8 +218,8 @@ def test_statistic_does_not_depend_on_units_or_origin():
     moved = X * [1e3, 1e-3, 1.0] + [1e4, 0.0, -5.0]
     for model in QDA(), LDA():
         assert_allclose(
-            calibration_test(model, moved, y, n_draws=9, random_state=0),
-            calibration_test(model, X, y, n_draws=9, random_state=0),
+            calibration_test(model, moved, y, n_bootstrap=9, random_state=0),
+            calibration_test(model, X, y, n_bootstrap=9, random_state=0),
             rtol=1e-4,
         )
 
@@ -229,13 +229,13 @@ def test_a_learnt_structure_is_learnt_again_with_a_warning():
     y = np.arange(120) % 2
     X = (rng.uniform(size=(120, 4)) < 0.4 + 0.2 * y[:, None]).astype(float)
     with pytest.warns(UserWarning, match="the structure is learnt from the rows that are tested"):
-        calibration_test(TAN(prior_strength=0.0), X, y, n_draws=1)
+        calibration_test(TAN(prior_strength=0.0), X, y, n_bootstrap=1)
     null, drawing = null_of(TAN(prior_strength=0.0), X, y), np.random.RandomState(0)
     parents, rows = null.model.parents_, null.model.redraw(X, y, np.random.RandomState(0))
     assert null.drawn(drawing) == pytest.approx(null_of(TAN(prior_strength=0.0), rows, y).observed)
     assert null.model.parents_ == parents
     given = KDependenceBayes(prior_strength=0.0, structure=parents)
-    assert calibration_test(given, X, y, n_draws=1).statistic == pytest.approx(null.observed)
+    assert calibration_test(given, X, y, n_bootstrap=1).statistic == pytest.approx(null.observed)
 
 
 def test_closed_forms_that_do_not_exist_say_what_to_do():
@@ -252,8 +252,8 @@ def test_bad_input_is_named():
         calibration_test(RiskCalibration.as_published(QDA()), X, y)
     with pytest.raises(ValueError, match="priors of the estimator must be None"):
         calibration_test(QDA(priors=[0.2, 0.3, 0.5]), X, y)
-    with pytest.raises(ValueError, match="n_draws must be"):
-        calibration_test(QDA(), X, y, n_draws=0)
+    with pytest.raises(ValueError, match="n_bootstrap must be"):
+        calibration_test(QDA(), X, y, n_bootstrap=0)
     with pytest.raises(ValueError, match="sample_weight must say how many times each row counts, in whole numbers"):
         calibration_test(QDA(), X, y, sample_weight=np.full(len(y), 0.5))
     with pytest.raises(ValueError, match="sample_weight adds up to 9e\\+10 rows, and at most 10,000,000 are drawn"):

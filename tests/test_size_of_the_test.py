@@ -23,7 +23,7 @@ def test_a_sample_is_rejected_as_the_public_test_rejects_it():
     while len(expected) < 12:
         X, y = case.draw(100, rng)
         state = rng.get_state()
-        expected.append(calibration_test(case.model, X, y, n_draws=19, random_state=rng).p_value <= 0.05)
+        expected.append(calibration_test(case.model, X, y, n_bootstrap=19, random_state=rng).p_value <= 0.05)
         rng.set_state(state)
         study_draws = study.null_of(case.model, X, y)
         all(study_draws.drawn(rng) < study_draws.least for _ in range(study.DRAWS))

@@ -42,5 +42,5 @@ def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array
         end = backtracked(objective, lagrange, value, direction, residual @ direction)
         if end is None:
             return None
-        lagrange, value, u = end
+        _, lagrange, value, u = end
     return None

@@ -16,7 +16,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, posteriors
 from rcpkg.calibration.rules import history_row
 from rcpkg.families import Statistics
-from rcpkg.linalg import EPS, JITTER, jittered_cholesky
+from rcpkg.linalg import EPS, JITTER, backtracked, jittered_cholesky
 
 MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
 
@@ -49,9 +49,6 @@ class Samples(NamedTuple):
 class Limits(NamedTuple):
     """When a step is good enough, and when the search is over."""
 
-    trials: int = 30  # of a line search
-    sufficient: float = 1e-4  # part of the fall that its slope promises
-    outside: float = 0.5  # of a step that leaves the domain, the part that is tried next
     least_blur: float = 1e-14  # share of equal posteriors in a curvature, where whole steps succeed
     most_blur: float = 1e-2  # and where they do not
     negligible: float = 0.1  # weight of a row for a pair of classes, relative to the mean, that may be left out
@@ -184,6 +181,11 @@ def minimise(
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
+
+    def valued(V: Array) -> tuple[float, Evaluation]:
+        at = objective(V)
+        return at.value, at
+
     for t in range(max_iter):
         g = at.gradient.ravel()
         if age >= plan.stint:
@@ -195,31 +197,17 @@ def minimise(
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
         age += 1 + products
-        moved, after, length = line_search(objective, V, at, -step.reshape(V.shape), -float(g @ step))
-        blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
-        if after is None:
+        end = backtracked(valued, V, at.value, -step.reshape(V.shape), -float(g @ step))
+        if end is None:
             break
+        length, moved, _, after = end
+        blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at = moved, after
         if record(at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break
     return V, at
-
-
-def line_search(
-    objective: LogisticObjective, V: Array, at: Evaluation, direction: Array, slope: float
-) -> tuple[Array, Evaluation | None, float]:
-    """The first of a few ever shorter steps that lowers f as its slope lets expect, but for rounding."""
-    step = 1.0
-    for _ in range(LIMITS.trials):
-        moved = V + step * direction
-        after = objective(moved)
-        if after.value <= at.value + LIMITS.sufficient * step * slope + 4 * EPS * abs(at.value):
-            return moved, after, step
-        bend = after.value - at.value - step * slope  # of a parabola through both values, with this slope
-        step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else LIMITS.outside
-    return V, None, 0.0
 
 
 def quasi_newton(g: Array, curvature: Curvature, pairs: Collection[tuple[Array, Array]]) -> Array:

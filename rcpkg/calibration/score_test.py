@@ -37,9 +37,9 @@ class CalibrationTest(NamedTuple):
     ----------
     statistic : float
         T, about twice the log-likelihood of the labels that calibration would gain on these rows.
-    expected : float
-        Mean of T if the model is right and the statistics are these. Where T is more than twice as large the
-        calibrated model is, to first order, the better one on new rows as well.
+    dof : float
+        Mean of T if the model is right and the statistics are these, that of a χ² with so many degrees of freedom.
+        Where T is more than twice as large the calibrated model is, to first order, the better one on new rows as well.
     p_value : float
         Chance of a T as large if the model is right.
 
@@ -49,7 +49,7 @@ class CalibrationTest(NamedTuple):
     """
 
     statistic: float
-    expected: float
+    dof: float
     p_value: float
 
 
@@ -59,7 +59,7 @@ def calibration_test(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    n_draws: int = 199,
+    n_bootstrap: int = 199,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (n C + J)^{-1} g`, g = s(X, Y − P) at its parameters.
@@ -75,8 +75,8 @@ def calibration_test(
         An exponential-family model without a prior, such as ``QDA()``.
     sample_weight : array-like of shape (n,), optional
         Whole numbers of times that rows count.
-    n_draws : int, default=199
-        Draws of the rows given their labels and s(X, Y), whose T* give the p value (1 + #{T* ≥ T}) / (n_draws + 1).
+    n_bootstrap : int, default=199
+        Draws of the rows given their labels and s(X, Y), whose T* give the p value (1 + #{T* ≥ T}) / (n_bootstrap + 1).
     random_state : int or RandomState, optional
         For the draws.
 
@@ -95,12 +95,12 @@ def calibration_test(
     >>> calibration_test(LDA(), X[50:, :2], y[50:], random_state=0).p_value > 0.05
     True
     """
-    check_number("n_draws", n_draws, 1, integer=True)
+    check_number("n_bootstrap", n_bootstrap, 1, integer=True)
     rng, null = check_random_state(random_state), null_of(estimator, X, y, sample_weight)
     if null.model.learns_structure:
         warnings.warn(LEARNT, stacklevel=2)
-    drawn = np.array([null.drawn(rng) for _ in range(n_draws)])
-    p_value = (1 + np.count_nonzero(drawn >= null.least)) / (n_draws + 1)
+    drawn = np.array([null.drawn(rng) for _ in range(n_bootstrap)])
+    p_value = (1 + np.count_nonzero(drawn >= null.least)) / (n_bootstrap + 1)
     return CalibrationTest(null.observed, float(drawn.mean()), float(p_value))
 
 

@@ -49,7 +49,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse, vstack
-from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -298,7 +297,7 @@ class ConjugateClassifier(ClosedFormClassifier):
     @available_if(gives("class_log_partition"))
     def log_partition(self, natural: Statistics) -> float:
         """Log-partition ψ(η) = log Σ_y exp(η_0y + A_y(η)) of the joint model; ∇ψ(η) = μ."""
-        return float(logsumexp(self.class_log_partition(natural)))
+        return float(np.logaddexp.reduce(self.class_log_partition(natural)))
 
     @available_if(gives("features"))
     def scores(self, X: Any, natural: Statistics) -> Array:

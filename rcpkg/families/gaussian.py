@@ -91,7 +91,7 @@ class GaussianClassifier(GaussianMoments):
         """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
         the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
         it moves to them."""
-        if self._lacks(X):
+        if self._form.full and np.isnan(X).any():
             raise ValueError(
                 f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
                 "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "

@@ -209,7 +209,7 @@ def outcome(family: str, X: Array, y: NDArray[np.intp], seed: int) -> list[Recor
     start, names = time.process_time(), ("statistic", "expected", "p_value")
     model = CategoricalNB() if family == "NB" else QDA()
     try:
-        values = calibration_test(model, X, y, n_draws=DRAWS, random_state=seed % 2**32)
+        values = calibration_test(model, X, y, n_bootstrap=DRAWS, random_state=seed % 2**32)
     except InvalidStatistics:
         return [Record(TEST, name, None) for name in names]
     records = [Record(TEST, name, float(value)) for name, value in zip(names, values)]

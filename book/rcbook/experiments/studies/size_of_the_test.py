@@ -1,7 +1,7 @@
 """Size and power of the test whether to calibrate, by rows and by degrees of freedom (chapter 12; ours).
 
 Fixed before the first run. A sample is rejected at the level of 5 % if its statistic exceeds those of 19 draws, which
-is p ≤ 0.05 of `calibration_test` with ``n_draws=19``; as the first draw that reaches it decides, no more are made.
+is p ≤ 0.05 of `calibration_test` with ``n_bootstrap=19``; as the first draw that reaches it decides, no more are made.
 There are three groups:
 
 - `RIGHT`: samples of the model, its structure, if it has one, given or learnt. *Criterion*: each cell rejects between 3
