@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 #: Shares of the diagonal that make a factor of what is semi-definite but for rounding: the first that does is added
 JITTER = (0.0, *(10.0**power for power in range(-13, 3)))
-SHORTEST_STEP, SUFFICIENT_FALL = 2.0**-40, 1e-4  # of a line search: the last one tried; part of what its slope promises
+TRIALS, SUFFICIENT_FALL = 40, 1e-4  # of a line search; part of what its slope promises
 
 
 class Factor(NamedTuple):
@@ -51,7 +51,7 @@ def backtracked(
     the function is infinite, outside its domain."""
     step = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        while step > SHORTEST_STEP:
+        for _ in range(TRIALS):
             end = x + step * direction
             after, more = function(end)
             if after <= value + SUFFICIENT_FALL * step * slope + 4 * EPS * abs(value):

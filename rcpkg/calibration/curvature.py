@@ -19,6 +19,7 @@ from rcpkg.families import ConjugateClassifier, Statistics, class_counts, requir
 from rcpkg.linalg import slices
 
 BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
+TINY = float(np.finfo(float).tiny)
 
 
 def conditional_information(
@@ -171,3 +172,16 @@ class MinimalForm:
         u = np.zeros(self.size)
         u[: self.r * self.width : self.width] = 1.0
         return u
+
+
+def bend_where_rare(variance: Array, mean: Array, t: Array) -> Array:
+    """What the variance of a state, or of all its rivals, lacks where the model gives it far less than t asks for.
+
+    Its mean μ, of variance μ(1 − μ), grows as exp(c): Newton's step would go far beyond c = log(t / μ)."""
+    bend = np.zeros_like(variance)
+    for rare, wanted in ((mean, t), (1 - mean, 1 - t)):
+        at_least = np.maximum(rare, TINY)
+        of_state = np.abs(variance - rare * (1 - rare)) <= 1e-6 * rare
+        far = of_state & (np.e * at_least < wanted)
+        bend[far] = (wanted[far] - rare[far]) / np.log(wanted[far] / at_least[far]) - variance[far]
+    return bend

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.curvature import MinimalForm, bend_where_rare
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics, can
 from rcpkg.linalg import Array, backtracked, jittered_cholesky
 
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 200
-TINY = float(np.finfo(float).tiny)
 TOL = 1e-12  # squared length of a Newton step, in nats a row
 
 
@@ -54,7 +53,7 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
         parameters = nearer
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
-        _bend_where_rare(covariance, mean, t)
+        np.einsum("jj->j", covariance)[:] += bend_where_rare(covariance.diagonal(), mean, t)
         step = jittered_cholesky(covariance).solve(t - mean)
         slope = float((mean - t) @ step)
         end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
@@ -62,17 +61,6 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
             break
         _, c, value, parameters = end
     return parameters
-
-
-def _bend_where_rare(covariance: Array, mean: Array, t: Array) -> None:
-    """Replace the variance of a state, or of all its rivals, that the model gives far less than t asks for.
-
-    Its mean grows as exp(c); the variance at hand, about the mean, asks for a step far beyond log(t / mean)."""
-    variance = np.einsum("jj->j", covariance)
-    for rare, wanted in ((mean, t), (1 - mean, 1 - t)):
-        at_least = np.maximum(rare, TINY)
-        far = (rare >= 0) & (np.e * at_least < wanted) & (variance <= 1.5 * at_least)
-        variance[far] = (wanted[far] - rare[far]) / np.log(wanted[far] / at_least[far])
 
 
 def _over_classes(form: MinimalForm, vector: Array) -> Array:

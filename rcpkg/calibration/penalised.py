@@ -1,6 +1,6 @@
 """The optimum of conditional likelihood with a target by Newton's method, and what each row left out would change."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.curvature import MinimalForm, bend_where_rare
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
@@ -94,27 +94,38 @@ class PenalisedLikelihood(LogisticObjective):
 
     def hessian_at(self, beta: Array) -> Hessian:
         """H, with C and I anew."""
+        self._measure(beta)
+        return self._latest_hessian()
+
+    def _measure(self, beta: Array) -> None:
+        """C and I anew."""
         C = self.form.with_first_class(self.total * self.information(beta))
         I = self.form.information(self.parameters(beta))
         I *= self.target_size
         self.latest = C, I
-        return self._latest_hessian()
 
-    def _latest_hessian(self) -> Hessian:
+    def _latest_hessian(self, bend: Array | float = 0.0) -> Hessian:
         C, I = self.latest
         H = self.b * I
         H += C
+        np.einsum("jj->j", H)[:] += bend
         return factored(H, self.form.class_weights)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
-        """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one."""
-        H = self._latest_hessian() if self.to_use else self.hessian_at(V)
+        """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
+
+        It bends more where a state is far rarer than in the target, on whose share Newton's step would be too long."""
+        if not self.to_use:
+            self._measure(V)
         self.to_use = False
+        mean, size = self.form.mean(self.parameters(V)), self.target_size
+        bend = bend_where_rare(self.latest[1].diagonal() / size, mean, self.target / size)
+        H = self._latest_hessian(self.b * size * bend)
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
 
-    def maximise(self, beta: Array, tol: float, max_iter: int, guess: Array | None = None) -> Maximum:
-        """The maximum of F from β on, or from a better ``guess``, where a Newton step of f has at most the length
-        ``tol``, √(gᵀH⁻¹g).
+    def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
+        """The maximum of F from β on, or from the best of ``guesses`` if that is better, where a Newton step of f has
+        at most the length ``tol``, √(gᵀH⁻¹g).
 
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
         maximum. Raises `NotConverged` where ψ is infinite at the start.
@@ -123,8 +134,8 @@ class PenalisedLikelihood(LogisticObjective):
         if not np.isfinite(at.value):
             raise NotConverged("the start lies outside the domain")
         iterates.enter(at, float(np.abs(at.gradient).max()))
-        if guess is not None and max_iter:
-            beta, at = min((beta, at), (guess, self(guess)), key=lambda pair: pair[1].value)
+        if max_iter:
+            beta, at = min([(beta, at), *((guess, self(guess)) for guess in guesses)], key=lambda pair: pair[1].value)
         while True:
             before, made = at.value, len(iterates.history) - 1
             beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)

@@ -100,16 +100,24 @@ class TargetPath:
         return Outcome.found(statistics, parameters, history[-1]["objective"], history, reason)
 
     def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
-        family, guess = self.objective.family, None
+        family, guesses = self.objective.family, ()
         self.likelihood = self.likelihood.with_weight(b)
         if natural is None and self.maximum is None:
             F = self.objective.with_weight(b)
             natural = family.natural_parameters(family.parameters(F.start))
-            sample = self._sample(F)
-            if sample is not None:
-                guess = self.form.coefficients(family.natural_parameters(sample.parameters))
+            guesses = self._guesses(F, self.form.coefficients(natural))
         beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
-        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter, guess)
+        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter, guesses)
+
+    def _guesses(self, F: Objective, beta: Array) -> list[Array]:
+        """Where the search may begin better than at the start of F, β: at the optimum on a sample; and, where even the
+        target is better since the start is far too sure of itself, between the two."""
+        sample, family = self._sample(F), self.objective.family
+        if sample is not None:
+            return [self.form.coefficients(family.natural_parameters(sample.parameters))]
+        if self.likelihood(self.mode).value >= self.likelihood(beta).value:
+            return []
+        return [self.mode + share * (beta - self.mode) for share in (0.0, *SAMPLES.tempers)]
 
     def _sample(self, F: Objective) -> Outcome | None:
         """The optimum on a sample of many rows, to the accuracy of that, where the search on all of them begins."""

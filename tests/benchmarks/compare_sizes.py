@@ -1,0 +1,175 @@
+"""How long the recommended fits take on large tables, beside scikit-learn's logistic regression: writes three tables.
+
+Fixed before anything was measured:
+
+- *At one weight* (``benchmark_large_one_weight.csv``): `RiskCalibration` with its default settings on all of covertype
+  (`QDA`, ten standardised numbers), connect-4 and census-income (`CategoricalNB` with one pseudo-row), beside each
+  solver of scikit-learn's `LogisticRegression` with its default C = 1 and ``max_iter=1000`` on the features in which
+  the scores of the model are linear, standardised quadratic ones or indicators. Each tenth row, from the first on, is
+  left out; its log-loss is reported. Making the features is part of the time. A solver gets as much as three times our
+  time, and at least 20 seconds; what has not ended by then has no log-loss and that time as a lower bound.
+- *The choice of the weight* (``benchmark_large_choice.csv``): `RiskCalibrationCV` with its default settings, nine
+  weights, beside `LogisticRegressionCV` with lbfgs, ten values of C, five folds and log-loss as its score, on the first
+  30,000 rows of the same sets in a random order of seed 0; 20,000 others give the log-loss.
+- *Linear in rows* (``benchmark_large_scaling.csv``): rows drawn from three Gaussian classes in ten dimensions, and
+  their quintiles, 10⁴ to 10⁷ in powers of √10 (naive Bayes) and to 10⁶·⁵ (QDA); seconds of the fit, its updates, and
+  the exponent between neighbouring sizes. The optimum is known: the log-loss of the fit on 10⁵ new rows is to fall to
+  that of the classes drawn from (QDA).
+- Time is that of the processor, on one thread.
+
+To regenerate (resumes; needs the data sets, `RCPKG_DATA`):
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_sizes.py data/results
+"""
+
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from compare_conditional_optimum import features, problem
+from rcbook.experiments.runner import commit, environment
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+
+from rcpkg import QDA, CategoricalNB, RiskCalibration, RiskCalibrationCV
+
+CASES = [("connect-4", "NB"), ("census-income", "NB"), ("covertype", "QDA")]
+SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
+MOST_ITERATIONS, LEAST_LIMIT, TIMES_OURS = 1000, 20.0, 3.0
+CHOSEN_FROM, CHOSEN_TESTED = 30_000, 20_000
+CLASSES, DIMENSIONS, TESTED = 3, 10, 100_000
+SIZES = {"NB": [round(10 ** (k / 2)) for k in range(8, 15)], "QDA": [round(10 ** (k / 2)) for k in range(8, 14)]}
+
+
+def seconds_of(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Time of the processor, and what the run gives."""
+    start = time.process_time()
+    result = run()
+    return time.process_time() - start, result
+
+
+def within(limit: float, run: Callable[[], Any]) -> tuple[float, Any]:
+    """The same, or the limit and None where the processor needs more."""
+
+    def over(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGVTALRM, over)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
+    try:
+        return seconds_of(run)
+    except TimeoutError:
+        return limit, None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Log-loss of rows that were left out."""
+    return np.nan if model is None else float(log_loss(y, model.predict_proba(X), labels=model.classes_))
+
+
+def logistic(kind: str, **settings: Any) -> Any:
+    """Logistic regression on the features in which the scores of the model are linear."""
+    return make_pipeline(features(kind, kind == "NB"), LogisticRegression(max_iter=MOST_ITERATIONS, **settings))
+
+
+def at_one_weight(name: str, kind: str) -> list[dict[str, Any]]:
+    """A row a learner."""
+    model, X, y = problem(name, kind)
+    test = np.arange(len(y)) % 10 == 0
+    X_test, y_test, X, y = X[test], y[test], X[~test], y[~test]
+    seconds, ours = seconds_of(lambda: RiskCalibration(model).fit(X, y))
+    rows = [{"learner": "RiskCalibration", "seconds": seconds, "ended": True, "log_loss": score(ours, X_test, y_test)}]
+    rows.append({"learner": "closed form", "ended": True})
+    rows[-1]["seconds"], closed = seconds_of(lambda: model.fit(X, y))
+    rows[-1]["log_loss"] = score(closed, X_test, y_test)
+    limit = max(LEAST_LIMIT, TIMES_OURS * seconds)
+    for solver in SOLVERS:
+        theirs = logistic(kind, solver=solver)
+        spent, fitted = within(limit, lambda: theirs.fit(X, y))  # noqa: B023 (called at once)
+        row = {"learner": solver, "seconds": spent, "ended": fitted is not None}
+        rows.append(row | {"log_loss": score(fitted, X_test, y_test), "ratio": seconds / spent})
+    return [{"dataset": name, "model": kind, "n": len(y), **row} for row in rows]
+
+
+def choice(name: str, kind: str) -> list[dict[str, Any]]:
+    """A row a learner."""
+    model, X, y = problem(name, kind)
+    order = np.random.default_rng(0).permutation(len(y))[: CHOSEN_FROM + CHOSEN_TESTED]
+    (X, X_test), (y, y_test) = (np.split(A[order], [CHOSEN_FROM]) for A in (X, y))
+    theirs = LogisticRegressionCV(cv=5, scoring="neg_log_loss", max_iter=MOST_ITERATIONS, use_legacy_attributes=False)
+    learners = {
+        "RiskCalibrationCV": RiskCalibrationCV(model),
+        "LogisticRegressionCV": make_pipeline(features(kind, kind == "NB"), theirs),
+    }
+    rows = []
+    for learner, fitted in learners.items():
+        seconds, _ = seconds_of(lambda: fitted.fit(X, y))  # noqa: B023 (called at once)
+        row = {"dataset": name, "model": kind, "n": len(y), "learner": learner, "seconds": seconds}
+        rows.append(row | {"log_loss": score(fitted, X_test, y_test)})
+    return rows
+
+
+def drawn(n: int, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of three Gaussian classes, or their quintiles; the classes; the log-posteriors that the classes have."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(scale=0.5, size=(CLASSES, DIMENSIONS))
+    factors = np.eye(DIMENSIONS) + 0.15 * rng.normal(size=(CLASSES, DIMENSIONS, DIMENSIONS))
+    rng = np.random.default_rng([seed, n])
+    y = rng.integers(CLASSES, size=n)
+    X = rng.normal(size=(n, DIMENSIONS))
+    for c in range(CLASSES):
+        X[y == c] = X[y == c] @ factors[c].T + means[c]
+    log_joint = np.empty((n, CLASSES))
+    for c in range(CLASSES):
+        Z = np.linalg.solve(factors[c], (X - means[c]).T)
+        log_joint[:, c] = -0.5 * (Z**2).sum(axis=0) - np.linalg.slogdet(factors[c])[1]
+    log_posterior = log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+    if kind == "NB":
+        X = np.searchsorted([-0.84, -0.25, 0.25, 0.84], X.ravel()).reshape(X.shape).astype(float)
+    return X, y, log_posterior
+
+
+def scaling(n: int, kind: str) -> list[dict[str, Any]]:
+    """One row."""
+    X, y, _ = drawn(n, kind, 1)
+    model = QDA() if kind == "QDA" else CategoricalNB(prior_strength=1.0)
+    seconds, fitted = seconds_of(lambda: RiskCalibration(model).fit(X, y))
+    X, y, log_posterior = drawn(TESTED, kind, 2)
+    row = {"model": kind, "n": n, "seconds": seconds, "updates": fitted.n_iter_, "log_loss": score(fitted, X, y)}
+    return [row | {"least": -log_posterior[np.arange(TESTED), y].mean() if kind == "QDA" else np.nan}]
+
+
+def main(folder: Path) -> None:
+    """Append what the tables do not hold yet."""
+    software, code = environment(), commit()
+    where = {
+        "commit": code["commit"] + ("+" if code["modified"] else ""),
+        "versions": ", ".join(f"{name} {number}" for name, number in software["packages"].items()),
+        "hardware": ", ".join(str(part) for part in software["hardware"].values()),
+    }
+    pairs = [(n, kind) for kind, sizes in SIZES.items() for n in sizes]
+    tables = {"one_weight": (at_one_weight, CASES), "choice": (choice, CASES), "scaling": (scaling, pairs)}
+    for name, (measure, cases) in tables.items():
+        path = folder / f"benchmark_large_{name}.csv"
+        done = pd.read_csv(path) if path.exists() else pd.DataFrame()
+        keys = ["n", "model"] if measure is scaling else ["dataset", "model"]
+        held = {tuple(row) for row in done[keys].to_numpy().tolist()} if len(done) else set()
+        for case in cases:
+            if case not in held:
+                table = pd.DataFrame(measure(*case))
+                print(table.to_string(), flush=True)
+                table.assign(**where).to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(Path(sys.argv[1]))
