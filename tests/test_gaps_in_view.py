@@ -204,3 +204,24 @@ def test_a_product_takes_patterns_of_all_its_columns():
     X, y = complete("product")
     model = RiskCalibration(BLOCKS, gaps_in_view=[0.2, 0.5], tol=1e-4, random_state=0).fit(X, y)
     assert model.converged_
+
+
+@pytest.mark.filterwarnings("ignore:not converged")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_row_of_gaps_only_has_the_class_weights_that_are_given(name):
+    """Whatever the target, the steps and the gaps in view: calibration moves p(y) from the shares of the rows."""
+    X, y = complete(name)
+    y[::3] = 0
+    nothing, prior = np.full((2, 4), np.nan), [0.6, 0.3, 0.1]
+    learners = [MODELS[name], RiskCalibration(MODELS[name], gaps_in_view=0.5, target_weight=0.0, tol=1e-3, max_iter=5)]
+    for target, weight in TARGETS if name in WITH_TARGETS else [("pooled", 0.0)]:
+        learners.append(RiskCalibration(MODELS[name], target=target, target_weight=weight, tol=1e-3, max_iter=5))
+    for learner in learners:
+        model = learner.fit(X, y)
+        assert_allclose(model.predict_proba(nothing, class_prior=prior), [prior, prior], rtol=1e-12)
+        assert_allclose(model.predict_log_proba(nothing), [model.class_log_prior_] * 2, atol=1e-10)
+        one = X[:1].copy()
+        one[0, 1:] = np.nan
+        shares = np.bincount(y) / len(y) if learner is not MODELS[name] else np.exp(model.class_log_prior_)
+        moved = model.predict_proba(one)[0] * prior / shares
+        assert_allclose(model.predict_proba(one, class_prior=prior)[0], moved / moved.sum(), rtol=1e-10)
