@@ -231,7 +231,8 @@ class GenerativeClassifier(Classifier):
 
         With ``class_prior``, positive class weights π' that sum to one, in the order of ``classes_`` or by label, that
         of a population in which the classes have these: p'(y | x) ∝ p(y | x) π'_y / π_y, where π are those of the
-        model or, of a calibrated one, of its training rows.
+        model or, of a calibrated one, of its training rows. Of a row that tells nothing, p(x | y) = 1 for all y,
+        as of one of gaps only, it is π'.
         """
         joint, log_prior = self.predict_joint_log_proba(X), self.class_log_prior_
         if class_prior is not None:
@@ -240,7 +241,8 @@ class GenerativeClassifier(Classifier):
             if never.any():
                 label = self.classes_[never].tolist()[0]
                 raise ValueError(f"class_prior cannot change the weight of {label!r}, which is zero in the model")
-            joint = joint + (log_prior - self._calibrated_at)
+            silent = np.isclose(joint, self.class_log_prior_, rtol=0.0, atol=1e-12).all(axis=1, keepdims=True)
+            joint = np.where(silent, log_prior, joint + (log_prior - self._calibrated_at))
         return log_posterior(joint, log_prior)
 
     @by_block

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.multiclass import OneVsOneClassifier
 
 from rcpkg import (
     QDA,
@@ -162,3 +164,15 @@ def test_the_label_of_rows_without_a_label():
     with pytest.warns(UserWarning, match="the label -1 is taken for a class"):
         QDA().fit(X, np.r_[Y[:30], -np.ones(10, dtype=int)])
     QDA().fit(X, 2 * Y - 1)
+
+
+def test_a_product_says_what_its_blocks_cannot_be_given():
+    words = ProductModel([("words", MultinomialNB(prior_strength=1.0), slice(0, 2))])
+    with pytest.raises(TypeError, match="toarray"):
+        words.fit(csr_array(STATES), Y)
+    table = pd.DataFrame(X, columns=list("abc"))
+    named = ProductModel([("size", QDA(), ["a", "b"])])
+    with pytest.raises(ValueError, match="pass a DataFrame or integers"):
+        OneVsOneClassifier(named).fit(table, Y)
+    numbered = ProductModel([("size", QDA(), [0, 1])])
+    assert_array_equal(OneVsOneClassifier(numbered).fit(table, Y).predict(table), named.fit(table, Y).predict(table))

@@ -19,6 +19,14 @@ BLOCKS = {
             "best_soft_error", "best_error" (rc2024): the best of all iterates. "none": the last iterate. `HeldOut`: the
             iterate of least log-loss on held-out rows; `Converged`: the last, once it has converged.
         """,
+    "gaps in view": """
+            Calibrate also for rows with gaps to come: each training row shares its weight w evenly with K masked copies
+            of itself, and log p(y | what a copy keeps) counts w / (K + 1). One copy for each rate, in [0, 1), at which
+            values are lost at random, for each given pattern, True where a value is hidden, or with "training" one with
+            the gaps of another training row. A copy that loses nothing is its row again: a rate of 0, like a table
+            without gaps, shows none. One that loses everything says nothing. The closed form and the target are those
+            of the rows as they are. Only rows in memory, of models that take gaps in training; no Newton's method.
+        """,
     "on_invalid": """
         on_invalid : {"halt", "freeze", "raise"}, default="halt"
             When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
@@ -35,7 +43,7 @@ BLOCKS = {
         """,
     "random_state": """
         random_state : int or RandomState, optional
-            For the held-out rows and the order of the batches.
+            For the held-out rows, the order of the batches and the gaps in view.
         """,
     "fitted": """
         classes_ : array of shape (r,)

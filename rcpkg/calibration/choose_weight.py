@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.calibration._docs import documented
+from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
 from rcpkg.calibration.penalised import NotConverged
@@ -77,9 +78,12 @@ class RiskCalibrationCV(Learner):
         many, half a per cent at a time.
     scoring : {"log_loss", "error"}, default="log_loss"
         What the best weight has least of; log-loss decides among equal errors.
+    gaps_in_view : float, sequence of floats, "training" or boolean array of shape (K, d), optional
+        %(gaps in view)s
+        Candidates are judged on rows left out and their masked copies, by five folds in the place of leave-one-out.
     random_state : int or RandomState, optional
-        Which rows share a fold, where ``cv`` is a number of folds: these are stratified, and shuffled if it is given.
-        A splitter has a random state of its own.
+        The gaps in view, and which rows share a fold, where ``cv`` is a number of folds: these are stratified, and
+        shuffled if it is given. A splitter has a random state of its own.
 
     Attributes
     ----------
@@ -139,6 +143,7 @@ class RiskCalibrationCV(Learner):
     cv: Any = "loo"
     closed_form: bool = True
     scoring: str = "log_loss"
+    gaps_in_view: Any = None
     random_state: int | np.random.RandomState | None = None
 
     def fit(
@@ -154,7 +159,8 @@ class RiskCalibrationCV(Learner):
         model, X, y, sample_weight = self._in_memory(X, y, given)
         if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
             groups = np.asarray(groups)[np.asarray(given) > 0]
-        path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights))
+        rng = check_random_state(self.random_state)
+        path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights), self.gaps_in_view, rng)
         optima: dict[float, Outcome] = {}
         if isinstance(self.cv, str):
             try:
@@ -165,16 +171,13 @@ class RiskCalibrationCV(Learner):
                     UserWarning,
                     stacklevel=2,
                 )
-                left = self._by_folds(path, weights, X, y, sample_weight, FOLDS, groups, FOLD_TOL)
+                left = self._by_folds(path, weights, X, y, sample_weight, rng, FOLDS, groups, FOLD_TOL)
         else:
-            left = self._by_folds(path, weights, X, y, sample_weight, self.cv, groups)
+            left = self._by_folds(path, weights, X, y, sample_weight, rng, self.cv, groups)
         error, log_loss = left.losses[::-1].swapaxes(0, 1)  # of equally good ones the closed form, or the greatest
         best = len(error) - 1 - choose(error, log_loss, weights=left.share, scoring=self.scoring).place[0]
         weight = float(weights[best]) if best < len(weights) else np.nan
-        if best == len(weights):
-            found = _closed_form(path)
-        else:
-            found = optima[weight] if weight in optima else path.follow(weight)
+        found = _closed_form(path) if best == len(weights) else optima.get(weight) or path.follow(weight)
         at_end = len(weights) > 1 and best in (0, len(weights) - 1)
         self._warn(weight, found, "" if not at_end else "greatest" if best else "least")
         of_candidates = np.append(weights, [np.nan] * self.closed_form)
@@ -217,6 +220,7 @@ class RiskCalibrationCV(Learner):
     def _checked_weights(self) -> Array:
         self._check_estimator()
         check_target(self.target, 1.0)
+        check_in_view(self.gaps_in_view)
         require(self.estimator, "target_weight > 0")
         weights = check_numbers("target_weights", self.target_weights)
         if weights.ndim != 1 or not weights.size or not np.all(weights > 0):
@@ -273,11 +277,12 @@ class RiskCalibrationCV(Learner):
         X: Any,
         y: NDArray[np.intp],
         sample_weight: Array | None,
+        rng: np.random.RandomState,
         cv: Any,
         groups: ArrayLike | None,
         fold_tol: float = 0.0,
     ) -> LeftOut:
-        """In the mean over the folds that leave a row out, at the optima of the other rows."""
+        """In the mean over the folds that leave a row out, at the optima of the other rows, and over its copies."""
         model, total = path.prepared, path.objective.total_weight
         losses, times = np.zeros((len(weights) + self.closed_form, 2, len(y))), np.zeros(len(y))
         folds = self._folds(cv, y, groups)
@@ -290,15 +295,19 @@ class RiskCalibrationCV(Learner):
                 )
             of_train = None if sample_weight is None else sample_weight[train]
             times[held] += 1
-            fold = TargetPath.of(model, self.target, X[train], y[train], of_train, len(weights))
+            view = self.gaps_in_view, rng
+            fold = TargetPath.of(model, self.target, X[train], y[train], of_train, len(weights), *view)
+            judged = copies(X[held], *view)
+            y_judged = y[held][judged.of]
             for k in range(len(weights) - 1, -1, -1):
                 size = weights[k] * fold.objective.target.size
                 least = GAPPY_TOL if fold.gaps else SAFE_TOL
                 optimum = fold.follow(weights[k], safe_tol=max(least, fold_tol * size / (total + size)))
-                losses[k][:, held] += row_losses(fold.log_posterior(X[held], optimum), y[held])[1:]
+                losses[k][:, held] += judged.mean(row_losses(fold.log_posterior(judged.X, optimum), y_judged)[1:])
             if self.closed_form:
                 closed = fold.prepared.parameters(fold.objective.labels)
-                losses[-1][:, held] += row_losses(log_posterior_of(fold.prepared, X[held], closed), y[held])[1:]
+                log_P = log_posterior_of(fold.prepared, judged.X, closed)
+                losses[-1][:, held] += judged.mean(row_losses(log_P, y_judged)[1:])
         tested = times > 0
         share = None if sample_weight is None else sample_weight[tested]
         if not np.any(tested if share is None else share):

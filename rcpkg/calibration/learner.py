@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
+from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
@@ -49,6 +50,7 @@ class Settings(NamedTuple):
     tol: float = 0.0
     target: str | ClosedFormClassifier = "pooled"
     target_weight: float = 0.0
+    gaps_in_view: Any = None
 
 
 @constructed
@@ -100,7 +102,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             stop = FirstOf(stop, Converged(settings.tol))
         step, keeps_prior = settings.step, settings.step is not None and settings.step.keeps_prior
         target = {"target": settings.target, "target_weight": settings.target_weight}
-        objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target)
+        view = {"gaps_in_view": settings.gaps_in_view, "random_state": rng}
+        objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target, **view)
         if keeps_prior and getattr(model, "priors", None) is not None:
             warnings.warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
@@ -248,6 +251,8 @@ class RiskCalibration(Learner):
     stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, optional
         %(stops)s
         None: "soft_error" with fixed steps, else "none".
+    gaps_in_view : float, sequence of floats, "training" or boolean array of shape (K, d), optional
+        %(gaps in view)s
     max_iter : int or "auto", default="auto"
         Greatest number of updates. "auto": 63 fixed ones, the "64 iterations" of the sources, or 1000 others.
     tol : float, default=1e-8
@@ -306,6 +311,7 @@ class RiskCalibration(Learner):
     target_weight: float | str = "auto"
     step: str | Step | None = None
     stopping: str | Stop | HeldOut | None = None
+    gaps_in_view: Any = None
     max_iter: int | str = "auto"
     tol: float = 1e-8
     random_state: int | np.random.RandomState | None = None
@@ -351,4 +357,5 @@ class RiskCalibration(Learner):
         check_number("max_iter", max_iter, 0, integer=True)
         check_number("tol", self.tol, 0)
         check_target(self.target, weight)
-        return Settings(step, stop_of(stopping), max_iter, self.tol, self.target, weight)
+        check_in_view(self.gaps_in_view)
+        return Settings(step, stop_of(stopping), max_iter, self.tol, self.target, weight, self.gaps_in_view)

@@ -11,14 +11,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
+from rcpkg.calibration.in_view import check_in_view, shown
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losses, soft_error_weights, sum_of_losses
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import Encoded, n_of
-from rcpkg.rows import Block, Rows
+from rcpkg.rows import Block, Blocks, Rows
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -158,18 +160,21 @@ class Objective:
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
         keep_prior: bool = False,
+        gaps_in_view: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """The objective of an ``estimator``, which is cloned, on rows X with labels y that ``sample_weight`` counts.
 
         Rows of weight zero are left out, and with them states that no others have.
 
-        The ``rule``, ``target`` and ``target_weight`` are those of `RiskCalibration`. A prior of the estimator shapes
-        the start, or the target, and nothing else, unless it is to ``keep_prior`` (the sources' algorithm does): of
-        the parameters of MAP an update need not be a direction of ascent.
+        The ``rule``, ``target``, ``target_weight``, ``gaps_in_view`` and ``random_state`` are those of
+        `RiskCalibration`; with gaps in view the rows are those given and their masked copies. A prior of the
+        estimator shapes the start, or the target, and nothing else, unless it is to ``keep_prior`` (the sources'
+        algorithm does): of the parameters of MAP an update need not be a direction of ascent.
         """
         model = clone(estimator)
         rows = model.training_rows(X, y, sample_weight)
-        return cls.of_rows(model, rows, rule, target, target_weight, keep_prior)
+        return cls.of_rows(model, rows, rule, target, target_weight, keep_prior, gaps_in_view, random_state)
 
     @classmethod
     def of_rows(
@@ -180,6 +185,8 @@ class Objective:
         target: str | ClosedFormClassifier = "pooled",
         target_weight: float = 0.0,
         keep_prior: bool = False,
+        gaps_in_view: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> Self:
         """As `of`, of a ``model`` that is prepared, and validated rows with class numbers."""
         if (target_weight or not keep_prior) and getattr(model, "priors", None) is not None:
@@ -188,10 +195,15 @@ class Objective:
                 "would undo them; for a population with other weights take predict_proba(X, class_prior=…)"
             )
         model.learn_structure(rows)
-        rows = rows.map(Encoded(copy(model))).kept()
+        given_rows, encoded = rows, Encoded(copy(model))
+        rows = rows.map(encoded).kept()
         labels = model.closed_form_statistics(rows)
         given = {"rule": rule, "labels": labels}
         closed_form = model.settle(labels, rows.sum(n_of))
+        check_in_view(gaps_in_view)
+        if gaps_in_view is not None:
+            block = shown(given_rows.only("gaps_in_view"), model, gaps_in_view, check_random_state(random_state))
+            rows = Blocks([encoded(block)])
         if target_weight:
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says

@@ -80,8 +80,9 @@ class ProductModel(NamedCategories, _BaseComposition):
     blocks : list of (name, model, columns)
         The model is one of this page's, not a product. Columns are as in `ColumnTransformer`: integers, a slice, a
         boolean mask, or a callable that is given X and returns one of these; where X is a DataFrame, also names and
-        slices of names, whose ends are both included. Text goes to blocks of `CategoricalNB`, missing values to blocks
-        whose models take them.
+        slices of names, whose ends are both included. Meta-estimators that pass arrays on, such as
+        `OneVsOneClassifier`, need integers. X is dense, whatever the blocks take. Text goes to blocks of
+        `CategoricalNB`, missing values to blocks whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
     %(priors)s

@@ -24,7 +24,9 @@ probabilities, by chained regressions drawn from (numbers) or from near rows, a 
 told to go on for five rounds also when the training rows are complete, where by default it would stop after one.
 
 **Our candidate** is calibration with gaps in view: of QDA with the pooled target for numbers, of TAN with the
-generative target for categories (`OURS`). Its other parameters are set on the spent sets before it is run on others.
+generative target for categories (`OURS`). Its other parameters were set on the spent sets before it was run on others:
+each row shares its weight with two copies, of which 25 % and 50 % of the values are hidden, and the weight of the
+target is one of three, by five folds with copies of their own.
 
 **Hypotheses**, on sets set aside, for each arm and each kind of gaps, by log-loss:
 

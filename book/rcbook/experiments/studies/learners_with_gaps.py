@@ -60,6 +60,8 @@ def filled(way: str, seed: int, *of_division: Any) -> Filled:
 
 SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8)  # shares that are hidden in the masked copies of a training row
 WEIGHTS = (0.3, 3.0, 30.0)
+RATES_IN_VIEW = (0.25, 0.5)
+WEIGHTS_IN_VIEW = {"QDA": WEIGHTS, "TAN": (0.03, 0.3, 3.0)}  # of the pooled and of the generative target
 NATIVE = ""
 
 
@@ -166,6 +168,14 @@ def _calibrated(name: str, target: str) -> Learner:
     return _of_model(name, lambda model: RiskCalibrationCV(model, target=target, target_weights=WEIGHTS))
 
 
+def _in_view(name: str) -> Learner:
+    def make(data: Division, seed: int) -> RiskCalibrationCV:
+        settings = {"target": TARGETS[name], "target_weights": WEIGHTS_IN_VIEW[name], "gaps_in_view": RATES_IN_VIEW}
+        return RiskCalibrationCV(MODELS[name](data), **settings, cv=5, random_state=seed)
+
+    return Learner(make)
+
+
 BOOSTING, SHOWN_BOOSTING = "boosting", "boosting, masked copies"
 SHOWN_LOGISTIC = "logistic regression, masked copies"
 RIVALS = {
@@ -182,9 +192,10 @@ CALIBRATED["TAN, calibrated, pooled target"] = _calibrated("TAN", "pooled")
 CONFORMANT = {
     f"{name}, conformant": _of_model(name, lambda model: RiskCalibration(model, target_weight=0.0)) for name in MODELS
 }
-LEARNERS: dict[str, Learner] = RIVALS | CLOSED | CALIBRATED | CONFORMANT
-OF_ARM = {NUMBERS: ("QDA", "GaussianNB"), CATEGORIES: ("TAN", "NB")}
 OURS = {NUMBERS: "QDA, gaps in view", CATEGORIES: "TAN, gaps in view"}
+IN_VIEW = {name: _in_view(name.split(",")[0]) for name in OURS.values()}
+LEARNERS: dict[str, Learner] = RIVALS | CLOSED | CALIBRATED | IN_VIEW | CONFORMANT
+OF_ARM = {NUMBERS: ("QDA", "GaussianNB"), CATEGORIES: ("TAN", "NB")}
 # The hypotheses need all but conformant learning; what takes little time is run first
 ORDER = ((*CLOSED, *CALIBRATED, *OURS.values()), (SHOWN_BOOSTING, "nearest neighbours"), tuple(RIVALS), tuple(LEARNERS))
 

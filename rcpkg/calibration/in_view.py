@@ -1,0 +1,125 @@
+"""Calibration with gaps in view: rows stand beside copies of themselves from which values are hidden.
+
+The objective is then an average over patterns, Σ_i w_i (K+1)⁻¹ Σ_k log p(y_i | what copy k keeps of x_i), of which the
+row as it is is the copy k = 0. A copy is a row with gaps, so that steps which are safe for such rows are so for it.
+"""
+
+from copy import copy
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from rcpkg.base import Array
+from rcpkg.checks import check_choice, check_sequence, refusal
+from rcpkg.families import ClosedFormClassifier
+from rcpkg.rows import Block
+
+PATTERNS = 64  # drawn for each rate and dealt out to the rows, so that many rows share the work for a pattern
+MASKS = "be None, rates in [0, 1), 'training', or a boolean array of patterns (K, d), True where a value is hidden"
+
+
+class Copies(NamedTuple):
+    """Rows X and masked copies of them, the row ``of`` which each is a copy, and its ``share`` of the row's weight."""
+
+    X: Array
+    of: NDArray[np.intp]
+    share: Array
+
+    def mean(self, values: Array) -> Array:
+        """``values`` (…, N) of the copies averaged over those of each row, shape (…, n)."""
+        n = int(self.of.max(initial=-1)) + 1
+        means = [np.bincount(self.of, self.share * row, n) for row in values.reshape(-1, len(self.of))]
+        return np.reshape(means, (*values.shape[:-1], n))
+
+
+def check_in_view(gaps_in_view: Any) -> None:
+    """Refuse what says of no pattern which values it hides."""
+    if gaps_in_view is None:
+        return
+    if isinstance(gaps_in_view, str):
+        check_choice("gaps_in_view", gaps_in_view, ("training",))
+        return
+    given = np.asarray(gaps_in_view)
+    if given.dtype == bool:
+        if given.ndim != 2 or not len(given):
+            raise refusal("gaps_in_view", MASKS, gaps_in_view)
+        return
+    rates = check_sequence("gaps_in_view", [gaps_in_view] if isinstance(gaps_in_view, Real) else gaps_in_view, 0.0)
+    if rates.max() >= 1:
+        raise refusal("gaps_in_view", MASKS, gaps_in_view)
+
+
+def copies(X: Array, gaps_in_view: Any, rng: np.random.RandomState) -> Copies:
+    """Validated rows X (n, d) and their masked copies; those that lose nothing are one with their row.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, NaN for what is missing already.
+    gaps_in_view : None, float, sequence of floats, "training" or boolean array of shape (K, d)
+        A copy for each rate, pattern or, with "training", one with the gaps of another row of X beside its own.
+    rng : RandomState
+        Draws `PATTERNS` patterns for a rate, of which each hides a value with this probability, deals them out evenly,
+        and chooses the other row.
+
+    Raises
+    ------
+    ValueError
+        If patterns are not of d features, or X is sparse.
+    """
+    n = X.shape[0]
+    if gaps_in_view is None:
+        return Copies(X, np.arange(n), np.ones(n))
+    if issparse(X):
+        raise ValueError("gaps_in_view takes dense rows: a sparse one says of no value that it is missing")
+    present, of, parts = ~np.isnan(X), [np.arange(n)], [X]
+    masks = list(_masks(present, gaps_in_view, rng))
+    for mask in masks:
+        lost = mask & present
+        loses = np.flatnonzero(lost.any(axis=1))
+        of.append(loses)
+        parts.append(np.where(lost[loses], np.nan, X[loses]))
+    whole = np.concatenate(of)
+    share = np.full(len(whole), 1.0)
+    share[:n] += len(masks) + 1 - np.bincount(whole, minlength=n)
+    return Copies(np.concatenate(parts), whole, share / (len(masks) + 1))
+
+
+def _masks(present: NDArray[np.bool_], gaps_in_view: Any, rng: np.random.RandomState) -> Any:
+    """What each set of copies hides, to be broadcast against the rows (n, d)."""
+    n, d = present.shape
+    if isinstance(gaps_in_view, str):
+        yield ~present[rng.permutation(n)]
+        return
+    given = np.atleast_1d(gaps_in_view)
+    if given.dtype == bool:
+        if given.shape[1] != d:
+            raise ValueError(f"gaps_in_view must have a column for each of {d} features; its shape is {given.shape}")
+        yield from given
+        return
+    for rate in given:
+        drawn = rng.uniform(size=(PATTERNS, d)) < rate
+        yield drawn[rng.permutation(n) % PATTERNS]
+
+
+def shown(block: Block, model: ClosedFormClassifier, gaps_in_view: Any, rng: np.random.RandomState) -> Block:
+    """A block of validated rows with masked copies beside them, which share its weights.
+
+    Raises
+    ------
+    ValueError
+        Where the ``model`` takes no gaps in training, or as `copies` does.
+    """
+    found = copies(block.X, gaps_in_view, rng)
+    if len(found.X) == block.n:
+        return block
+    if not model.__sklearn_tags__().input_tags.allow_nan:
+        raise ValueError(
+            f"gaps_in_view needs a model that takes gaps in training, which {type(model).__name__} does not"
+        )
+    copy(model).prepare(found.X)  # refuses them where a block of a product takes none
+    weight = found.share if block.weight is None else found.share * block.weight[found.of]
+    return Block(found.X, block.y[found.of], weight, block.name)
