@@ -166,6 +166,7 @@ def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
     for j, of in enumerate(parents):
         for f in of:
             ends = {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
-            ax.annotate("", places[j], places[f], arrowprops=look | ends, zorder=3)
+            bent = {"connectionstyle": f"arc3,rad={0.25 if places[f, 1] - places[j, 1] > 1 else 0}"}  # around a layer
+            ax.annotate("", places[j], places[f], arrowprops=look | ends | bent, zorder=3)
     ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
     ax.set_axis_off()
