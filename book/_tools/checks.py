@@ -189,7 +189,7 @@ def labels(notebook: NotebookNode) -> set[str]:
 
 
 def shape(notebook: NotebookNode) -> list[str]:
-    """A chapter opens with label and title, poses 3 to 6 exercises with folded solutions, ends with a take-away."""
+    """A chapter opens with label and title, poses 3 to 8 exercises with folded solutions, ends with a take-away."""
     problems = []
     text = prose(notebook)
     if not re.match(r"\(ch-[\w-]+\)=\n# \S", notebook.cells[0].source):
@@ -199,8 +199,8 @@ def shape(notebook: NotebookNode) -> list[str]:
         problems.append("the last section must be '## Take-away'")
     exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
     solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
-    if not 3 <= len(exercises) <= 6 and not (of_tables(notebook) and not exercises):
-        problems.append(f"{len(exercises)} exercises; a chapter has 3 to 6")
+    if not 3 <= len(exercises) <= 8 and not (of_tables(notebook) and not exercises):
+        problems.append(f"{len(exercises)} exercises; a chapter has 3 to 8")
     if set(exercises) != set(solutions):
         problems.append("exercises and solutions do not match by label")
     problems += [f"the solution of {label} is not folded" for label, o in solutions.items() if "dropdown" not in o]
