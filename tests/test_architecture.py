@@ -11,7 +11,7 @@ LONGEST_FILE = 450
 # Each room, a module or a package, imports from lower floors and from itself only. A room stands as low as it can.
 FLOORS = (
     ("rcbook.__main__",),
-    ("rcbook.experiments.studies",),
+    ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
