@@ -17,7 +17,7 @@ FLOORS = (
         *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
         *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
     ),
-    ("rcbook", "rcbook._files"),
+    ("rcbook", "rcbook._files", "rcbook.words"),
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
