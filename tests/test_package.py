@@ -20,6 +20,7 @@ FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
 PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
+PEERS = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
 
 
 def normalised(name: str) -> str:
@@ -64,8 +65,7 @@ def imported(folder: Path) -> set[str]:
 
 
 def test_the_library_requires_what_it_imports():
-    optional = {"matplotlib", "pyarrow", "dask", "distributed"}
-    assert imported(FOLDERS["rcpkg"]) == direct("rcpkg") | optional
+    assert imported(FOLDERS["rcpkg"]) == direct("rcpkg", "plot", "parquet", "dask")
     assert direct("rcpkg", "plot") == direct("rcpkg") | {"matplotlib"}
 
 
@@ -83,12 +83,13 @@ def test_every_folder_of_modules_is_a_package_of_its_project(package):
 
 def test_oldest_lock_pins_the_lower_bounds_of_the_dependencies():
     found = pins(OLDEST)
-    for dependency in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]:
-        name, bound = re.fullmatch(r"([\w.-]+)>=([\d.]+)", dependency).groups()
+    optional = PROJECT["optional-dependencies"]
+    for dependency in [*PROJECT["dependencies"], *optional["test"], *optional["parquet"], *optional["dask"]]:
+        name, bound = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\d.]+)", dependency).groups()
         assert f"{found[normalised(name)]}.".startswith(f"{bound}."), dependency
 
 
-@pytest.mark.parametrize("lock", [LOCK, OLDEST], ids=["pinned", "oldest"])
+@pytest.mark.parametrize("lock", [LOCK, OLDEST, PEERS], ids=["pinned", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
     lines = re.findall(
