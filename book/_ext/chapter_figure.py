@@ -1,6 +1,5 @@
-"""The directive ``chapter-figure NAME``: the picture of a chapter, out of the outputs that its tests compare.
-
-Its content is the caption; ``:alt:`` is that of an image.
+"""The directives ``chapter-figure NAME`` and ``run-code TAG``: a picture, or code and what it prints, out of a notebook
+whose outputs the tests compare. The content of a figure is its caption; ``:alt:`` is that of an image.
 """
 
 import os
@@ -46,6 +45,29 @@ class ChapterFigure(SphinxDirective):
         return [figure]
 
 
+def executed(tag: str) -> tuple[str, str]:
+    """The code of the cell with that tag, and what it printed."""
+    for path in sorted([*ROOT.glob("chapters/*.ipynb"), *ROOT.glob("book/*.ipynb")]):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if tag in cell.metadata.get("tags", []):
+                return cell.source, "".join(output.get("text", "") for output in cell.outputs)
+    raise ExtensionError(f"no cell is tagged {tag}")
+
+
+class RunCode(SphinxDirective):
+    """The cell, as a notebook shows it."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        code, printed = executed(self.arguments[0])
+        boxes = []
+        for text, language, kind in ((code, "ipython3", "cell_input"), (printed, "text", "cell_output")):
+            boxes.append(nodes.container("", nodes.literal_block(text, text, language=language), classes=[kind]))
+        return [nodes.container("", *boxes, classes=["cell"])]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("chapter-figure", ChapterFigure)
+    app.add_directive("run-code", RunCode)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
