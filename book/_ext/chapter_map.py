@@ -17,7 +17,9 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUTES = {"theory": "#0072B2", "user": "#009E73", "auditor": "#D55E00"}
-ENTRY = re.compile(r'(?P<page>[\w/]+)(?: \[(?P<routes>[\w ]+)\])?(?: "(?P<short>[^"]+)")?(?: after (?P<after>[\d, ]+))?: (?P<text>.+)')
+ENTRY = re.compile(
+    r'(?P<page>\d\d_\w+|\w+/\w+)(?: \[(?P<routes>[\w ]+)\])?(?: "(?P<short>[^"]+)")?(?: after (?P<after>[\d, ]+))?: (?P<text>.+)'
+)
 ROW, PART, GAP, TEXT = 27, 34, 22, 84  # pixels: height of a stop, of a part, between routes, left of the titles
 
 
@@ -39,7 +41,9 @@ class Stop(NamedTuple):
 def title_of(docname: str) -> str:
     """The heading of a page, up to a colon."""
     notebook = ROOT / f"{docname}.ipynb"
-    text = nbformat.read(notebook, 4).cells[0].source if notebook.exists() else (ROOT / f"{docname}.md").read_text("utf-8")
+    text = (
+        nbformat.read(notebook, 4).cells[0].source if notebook.exists() else (ROOT / f"{docname}.md").read_text("utf-8")
+    )
     return re.search(r"^# (.+)$", text, re.MULTILINE)[1].split(":")[0]
 
 
@@ -78,7 +82,8 @@ def drawn(stops: list[Stop], root: str) -> str:
     told = "; ".join(
         f"{route}: {', '.join(one.number or one.title for one in stops if route in one.routes)}" for route in ROUTES
     )
-    head = f'<svg class="chapter-map" height="{height + 6}" role="group" aria-label="Routes through the book. {escape(told)}">'
+    label = escape(f"Routes through the book. {told}")
+    head = f'<svg class="chapter-map" height="{height + 6}" role="group" aria-label="{label}">'
     return head + "".join(pieces) + "</svg>"
 
 

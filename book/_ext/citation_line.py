@@ -20,11 +20,8 @@ def line() -> str:
     work = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     authors = ", ".join(map(name, work["authors"]))
     date = work["date-released"]
-    title = work["title"].split(":")[0]
-    return (
-        f"By {authors}. Version {work['version']}, {date:%d %B %Y}. "
-        f"Cite as: {authors} ({date.year}). {title}. Executable monograph with the library rcpkg, version {work['version']}."
-    )
+    cited = f"{authors} ({date.year}). {work['title']}, version {work['version']}."
+    return f"By {authors}. Version {work['version']}, {date:%d %B %Y}. Cite as: {cited}"
 
 
 class CitationLine(SphinxDirective):

@@ -143,7 +143,9 @@ def test_front_page_says_whom_to_cite(html):
 def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
     for path in sorted(ROOT.glob("chapters/*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
-        formulas = "".join("".join(re.findall(r"\$[^$]+\$", cell.source)) for cell in cells if cell.cell_type == "markdown")
+        formulas = "".join(
+            "".join(re.findall(r"\$[^$]+\$", cell.source)) for cell in cells if cell.cell_type == "markdown"
+        )
         symbols = [
             symbol.split(" = ")[0].replace(" ", "")
             for row in notation_table.of_chapter(int(path.name[:2])).itertuples()
@@ -155,7 +157,9 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
 
 
 def test_symbols_of_the_whole_book_are_told_apart():
-    shared = [symbol for row in notation_table.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)]
+    shared = [
+        symbol for row in notation_table.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
+    ]
     assert sorted(shared) == sorted(set(shared))
 
 
