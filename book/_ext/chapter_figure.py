@@ -3,6 +3,8 @@ whose outputs the tests compare. The content of a figure is its caption; ``:alt:
 """
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,8 +27,22 @@ def drawing(name: str) -> str:
     raise ExtensionError(f"no chapter has a figure named {name}")
 
 
+FRAME = re.compile(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="M (\S+) \S+ L (\S+)')
+SIZE = re.compile(r'width="\S+pt" height="(\S+)pt" viewBox="0 0 (\S+) \S+"')
+
+
+def panels(svg: str) -> Iterator[str]:
+    """The panels of a row, one picture each: a phone shows them below each other."""
+    frames = [(float(left), float(right)) for left, right in FRAME.findall(svg)]
+    height, whole = map(float, SIZE.search(svg).groups())
+    between = [(right + left) / 2 for (_, right), (left, _) in zip(frames, frames[1:], strict=False)]
+    for left, right in zip([0.0, *between], [*between, whole], strict=True):
+        cut = f'width="{right - left}pt" height="{height}pt" viewBox="{left} 0 {right - left} {height}"'
+        yield SIZE.sub(cut, svg, count=1)
+
+
 class ChapterFigure(SphinxDirective):
-    """A figure node whose image is written beside those of the notebooks."""
+    """A figure node whose images are written beside those of the notebooks: the picture, and its panels."""
 
     required_arguments = 1
     has_content = True
@@ -34,15 +50,22 @@ class ChapterFigure(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
-        file = Path(self.env.app.outdir).parent / "jupyter_execute" / f"{name}.svg"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(drawing(name), encoding="utf-8")
-        here = Path(self.env.doc2path(self.env.docname)).parent
-        figure = nodes.figure("", nodes.image("", uri=Path(os.path.relpath(file, here)).as_posix(), **self.options))
+        svg = drawing(name)
+        figure = nodes.figure("", self.image(name, svg, "whole", self.options["alt"]))
+        for number, panel in enumerate(panels(svg), start=1):
+            alt = f"Panel {number} of the picture" if number > 1 else self.options["alt"]
+            figure += self.image(f"{name}-{number}", panel, "panel", alt)
         caption = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, caption)
         figure += nodes.caption("", "", *caption[0].children)
         return [figure]
+
+    def image(self, name: str, svg: str, kind: str, alt: str) -> nodes.image:
+        file = Path(self.env.app.outdir).parent / "jupyter_execute" / f"{name}.svg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(svg, encoding="utf-8")
+        here = Path(self.env.doc2path(self.env.docname)).parent
+        return nodes.image("", uri=Path(os.path.relpath(file, here)).as_posix(), alt=alt, classes=[kind])
 
 
 def executed(tag: str) -> tuple[str, str]:

@@ -16,7 +16,7 @@ class QuietChecks(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs: object) -> None:
-        for cell in self.document.findall(nodes.container):
+        for cell in list(self.document.findall(nodes.container)):
             if cell.get("nb_element") == "cell_code" and any(c.startswith("tag_check") for c in cell["classes"]):
                 self.fold(cell)
 
@@ -25,7 +25,7 @@ class QuietChecks(SphinxPostTransform):
         about, *found = output.astext().strip().removeprefix(PREFIX).split("; ")
         listed = "".join(f"<li>{escape(part)}</li>" for part in (about, *found))
         opening = f'<details class="check"><summary>✓ checked <span>{escape(about)}</span></summary><ul>{listed}</ul>'
-        cell.pop("hide_mode", None)
+        cell.attributes.pop("hide_mode", None)
         cell.children = []
         cell += [nodes.raw("", opening, format="html"), source, nodes.raw("", "</details>", format="html")]
 

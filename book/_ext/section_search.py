@@ -27,18 +27,23 @@ def words(node: nodes.Node) -> str:
     return f"{said} " if isinstance(node, PARAGRAPHS) else said
 
 
+def title_of(section: nodes.section) -> str:
+    """Of an exercise or a solution, which Sphinx takes for a section, there is none."""
+    first = section.next_node(nodes.title)
+    return first.astext() if first is not None and first.parent is section else ""
+
+
 def sections(doctree: nodes.document) -> list[list[str]]:
     """Anchor, title (with its chapter before it) and text of each section of a page."""
     result = []
     for section in doctree.findall(nodes.section):
-        title = section.next_node(nodes.title)
-        above = section.parent
-        path = [title.astext()]
+        path, above = [title_of(section)], section.parent
         while isinstance(above, nodes.section):
-            path.insert(0, above.next_node(nodes.title).astext())
+            path.insert(0, title_of(above))
             above = above.parent
-        text = " ".join(" ".join(words(child) for child in section.children if child is not title).split())
-        result.append([section["ids"][0] if len(path) > 1 else "", " › ".join(path), text])
+        said = [words(child) for child in section.children if not isinstance(child, nodes.title)]
+        anchor = section["ids"][0] if len(path) > 1 and section["ids"] else ""
+        result.append([anchor, " › ".join(filter(None, path)), " ".join(" ".join(said).split())])
     return result
 
 
