@@ -8,12 +8,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LAB := .venv-lab
 OLDEST := .venv-oldest
+PEERS := .venv-peers
 CHAPTERS = $(sort $(wildcard chapters/*.ipynb)) book/how_to_classify.ipynb
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-full test-slow test-oldest bench experiments notebooks lab lint lock clean distclean
+.PHONY: help book test test-full test-slow test-oldest bench peers experiments notebooks lab lint lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -64,6 +65,14 @@ lint: $(READY)  ## check the code style
 bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
+peers: $(PEERS)/.ready  ## compare networks with pyAgrum, in an environment beside the project's (needs RCPKG_DATA)
+	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python tests/benchmarks/compare_pyagrum.py data/results/benchmark_pyagrum.csv
+
+$(PEERS)/.ready: requirements-peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.txt
+	@touch $@
+
 experiments: $(READY)  ## recompute the results tables (resumable; hours)
 	$(ONE_THREAD) $(BIN)/python -m rcbook run --jobs $(JOBS)
 
@@ -87,6 +96,7 @@ lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --all-extras --no-emit-package rcpkg pyproject.toml book/pyproject.toml -o requirements.txt
 	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
+	printf '%s\n' pyagrum joblib tqdm | $(COMPILE) -c requirements.txt pyproject.toml - -o requirements-peers.txt
 	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
 	  -o requirements-oldest.txt
 
@@ -95,4 +105,4 @@ clean:  ## remove what was built
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
 
 distclean: clean  ## remove the virtual environments too
-	rm -rf $(VENV) $(LAB) $(OLDEST)
+	rm -rf $(VENV) $(LAB) $(OLDEST) $(PEERS)

@@ -153,7 +153,7 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
             raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
-        if self.classes_.dtype.kind == "i" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
+        if self.classes_.dtype.kind in "if" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
             warnings.warn(UNLABELLED, stacklevel=4)
         check_cost(getattr(self, "cost", None), self.classes_)
 

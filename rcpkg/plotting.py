@@ -1,19 +1,21 @@
-"""Pictures of classifiers: the regions in which each class wins, and the choice of a weight. Needs matplotlib.
+"""Pictures of classifiers: the regions in which each class wins, the choice of a weight, networks. Needs matplotlib.
 
 It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 try:
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
+    from matplotlib.text import Text
 except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["decision_regions", "markers", "palette", "validation_curve"]
+__all__ = ["decision_regions", "markers", "network", "palette", "validation_curve"]
 
 palette: tuple[str, ...] = (
     "#0072B2",
@@ -111,3 +113,60 @@ def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of lef
     ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
     if loss.max() > 10 * loss.min() > 0:
         ax.set_yscale("log")
+
+
+def _places_in_layers(parents: list[list[int]]) -> NDArray[np.float64]:
+    """Places (d, 2) of features, each in a layer below those of its parents, near the mean of their places."""
+    depth = np.zeros(len(parents), dtype=int)
+    for _ in parents:  # a path has fewer arrows than there are features
+        depth = np.array([1 + max((depth[f] for f in of), default=-1) for of in parents])
+    places = np.column_stack([np.zeros(len(parents)), -1.0 - depth])
+    for layer in range(depth.max() + 1):
+        members = np.flatnonzero(depth == layer)
+        near = [np.mean([places[f, 0] for f in parents[j]]) if parents[j] else 0.0 for j in members]
+        order = members[np.argsort(near, kind="stable")]
+        places[order, 0] = (np.arange(len(order)) + 0.5) / len(order)
+    return places
+
+
+def _node(ax: Axes, place: Sequence[float], name: str, colour: str) -> Text:
+    """A name in a box, drawn before the arrows, which end where it does."""
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": colour}
+    return ax.text(*place, name, ha="center", va="center", zorder=2, bbox=box)
+
+
+def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
+    r"""Draw a Bayesian network classifier: the class above, each feature in a layer below those of its parents.
+
+    The class, a parent of every feature, has thin dashed lines; dark arrows join the features.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    model : fitted TAN or KDependenceBayes
+        Has ``parents_``, and ``feature_names_in_`` where the rows had names; of a calibrated network its ``model_``.
+    class_name : str
+        What to write into the node of the class.
+
+    Raises
+    ------
+    ValueError
+        If the model has no ``parents_``.
+    """
+    if not hasattr(model, "parents_"):
+        raise ValueError(f"model must be a fitted TAN or KDependenceBayes; {type(model).__name__} has no parents_")
+    parents = model.parents_
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
+    places, top = _places_in_layers(parents), (0.5, 0.0)
+    for place in places:
+        ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
+    nodes = [_node(ax, place, str(name), palette[0]) for place, name in zip(places.tolist(), names)]
+    _node(ax, top, class_name, palette[1])
+    look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
+    for j, of in enumerate(parents):
+        for f in of:
+            ends = {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
+            bent = {"connectionstyle": f"arc3,rad={0.25 if places[f, 1] - places[j, 1] > 1 else 0}"}  # around a layer
+            ax.annotate("", places[j], places[f], arrowprops=look | ends | bent, zorder=3)
+    ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
+    ax.set_axis_off()

@@ -102,3 +102,11 @@ def test_style_is_applied_and_the_colours_are_distinct():
         figures.use_style()
         assert plt.rcParams["figure.dpi"] == figures.STYLE["figure.dpi"]
     assert len(set(palette)) == len(set(markers)) == 8
+
+
+def test_each_method_has_a_look_of_its_own_and_calibration_a_colour_of_its_own():
+    assert len(set(figures.METHODS.values())) == len(figures.METHODS)
+    ours = [figures.look(name)["color"] for name in ("closed form", "published", "safe", "target", "chosen weight")]
+    assert len(set(ours)) == len(ours)
+    with pytest.raises(ValueError, match="method must be one of closed form"):
+        figures.look("magic")

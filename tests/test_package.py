@@ -20,6 +20,7 @@ FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
 PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
+PEERS = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
 
 
 def normalised(name: str) -> str:
@@ -88,7 +89,7 @@ def test_oldest_lock_pins_the_lower_bounds_of_the_dependencies():
         assert f"{found[normalised(name)]}.".startswith(f"{bound}."), dependency
 
 
-@pytest.mark.parametrize("lock", [LOCK, OLDEST], ids=["pinned", "oldest"])
+@pytest.mark.parametrize("lock", [LOCK, OLDEST, PEERS], ids=["pinned", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
     lines = re.findall(

@@ -1,4 +1,4 @@
-"""`rcpkg.plotting`: regions and curves show what was predicted and chosen; importing rcpkg needs no matplotlib."""
+"""`rcpkg.plotting`: pictures show what was predicted, chosen and learnt; importing rcpkg needs no matplotlib."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from rcpkg import QDA, RiskCalibrationCV, plotting
+from rcpkg import QDA, TAN, KDependenceBayes, RiskCalibrationCV, plotting
 
 
 @pytest.fixture
@@ -76,3 +76,39 @@ def test_validation_curve_is_of_a_fit(ax):
 def test_validation_curve_names_what_it_lacks(ax):
     with pytest.raises(ValueError, match="it has no log_loss, std_error"):
         plotting.validation_curve(ax, CURVE[["target_weight"]])
+
+
+STRUCTURE = [[], [0], [0, 1], [0], []]
+CODES = np.random.default_rng(0).integers(2, size=(60, 6))
+
+
+def arrows(ax):
+    """(from, to) of each arrow, as the names written there."""
+    named = {text.get_position(): text.get_text() for text in ax.texts if text.get_text()}
+    drawn = [text for text in ax.texts if not text.get_text()]
+    return {(named[tuple(arrow.get_position())], named[tuple(arrow.xy)]) for arrow in drawn}
+
+
+def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
+    frame = pd.DataFrame(CODES[:, :5], columns=["a b", "ä", "c", "d", "e"])
+    model = KDependenceBayes(structure=STRUCTURE).fit(frame, CODES[:, 5])
+    plotting.network(ax, model, class_name="ill")
+    names = [*frame.columns, "ill"]
+    places = {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
+    assert sorted(places) == sorted(names) and len(set(places.values())) == len(names)
+    assert arrows(ax) == {(names[f], names[j]) for j, of in enumerate(STRUCTURE) for f in of}
+    assert all(places[b][1] < places[a][1] < places["ill"][1] for a, b in arrows(ax))
+    assert len(ax.lines) == len(STRUCTURE)  # of the class
+
+
+def test_network_without_names_numbers_the_features(ax):
+    model = TAN().fit(CODES[:, :5], CODES[:, 5])
+    plotting.network(ax, model)
+    assert arrows(ax) == {(f"x{f}", f"x{j}") for j, of in enumerate(model.parents_) for f in of}
+
+
+def test_network_refuses_what_is_none(ax):
+    with pytest.raises(ValueError, match="QDA has no parents_"):
+        plotting.network(ax, QDA())
+    with pytest.raises(ValueError, match="TAN has no parents_"):
+        plotting.network(ax, TAN())

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from rcpkg.plotting import palette
 
-__all__ = ["STYLE", "digest", "show", "use_style"]
+__all__ = ["METHODS", "STYLE", "digest", "look", "show", "use_style"]
 
 PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
 DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
@@ -41,6 +41,31 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "rcpkg",
 }
 """The rcParams of every figure of the book; ``with plt.rc_context(STYLE)`` applies them for a while."""
+
+
+METHODS: dict[str, tuple[str, str]] = {
+    "closed form": ("#7F7F7F", "o"),
+    "published": ("#D55E00", "s"),
+    "safe": ("#56B4E9", "^"),
+    "target": ("#0072B2", "D"),
+    "chosen weight": ("#CC79A7", "P"),
+    "rescaled": ("#E69F00", "v"),
+    "gradient": ("#E69F00", "<"),
+    "logistic regression": ("#009E73", "X"),
+    "boosting": ("#000000", "*"),
+    "random forest": ("#000000", "h"),
+    "support vectors": ("#000000", "8"),
+}
+"""Colour and marker of each method, the same in all chapters: calibration with safe steps is "safe" without a target
+and "target" with one; methods without generative model are green or black."""
+
+
+def look(method: str) -> dict[str, str]:
+    """Colour and marker of a method of `METHODS`, as keywords of ``plot`` and ``errorbar``."""
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    colour, marker = METHODS[method]
+    return {"color": colour, "marker": marker}
 
 
 def use_style() -> None:
