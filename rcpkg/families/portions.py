@@ -58,6 +58,10 @@ def agree(seen: list[Seen]) -> None:
     names = first.columns.get("feature_names_in_")
     for of in seen[1:]:
         here = of.columns.get("feature_names_in_")
+        for some, others, lacking, having in ((here, names, of, first), (names, here, first, of)):
+            absent = [] if some is None or others is None else [name for name in others if name not in some]
+            if absent:
+                raise ValueError(f"{lacking.name} has no column {absent[0]!r}, which {having.name} has")
         if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
             raise ValueError(
                 f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
