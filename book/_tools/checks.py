@@ -26,7 +26,6 @@ UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-bregman",
     "ch-nearest-neighbours",
     "ch-rc",
-    "ch-mirror",
     "ch-steps",
     "ch-preconditioning",
     "ch-coordinates",
