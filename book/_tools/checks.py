@@ -26,7 +26,6 @@ UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-nearest-neighbours",
     "ch-rc",
     "ch-steps",
-    "ch-coordinates",
     "ch-networks",
     "ch-gaps",
     "ch-bayesian-qda",
