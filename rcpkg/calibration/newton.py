@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.calibration.features import PASS
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, posteriors
 from rcpkg.calibration.rules import history_row
 from rcpkg.families import Statistics
@@ -26,8 +27,6 @@ class Costs(NamedTuple):
 
     call: float = 5e5  # of a pass over the rows, whatever their number
     entry: float = 100.0  # of a posterior
-    product: float = 0.5  # of an entry of a symmetric matrix product, which BLAS has faster than others
-    scaling: float = 30.0  # of a feature that is weighted
     passes: float = 3.0  # over the rows that a curvature may cost
     longest_stint: int = 20  # iterations with one curvature
     full: int = 1500  # coefficients of a curvature of all classes, at most
@@ -142,8 +141,8 @@ def plan_of(objective: LogisticObjective) -> Plan:
     n, p, full = objective.features.n, objective.features.width, objective.full
     k = objective.r - 1 if full else objective.free
     one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
-    per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
-    solving = COSTS.product * (objective.size**3 if full else k * p**3) / 3
+    per_row = objective.features.gram_work * k * ((k + 1) / 2 if full else 1)
+    solving = PASS.product * (objective.size**3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
     rows = max(COSTS.passes * one_pass / per_row, least)
     part, pseudo = objective, None
