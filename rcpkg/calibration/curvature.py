@@ -23,12 +23,17 @@ TINY = float(np.finfo(float).tiny)
 
 
 def conditional_information(
-    blocks: Iterable[tuple[Array | JointCodes, Array, Array]], k: int, p: int, full: bool = True, negligible: float = 0.0
+    blocks: Iterable[tuple[Array | JointCodes, Array, Array]],
+    k: int,
+    p: int,
+    full: bool = True,
+    negligible: float = 0.0,
 ) -> Array:
     """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, p, k, p), or its diagonal blocks, (k, p, p).
 
-    ``blocks`` are features (p, n) or joint codes, posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
-    rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
+    ``blocks`` are features (p, n) or joint codes, posteriors (k, n) of these classes, and weights (n,). Outside the
+    diagonal blocks rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least
+    half of it.
     """
     own, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
     for block, P, weight in blocks:

@@ -121,7 +121,7 @@ def states_of(group: list[slice]) -> tuple[slice, Array]:
 
 
 def groups_of(n_states: NDArray[np.intp], n: int, largest: int = LARGEST_TABLE) -> list[list[slice]]:
-    """Groups as large as tables for n rows may be, of at most so many joint states where they are of several features."""
+    """Groups as large as tables for n rows may be, of at most so many joint states where features are several."""
     groups, size, end = [], np.inf, 0
     for states in n_states.tolist():
         if size * states > min(largest, n // ROWS_OF_STATE):
@@ -197,8 +197,7 @@ class Features:
 
     @cached_property
     def _pair_codes(self) -> JointCodes:
-        indicators = self.map.indicators
-        return joint_codes(indicators.columns, self.pairs, indicators.kept)
+        return joint_codes(self.map.indicators.columns, self.pairs, self.map.indicators.kept)
 
     def _keep(self, megabytes: float) -> None:
         self.slices = slices(self.n, self.block_rows)

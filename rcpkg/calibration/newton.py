@@ -175,13 +175,16 @@ def minimise(
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
-    Returns the last V and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton step
-    from there, and says whether to stop.
+    A curvature serves for as many passes as it costs, or until a step gains less for each of its passes than a new one
+    promises for its own, gᵀH⁻¹g/2. Returns the last V and its evaluation; ``record`` is given each iterate with the
+    length √(gᵀH⁻¹g) of a Newton step from there, and says whether to stop.
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
-    blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
+    blur, without_gain, age, passes = LIMITS.most_blur, 0, plan.stint, 0
 
     def valued(V: Array) -> tuple[float, Evaluation]:
+        nonlocal passes
+        passes += 1
         at = objective(V)
         return at.value, at
 
@@ -195,11 +198,13 @@ def minimise(
             step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
-        age += 1 + products
-        end = backtracked(valued, V, at.value, -step.reshape(V.shape), -float(g @ step))
+        passes, promised = products, 0.5 * float(g @ step)
+        end = backtracked(valued, V, at.value, -step.reshape(V.shape), -2 * promised)
         if end is None:
             break
         length, moved, _, after = end
+        poor = (at.value - after.value) * (plan.stint + 1) < promised * passes
+        age = plan.stint if poor else age + passes
         blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
