@@ -1,13 +1,19 @@
 """What a user does by mistake is refused in a sentence, or does no harm: streams, refits, weights, odd inputs."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.multiclass import OneVsOneClassifier
 
 from rcpkg import (
+    BDA7,
+    LDA,
     QDA,
     TAN,
     WANBIAC,
@@ -15,6 +21,7 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
+    LocalBDA,
     MultinomialNB,
     ProductModel,
     RiskCalibration,
@@ -160,10 +167,57 @@ def test_text_that_is_missing_in_the_first_portion():
         CategoricalNB().partial_fit(first, Y[:10], classes=[0, 1])
 
 
-def test_the_label_of_rows_without_a_label():
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize(
+    "model", [QDA(), WANBIAC(), BDA7(), LocalBDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=3)], ids=repr
+)
+def test_the_label_of_rows_without_a_label(model, kind):
+    rows = STATES if isinstance(model, WANBIAC) else X
     with pytest.warns(UserWarning, match="the label -1 is taken for a class"):
-        QDA().fit(X, np.r_[Y[:30], -np.ones(10, dtype=int)])
-    QDA().fit(X, 2 * Y - 1)
+        model.fit(rows, np.r_[Y[:30], -np.ones(10)].astype(kind))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(rows, (2 * Y - 1).astype(kind))  # the usual labels of two classes
+    assert not any("-1" in str(warning.message) for warning in said)
+
+
+def test_classes_that_are_declared_may_hold_the_label_of_rows_without_one():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        QDA().partial_fit(X, Y - 1, classes=[-1, 0, 1])
+
+
+LEARNERS = [RiskCalibration(QDA()), RiskCalibrationCV(QDA(), cv=3), ConditionalLikelihood(QDA(), target_weight=1.0)]
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, ConditionalLikelihood(LDA())], ids=repr)
+def test_class_weights_are_those_of_the_joint_model(learner):
+    learner.fit(X, Y)
+    joint = learner.estimator_.predict_joint_log_proba(X)
+    assert_array_equal(learner.class_log_prior_, learner.estimator_.class_log_prior_)
+    assert_allclose(np.exp(learner.class_log_prior_).sum(), 1.0)
+    assert_allclose(learner.predict_joint_log_proba(X), joint)
+    shift = np.log([0.9, 0.1]) - np.log(np.bincount(Y) / len(Y))  # from the shares in the rows, whatever p(y) is
+    assert_allclose(
+        learner.predict_log_proba(X, class_prior=[0.9, 0.1]),
+        log_softmax(learner.predict_log_proba(X) + shift, axis=1),
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("far", [1e4, 1e5, 1e6, 1e7])
+@pytest.mark.parametrize("model", [QDA(), LDA()], ids=repr)
+def test_portions_lose_no_more_digits_than_the_covariances_have(model, far):
+    """What differs from a fit at once is rounding, times the condition of a correlation matrix and the distance."""
+    rng = np.random.default_rng(1)
+    rows = np.r_[-np.outer([0.0, 1.0], np.ones(3)), rng.standard_normal((400, 3)) + far]
+    y = np.r_[0, 1, (rows[2:, 0] - far + rng.standard_normal(400) > 0)]
+    at_once = clone(model).fit(rows, y).predict_log_proba(rows)
+    streamed = clone(model).partial_fit(rows[:2], y[:2], classes=[0, 1]).partial_fit(rows[2:], y[2:])
+    condition = max(np.linalg.cond(np.corrcoef(rows[y == k].T)) for k in (0, 1))
+    squares = ((rows[2:] - far) ** 2).sum(axis=1).max()  # about (x − μ)ᵀ Σ⁻¹ (x − μ), of the rows that lie together
+    bound = 4 * np.finfo(float).eps * condition * squares
+    assert np.abs(streamed.predict_log_proba(rows) - at_once)[2:].max() <= bound
 
 
 def test_a_product_says_what_its_blocks_cannot_be_given():

@@ -68,7 +68,7 @@ class RiskCalibrationCV(Learner):
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         %(target)s
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
-        Weights b > 0 to choose from.
+        Weights b > 0 to choose from. With hundreds of classes the least ones take most of the time.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
         the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its

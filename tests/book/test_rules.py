@@ -34,6 +34,9 @@ Answer.
 CLOSING = "\n".join(["## Exercises", *map(EXERCISE.format, "abc"), "## Take-away", "- one"])
 
 
+TABLE = '<table class="dataframe"><tr><th>log_loss</th></tr><tr><td>5</td></tr></table>'
+
+
 def printed(text: str = "done\n", name: str = "stdout"):
     return new_output("stream", name=name, text=text)
 
@@ -57,6 +60,11 @@ def chapter():
             outputs=[new_output("display_data", data={"image/svg+xml": "<svg/>"})],
         ),
         new_code_cell("print(digest(fig))", metadata={"tags": ["remove-cell"]}, outputs=[printed()]),
+        new_code_cell(
+            "frame",
+            metadata={"mystnb": {"table": {"name": "tab-one", "caption": "A caption of 5 words."}}},
+            outputs=[new_output("execute_result", data={"text/html": TABLE}, execution_count=4)],
+        ),
         new_markdown_cell(CLOSING),
     ]
     for number, cell in enumerate(checks.code_cells(new_notebook(cells=cells)), start=1):
@@ -74,6 +82,10 @@ def check_cell(notebook):
 
 def figure_cell(notebook):
     return notebook.cells[2]
+
+
+def table_cell(notebook):
+    return notebook.cells[4]
 
 
 def replace(cell, old, new):
@@ -155,6 +167,42 @@ def digest_in_the_open(n):
 
 def digest_on_the_page(n):
     n.cells[3].metadata["tags"] = ["hide-cell"]
+
+
+def table_without_name(n):
+    del table_cell(n).metadata["mystnb"]["table"]["name"]
+
+
+def table_without_caption(n):
+    del table_cell(n).metadata["mystnb"]
+
+
+def caption_of_a_word(n):
+    table_cell(n).metadata["mystnb"]["table"]["caption"] = "Losses."
+
+
+def caption_of_another_number(n):
+    table_cell(n).metadata["mystnb"]["table"]["caption"] = "A caption of 6 words."
+
+
+def caption_of_no_table(n):
+    table_cell(n).outputs = []
+
+
+def table_twice(n):
+    n.cells.insert(5, table_cell(n))
+
+
+def table_with_a_raw_name(n):
+    table_cell(n).outputs[0].data["text/html"] = TABLE.replace("log_loss", "loss_of_a_raw_name")
+
+
+def table_of_the_text_without_title(n):
+    text_cell(n).source += "\n| a | b |\n|---|--:|\n| 1 | 2 |\n"
+
+
+def list_table_without_name(n):
+    text_cell(n).source += "\n:::{list-table} A title\n* - a\n:::\n"
 
 
 def theorem_without_label(n):
@@ -303,6 +351,17 @@ BREAKS = {
         digest_that_prints_nothing,
         digest_in_the_open,
         digest_on_the_page,
+    ],
+    "tables": [
+        table_without_name,
+        table_without_caption,
+        caption_of_a_word,
+        caption_of_another_number,
+        caption_of_no_table,
+        table_twice,
+        table_with_a_raw_name,
+        table_of_the_text_without_title,
+        list_table_without_name,
     ],
     "statements": [
         theorem_without_label,

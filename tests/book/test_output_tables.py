@@ -1,0 +1,71 @@
+"""Tables of outputs: what pandas writes becomes one look of head, sides, signs and words."""
+
+import numpy as np
+import output_tables
+import pandas as pd
+import pytest
+from docutils import nodes
+from rcbook.words import RAW, WORDS, in_words
+
+FRAME = pd.DataFrame(
+    [[-0.5, 1e-7, "low"], [np.nan, 2.0, "high"]],
+    index=pd.Index([10, 20], name="n_variables"),
+    columns=["log_loss", "gap", "which one"],
+)
+LEVELS = pd.MultiIndex.from_product([["a", "b"], ["c", "d"]])
+
+
+def rows(html, part):
+    """Texts of the entries of head or body, row by row."""
+    node = output_tables.table(html)[-1]
+    (found,) = node.findall(part)
+    return [[entry.astext() for entry in row] for row in found]
+
+
+def test_the_name_of_the_index_stands_in_the_one_row_of_the_head():
+    assert rows(FRAME.to_html(), nodes.thead) == [["variables", "log-loss", "gap", "which one"]]
+
+
+def test_signs_and_what_is_missing():
+    assert rows(FRAME.to_html(), nodes.tbody) == [
+        ["10", "−0.5", "1.000000e−07", "low"],
+        ["20", "–", "2.000000e+00", "high"],
+    ]
+
+
+def test_numbers_and_their_heads_stand_at_the_right():
+    spec, node = output_tables.table(FRAME.to_html())
+    sides = [["number" in entry["classes"] for entry in row] for row in node.findall(nodes.row)]
+    assert sides == [[True, True, True, False]] * 3
+    assert spec["spec"] == "RRRL"
+
+
+@pytest.mark.parametrize(("text", "written"), [("-1", "−1"), ("x-1", "x-1"), ("2007-2", "2007-2"), ("(-.5)", "(−.5)")])
+def test_a_minus_is_one_only_before_a_number_of_its_own(text, written):
+    assert output_tables.said(text) == written
+
+
+def test_entries_over_columns_and_rows():
+    frame = pd.DataFrame(np.arange(16).reshape(4, 4), index=LEVELS.set_names(["i", "j"]), columns=LEVELS)
+    node = output_tables.table(frame.to_html())[-1]
+    (head,), (body,) = node.findall(nodes.thead), node.findall(nodes.tbody)
+    assert [entry.astext() for entry in head[0]] == ["i", "j", "a", "b"]
+    assert [entry.get("morerows", 0) for entry in head[0]] == [1, 1, 0, 0]
+    assert [entry.get("morecols", 0) for entry in head[0]] == [0, 0, 1, 1]
+    assert [entry.get("morerows", 0) for entry in body[0]] == [1, 0, 0, 0, 0, 0]
+    assert all("number" in entry["classes"] for row in body for entry in row[-4:])
+    assert all("number" not in row[-5]["classes"] for row in body)
+
+
+def test_a_common_name_of_the_columns_goes_above_them():
+    frame = FRAME[["gap"]].T.rename_axis(index="loss", columns="n_variables")
+    assert rows(frame.to_html(), nodes.thead) == [["loss", "variables"], ["10", "20"]]
+
+
+def test_a_table_without_an_index_has_no_names_of_rows():
+    assert rows(FRAME.to_html(index=False), nodes.tbody)[0] == ["−0.5", "1.000000e−07", "low"]
+
+
+def test_words_are_no_raw_names_and_arguments_of_calls_stay():
+    assert all(RAW.fullmatch(name) and not RAW.search(words) for name, words in WORDS.items())
+    assert in_words("QDA(prior_strength=1), log_loss=3") == "QDA(prior_strength=1), log_loss=3"
