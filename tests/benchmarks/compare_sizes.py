@@ -21,7 +21,8 @@ Fixed before anything was measured:
 
 To regenerate (resumes; needs the data sets, `RCPKG_DATA`):
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_sizes.py data/results [one_weight|choice|scaling]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/compare_sizes.py \\
+        data/results [one_weight|choice|scaling]
 """
 
 import signal
