@@ -25,7 +25,6 @@ UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-probabilistic-classification",
     "ch-bregman",
     "ch-nearest-neighbours",
-    "ch-rc",
     "ch-steps",
     "ch-preconditioning",
     "ch-coordinates",
