@@ -22,9 +22,6 @@ IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest o
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
-    "ch-bregman",
-    "ch-nearest-neighbours",
-    "ch-rc",
     "ch-networks",
     "ch-gaps",
     "ch-bayesian-qda",
