@@ -25,8 +25,6 @@ UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-rc",
     "ch-networks",
     "ch-gaps",
-    "ch-bayesian-qda",
-    "ch-local-bda",
     "ch-functional",
     "ch-rc-data",
     "ch-tables-of-bda7",
