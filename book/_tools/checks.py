@@ -22,14 +22,9 @@ IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest o
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
-    "ch-rc",
     "ch-networks",
     "ch-gaps",
     "ch-functional",
-    "ch-rc-data",
-    "ch-tables-of-bda7",
-    "ch-tables-of-local-bda",
-    "ch-scorecard",
     "how-to",
 }
 BANNED_CODE = {
@@ -148,7 +143,8 @@ def tables(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
         for html, entry in zip(shown, entries):
             text = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
-            caption = re.sub(r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$", "", entry.get("caption", ""))
+            elsewhere = r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*"
+            caption = re.sub(elsewhere, "", entry.get("caption", ""))
             if len(caption.split()) < 5:
                 problems.append(f"{cell.id}: table without a caption that can stand alone")
             numbers = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)
