@@ -377,7 +377,7 @@ def cluster():
 
     @contextmanager
     def started(n_workers, processes=False):
-        given = {"n_workers": n_workers, "threads_per_worker": 1, "processes": processes, "dashboard_address": None}
+        given = {"n_workers": n_workers, "threads_per_worker": 1, "processes": processes, "dashboard_address": ":0"}
         workers = distributed.LocalCluster(**given, silence_logs=logging.CRITICAL)
         with workers, distributed.Client(workers) as client:
             yield client

@@ -168,20 +168,10 @@ def typical_rows(X: Array) -> Array:
     n = X.shape[0]
     some = X[:: max(1, n // TYPICAL_ROWS)]
     if issparse(X):
-        return (
-            X
-            if X.nnz == 0
-            else X[
-                np.unique(
-                    np.concatenate(
-                        [
-                            np.arange(0, n, max(1, n // TYPICAL_ROWS)),
-                            X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]],
-                        ]
-                    )
-                )
-            ]
-        )
+        if not X.nnz:
+            return X
+        extremes = X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]]
+        return X[np.unique([*range(0, n, max(1, n // TYPICAL_ROWS)), *extremes])]
     missing = np.isnan(X)
     if not missing.any():
         return np.vstack([some, X.min(axis=0), X.max(axis=0)])
