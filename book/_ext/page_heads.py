@@ -41,7 +41,7 @@ def add_head(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     title = nodes.Text(app.env.titles[pagename].astext()).astext()
     told = {
         "og:type": "article",
-        "og:site_name": app.config.project or context["project"],
+        "og:site_name": app.config.html_title,
         "og:title": title,
         "og:description": description(doctree),
         "og:image": f"{base or context['content_root']}_static/page.png",
@@ -52,7 +52,7 @@ def add_head(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     tags.append('<meta name="twitter:card" content="summary_large_image" />')
     context["metatags"] = context.get("metatags", "") + "\n" + "\n".join(tags)
     if doctree.next_node(nodes.math) or doctree.next_node(nodes.math_block):
-        app.add_js_file(None, body=TOP_FIRST, priority=499)
+        app.add_js_file(None, body=TOP_FIRST, priority=900)  # behind the options that Sphinx sets
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

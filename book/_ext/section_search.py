@@ -49,8 +49,8 @@ def sections(doctree: nodes.document) -> list[list[str]]:
 
 def collect(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     if pagename == "search":
-        app.add_js_file("sections.js")
-        app.add_js_file("search.js")
+        app.add_js_file("sections.js", loading_method="defer")
+        app.add_js_file("search.js", loading_method="defer")
     elif doctree is not None:
         found[pagename] = sections(doctree)
 
