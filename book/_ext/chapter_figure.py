@@ -5,6 +5,7 @@ whose outputs the tests compare. The content of a figure is its caption; ``:alt:
 import os
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,7 +36,7 @@ def panels(svg: str) -> Iterator[str]:
     """The panels of a row, one picture each: a phone shows them below each other."""
     frames = [(float(left), float(right)) for left, right in FRAME.findall(svg)]
     height, whole = map(float, SIZE.search(svg).groups())
-    between = [(right + left) / 2 for (_, right), (left, _) in zip(frames, frames[1:], strict=False)]
+    between = [(right + left) / 2 for (_, right), (left, _) in pairwise(frames)]
     for left, right in zip([0.0, *between], [*between, whole], strict=True):
         cut = f'width="{right - left}pt" height="{height}pt" viewBox="{left} 0 {right - left} {height}"'
         yield SIZE.sub(cut, svg, count=1)
