@@ -24,13 +24,7 @@ OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-sc
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-networks",
     "ch-gaps",
-    "ch-bayesian-qda",
-    "ch-local-bda",
     "ch-functional",
-    "ch-rc-data",
-    "ch-tables-of-bda7",
-    "ch-tables-of-local-bda",
-    "ch-scorecard",
     "how-to",
 }
 BANNED_CODE = {
@@ -149,7 +143,8 @@ def tables(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
         for html, entry in zip(shown, entries):
             text = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
-            caption = re.sub(r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$", "", entry.get("caption", ""))
+            elsewhere = r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*"
+            caption = re.sub(elsewhere, "", entry.get("caption", ""))
             if len(caption.split()) < 5:
                 problems.append(f"{cell.id}: table without a caption that can stand alone")
             numbers = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)
