@@ -61,7 +61,7 @@ def codemeta(entry: dict[str, Any]) -> dict[str, Any]:
         "license": [f"https://spdx.org/licenses/{name}" for name in entry["license"]],
         "programmingLanguage": "Python",
         "runtimePlatform": "Python 3.11 to 3.14",
-    }
+    } | ({"codeRepository": entry["repository-code"]} if "repository-code" in entry else {})
 
 
 def bibtex(entry: dict[str, Any], key: str, title: str, kind: str = "book", note: str = "") -> str:
