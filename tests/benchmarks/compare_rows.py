@@ -8,8 +8,8 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   memory, beside sums by pyarrow with numpy, by polars (its streaming engine; naive Bayes alone), and scikit-learn's
   ``GaussianNB.partial_fit`` on the same batches. ``a pass``: the difference of fits with 7 and with 2 updates of fixed
   steps, divided by 5. ``calibrated``: `RiskCalibration(QDA())` by its defaults, beside `SGDClassifier.partial_fit` with
-  log-loss on standardised quadratic features (one pass, and five) and gradient boosting by its defaults, in memory, both
-  on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows. ``exponent``: of cpu between the sizes 10⁶ and 10⁷.
+  log-loss on standardised quadratic features (one pass, and five) and gradient boosting by its defaults, in memory,
+  both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows. ``exponent``: of cpu between the sizes 10⁶ and 10⁷.
   Rows with ``predicted`` are a cost model, c n, with c from the largest size.
 - *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass in one process over blocks in memory, in
   two processes that know nothing of each other over half of the rows each, and on a `LocalCluster` of one and of two
