@@ -376,8 +376,8 @@ def _shares(client: Any, futures: Sequence[Any]) -> dict[str, list[int]]:
     from distributed import wait
 
     wait(futures)  # of a block that nobody has yet any worker would do, and one would get them all
-    where, workers = client.who_has(futures), client.scheduler_info(n_workers=-1)["workers"]
-    shares: dict[str, list[int]] = {worker: [] for worker in workers}
+    where = client.who_has(futures)
+    shares: dict[str, list[int]] = {worker: [] for worker in client.nthreads()}
     most = -(-len(futures) // len(shares))
     for k, future in enumerate(futures):
         own = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
