@@ -24,7 +24,6 @@ OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-sc
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-networks",
     "ch-gaps",
-    "ch-functional",
     "how-to",
 }
 BANNED_CODE = {
