@@ -12,17 +12,19 @@ def test_chapter_keeps_the_rule(rule, notebook):
     assert checks.RULES[rule](notebook) == []
 
 
-HOW_TO = ROOT / "book" / "how_to_classify.ipynb"  # a page of instructions: executed like a chapter, without exercises
+# pages of instructions: executed like a chapter, without exercises
+HOW_TO = [ROOT / "book" / f"{name}.ipynb" for name in ("how_to_classify", "a_table_that_does_not_fit")]
 
 
 @pytest.mark.parametrize("rule", sorted(set(checks.RULES) - {"shape"}))
-def test_the_how_to_keeps_the_rule(rule):
-    assert checks.RULES[rule](nbformat.read(HOW_TO, as_version=4)) == []
+def test_the_how_tos_keep_the_rule(rule):
+    assert [checks.RULES[rule](nbformat.read(page, as_version=4)) for page in HOW_TO] == [[], []]
 
 
-def test_the_how_to_is_normalised_and_behind_its_door():
-    assert notebooks.is_normalised(HOW_TO) and HOW_TO.stat().st_size < checks.MAX_BYTES
-    assert "book/how_to_classify" in pages()
+def test_the_how_tos_are_normalised_and_behind_their_door():
+    for page in HOW_TO:
+        assert notebooks.is_normalised(page) and page.stat().st_size < checks.MAX_BYTES
+        assert f"book/{page.stem}" in pages()
     assert ":link: how-to" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
 
 
