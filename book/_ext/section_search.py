@@ -10,7 +10,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 
-PASSED_OVER = (nodes.section, nodes.raw, nodes.literal_block, nodes.comment, nodes.target, nodes.system_message)
+PASSED_OVER = (nodes.raw, nodes.literal_block, nodes.comment, nodes.target, nodes.system_message)
 PARAGRAPHS = (nodes.paragraph, nodes.caption, nodes.term, nodes.title, nodes.rubric, nodes.entry)
 found: dict[str, list[list[str]]] = {}  # of each page: anchor, title, text of its sections
 
@@ -21,6 +21,8 @@ def words(node: nodes.Node) -> str:
         return node.astext()
     if isinstance(node, PASSED_OVER) or (isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"):
         return ""
+    if isinstance(node, nodes.section) and title_of(node):
+        return ""
     if isinstance(node, nodes.math | nodes.math_block):
         return "…"
     said = "".join(map(words, node.children))
@@ -28,7 +30,7 @@ def words(node: nodes.Node) -> str:
 
 
 def title_of(section: nodes.section) -> str:
-    """Of an exercise or a solution, which Sphinx takes for a section, there is none."""
+    """Statements and exercises are sections without one: they belong to the section around them."""
     first = section.next_node(nodes.title)
     return first.astext() if first is not None and first.parent is section else ""
 
@@ -36,7 +38,7 @@ def title_of(section: nodes.section) -> str:
 def sections(doctree: nodes.document) -> list[list[str]]:
     """Anchor, title (with its chapter before it) and text of each section of a page."""
     result = []
-    for section in doctree.findall(nodes.section):
+    for section in filter(title_of, doctree.findall(nodes.section)):
         path, above = [title_of(section)], section.parent
         while isinstance(above, nodes.section):
             path.insert(0, title_of(above))
