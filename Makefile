@@ -97,7 +97,8 @@ lock: $(READY)  ## resolve the environments anew, with hashes
 	$(COMPILE) --all-extras --no-emit-package rcpkg pyproject.toml book/pyproject.toml -o requirements.txt
 	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
 	printf '%s\n' pyagrum joblib tqdm | $(COMPILE) -c requirements.txt pyproject.toml - -o requirements-peers.txt
-	$(COMPILE) --no-config --resolution lowest-direct --extra test pyproject.toml -o requirements-oldest.txt
+	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
+	  -o requirements-oldest.txt
 
 clean:  ## remove what was built
 	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -36,6 +36,7 @@ from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.rows import Rows
 
 __all__ = [
     "BDA7",
@@ -73,6 +74,7 @@ __all__ = [
     "QuadraticBayes",
     "RiskCalibration",
     "RiskCalibrationCV",
+    "Rows",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",

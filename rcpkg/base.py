@@ -19,7 +19,7 @@ from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
 from rcpkg.linalg import Array
-from rcpkg.rows import by_block
+from rcpkg.rows import Rows, by_block
 
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
 
@@ -193,14 +193,14 @@ class GenerativeClassifier(Classifier):
         return self.class_log_prior_
 
     @by_block
-    def predict_joint_log_proba(self, X: ArrayLike) -> Array:
+    def predict_joint_log_proba(self, X: ArrayLike | Rows) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r); of what a row with gaps has."""
         check_is_fitted(self)
         return self._joint_log_proba(self.check_X(X))
 
     @available_if(_has_marginals)
     @by_block
-    def score_samples(self, X: ArrayLike) -> Array:
+    def score_samples(self, X: ArrayLike | Rows) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
         check_is_fitted(self)
         X = self.check_X(X)
@@ -226,7 +226,7 @@ class GenerativeClassifier(Classifier):
         return self._expected_rows(X, np.exp(log_posterior(self._joint_log_proba(X), self.class_log_prior_)))
 
     @by_block
-    def predict_log_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
+    def predict_log_proba(self, X: ArrayLike | Rows, class_prior: ArrayLike | Mapping | None = None) -> Array:
         """Log posterior log p(y | x), shape (n, r); a row impossible under every class gets the class prior.
 
         With ``class_prior``, positive class weights π' that sum to one, in the order of ``classes_`` or by label, that
@@ -246,7 +246,7 @@ class GenerativeClassifier(Classifier):
         return log_posterior(joint, log_prior)
 
     @by_block
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: ArrayLike | Rows) -> Array:
         """Log odds log p(y_2 | x) − log p(y_1 | x), shape (n,), of two classes; log p(y | x), shape (n, r), of more."""
         log_proba = self.predict_log_proba(X)
         if len(self.classes_) > 2:
@@ -255,12 +255,12 @@ class GenerativeClassifier(Classifier):
             return log_proba[:, 1] - log_proba[:, 0]
 
     @by_block
-    def predict_proba(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> Array:
+    def predict_proba(self, X: ArrayLike | Rows, class_prior: ArrayLike | Mapping | None = None) -> Array:
         """Posterior p(y | x), shape (n, r); with ``class_prior`` for other class weights, as `predict_log_proba`."""
         return np.exp(self.predict_log_proba(X, class_prior))
 
     @by_block
-    def predict(self, X: ArrayLike, class_prior: ArrayLike | Mapping | None = None) -> NDArray:
+    def predict(self, X: ArrayLike | Rows, class_prior: ArrayLike | Mapping | None = None) -> NDArray:
         """Class of largest posterior or, with a ``cost``, of least expected cost; ties go to the first class.
 
         With ``class_prior`` the posterior is that for other class weights, as in `predict_log_proba`.

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rcpkg.capabilities import Unsupported
+from rcpkg.checks import check_number
 from rcpkg.linalg import Array, slices
 
 BLOCK_SIZE = 2**16  # rows of a block that is read from a file
@@ -72,7 +73,8 @@ class Rows:
     """Blocks of rows that can be gone through again.
 
     ``Rows.of`` takes what is in memory, ``Rows.from_parquet`` files, ``Rows.from_dask`` the collections of a cluster. A
-    classifier is fitted to them by ``fit(rows)``, the labels and the weights being those of the blocks.
+    classifier is fitted to them by ``fit(rows)``, the labels and the weights being those of the blocks. Classes and
+    names may first appear in a late block; a block may be empty. Errors name the block.
     """
 
     def __iter__(self) -> Iterator[Block]:
@@ -118,6 +120,7 @@ class Rows:
         whole = Block(X, y, None if sample_weight is None else np.asarray(sample_weight, dtype=float))
         if block_size is None:
             return Blocks([whole])
+        check_number("block_size", block_size, 1, integer=True)
         parts = enumerate(slices(whole.n, block_size))
         return Blocks([whole.part(rows)._replace(name=f"block {k}") for k, rows in parts])
 
@@ -232,11 +235,15 @@ class _Parquet(Rows):
         self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not self.files:
             raise ValueError(f"path={str(path)!r} is a folder without files named *.parquet")
+        check_number("block_size", block_size, 1, integer=True)
         self.label, self.weights, self.block_size = label, weights, block_size
         self.states = [self._state(file) for file in self.files]
         schema = self._opened(self.files[0], ()).schema_arrow
         others = [name for name in schema.names if name not in (label, weights)]
         self.features = others if features is None else list(features)
+        taken = [name for name in self.features if name in (label, weights)]
+        if taken:
+            raise ValueError(f"features must be without {taken[0]!r}, which is the label or the weights")
         self.columns = [*self.features, *filter(None, (label, weights))]
         absent = [name for name in self.columns if name not in schema.names]
         if absent:

@@ -23,8 +23,8 @@ FLOORS = (
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
     ("rcpkg.choice", "rcpkg.explain"),
     ("rcpkg.base",),
-    ("rcpkg.checks", "rcpkg.gaps"),
     ("rcpkg.rows",),
+    ("rcpkg.checks", "rcpkg.gaps"),
     ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.linalg", "rcpkg.plotting"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}

@@ -1,7 +1,11 @@
 """Rows in blocks: the array is one block, several give the same model; no file or cluster changes a bit."""
 
+import logging
+import os
 import pickle
 import re
+import signal
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -23,12 +27,13 @@ from rcpkg import (
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
+    Rows,
 )
-from rcpkg.calibration import Batches, Fixed, HeldOut
-from rcpkg.rows import Rows
+from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
+from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.families.portions import n_of
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
-POSTERIOR = 1e-5  # of optima that end where a step promises 1e-13 nats a row, and is √(2 · 1e-13) = 4e-7 long
 
 
 @pytest.fixture
@@ -82,16 +87,49 @@ def test_several_blocks_give_the_same_model(name):
         assert_allclose(in_parts, parts.predict_proba(X), rtol=0, atol=SAME)
 
 
-@pytest.mark.parametrize("name", ["QDA", "LDA", "GaussianNB", "CategoricalNB", "BernoulliNB"])
+EXPONENTIAL = ["QDA", "LDA", "GaussianNB", "CategoricalNB", "BernoulliNB"]
+
+
+@pytest.mark.parametrize("name", EXPONENTIAL)
+@pytest.mark.parametrize("target_weight", [3.0, 0.0])
+def test_several_blocks_are_climbed_as_one(name, target_weight):
+    """Few steps: on long ways without a target rounding grows, and a step may be shortened on one of them alone."""
+    X, y = rows_for(name)
+    model = RiskCalibration(ML[name], target_weight=target_weight, step="safe", tol=1e-4)
+    whole, parts = (clone(model).fit(Rows.of(X, y, block_size=size)) for size in (None, 23))
+    assert whole.converged_ and whole.n_iter_ == parts.n_iter_ > 1
+    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=0, atol=1000 * SAME)
+
+
+def greatest_gap(objective, at, tol):
+    """F* − F where a safe step promises ``tol``: gᵀH⁻¹g/2 ≤ (m + b m̄) tol / 2λ, and as much again for higher orders.
+
+    λ is the least of H = C + b m̄ I in the metric (m + b m̄) I, but for directions that change no posterior.
+    """
+    form = MinimalForm(objective.family, objective.X, at.statistics)
+    I = form.information(at.parameters)
+    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(objective.rows.sum(n_of)))
+    if objective.target:
+        H += objective.target.weight * objective.target.size * I
+    values, axes = np.linalg.eigh(I)
+    some = values > 1e-9 * values[-1]
+    root = axes[:, some] / np.sqrt(values[some])
+    curvature = np.linalg.eigvalsh(root.T @ H @ root) / objective.size
+    return objective.size * tol / curvature[curvature > 1e-9].min()
+
+
+@pytest.mark.parametrize("name", EXPONENTIAL)
 @pytest.mark.parametrize("target_weight", [3.0, 0.0])
 def test_several_blocks_have_the_same_optimum(name, target_weight):
-    """By safe steps, where the array has Newton's method."""
-    X, y = rows_for(name)
-    model = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-13)
-    whole, parts = (clone(model).fit(rows) for rows in (Rows.of(X, y), Rows.of(X, y, block_size=23)))
-    assert whole.converged_ and parts.converged_
-    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=POSTERIOR)
-    assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=10 * POSTERIOR)
+    """F* − F is Σ KL(p* ‖ p) over the rows, and more with a target."""
+    (X, y), tol = rows_for(name), 1e-13
+    optimum = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-16).fit(X, y)
+    parts = RiskCalibration(ML[name], target_weight=target_weight, tol=tol).fit(Rows.of(X, y, block_size=23))
+    objective = Objective.of(ML[name], X, y, target_weight=target_weight)
+    at = objective.at(optimum.estimator_.statistics_, optimum.estimator_.fitted_parameters())
+    assert parts.converged_
+    log_p, log_q = optimum.predict_log_proba(X), parts.predict_log_proba(X)
+    assert np.sum(np.exp(log_p) * (log_p - log_q)) <= greatest_gap(objective, at, tol)
 
 
 @pytest.mark.parametrize("model", [TAN(), KDependenceBayes(k=2)], ids=repr)
@@ -220,6 +258,16 @@ class TestBadInput:
         parquet(frame.iloc[:50])
         self.refused(rows, "rows.parquet has changed since")
 
+    def test_a_column_that_is_the_label(self, parquet):
+        X, y = mixed_rows(60)
+        with pytest.raises(ValueError, match="features must be without 'label', which is the label or the weights"):
+            Rows.from_parquet(parquet(X.assign(label=y)), "label", features=["a", "label"])
+
+    def test_blocks_of_no_rows(self):
+        X, y = gaussian_rows(60)
+        with pytest.raises(ValueError, match="block_size must be an integer >= 1; got 0"):
+            Rows.of(X, y, block_size=0)
+
     def test_one_class(self):
         X, y = gaussian_rows(60)
         self.refused(Rows.of(X, 0 * y, block_size=20), "one class only")
@@ -285,6 +333,30 @@ class TestDask:
         assert_same_bits(fitted, clone(MIXED).fit(rows), X)
         assert fitted.predict(Rows.from_dask(some, label="label")).compute().shape == (200,)
 
+    @pytest.mark.parametrize(
+        "change, message",
+        [
+            (lambda part: part.drop(columns="b"), "partition 1 has no column 'b', which partition 0 has"),
+            (lambda part: part.assign(z=0.0), "partition 0 has no column 'z', which partition 1 has"),
+            (lambda part: part[["c", "b", "a", "label"]], "partition 1 has 'c' in another place than partition 0"),
+            (lambda part: part.assign(b="x"), "partition 1: feature 'b' holds text"),
+            (lambda part: part.assign(label=None), "partition 1: Input y contains NaN"),
+            (lambda part: part.assign(label="x"), "partition 1 has labels of another type than partition 0"),
+            (lambda part: part.drop(columns="label"), "partition 1 has no column 'label'"),
+        ],
+    )
+    def test_partitions_that_differ(self, change, message):
+        import dask.dataframe as dd
+
+        X, y = gaussian_rows(120)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
+        parts = [frame[:40], change(frame[40:80]), frame[80:]]
+        lazy = dd.from_map(lambda k: parts[k], range(3), meta=frame[:0], enforce_metadata=False)
+        model = GaussianNB()
+        with pytest.raises(ValueError, match=message):
+            model.fit(Rows.from_dask(lazy, label="label"))
+        assert not hasattr(model, "classes_")
+
     def test_bad_partitions_are_named(self):
         import dask.array as da
 
@@ -298,23 +370,73 @@ class TestDask:
             Rows.from_dask(X, y)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_cluster_gives_the_bits_of_the_blocks(n_workers):
+@pytest.fixture
+def cluster():
+    """Workers of one thread each, in this process or in their own."""
     distributed = pytest.importorskip("distributed")
+
+    @contextmanager
+    def started(n_workers, processes=False):
+        given = {"n_workers": n_workers, "threads_per_worker": 1, "processes": processes, "dashboard_address": ":0"}
+        workers = distributed.LocalCluster(**given, silence_logs=logging.CRITICAL)
+        with workers, distributed.Client(workers) as client:
+            yield client
+
+    return started
+
+
+def partitions(X, y, size):
     import dask.array as da
 
+    return Rows.from_dask(da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3, 4])
+def test_sums_do_not_depend_on_who_adds_which_block(cluster, n_workers):
+    X, y = gaussian_rows(700)
+    model = RiskCalibration(QDA(), step="safe", tol=1e-4)
+    with cluster(n_workers):
+        rows = partitions(X, y, 70)
+        fitted = clone(model).fit(rows)
+        P = fitted.predict_proba(rows).compute()
+    serial = clone(model).fit(Rows.of(X, y, block_size=70))
+    assert fitted.n_iter_ == serial.n_iter_ > 1
+    assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=70)))
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_bits_of_the_blocks(cluster):
     X, y = gaussian_rows(3000)
-    with (
-        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster),
-    ):
-        rows = Rows.from_dask(da.from_array(X, chunks=(500, 3)), da.from_array(y, chunks=500))
+    with cluster(2, processes=True):
+        rows = partitions(X, y, 500)
         model = RiskCalibration(QDA()).fit(rows)
         P = model.predict_proba(rows).compute()
     serial = RiskCalibration(QDA()).fit(Rows.of(X, y, block_size=500))
     assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=500)))
     assert model.n_iter_ == serial.n_iter_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fatal", [1, 2, 8])
+def test_a_worker_that_is_killed_before_a_pass_changes_no_bit(cluster, monkeypatch, fatal):
+    X, y = gaussian_rows(3000)
+    model, passes = RiskCalibration(QDA(), step="safe", tol=1e-6), []
+    with cluster(2, processes=True) as client:
+        rows = partitions(X, y, 500)
+        victim = next(iter(client.run(os.getpid).values()))
+        each = type(rows).each
+
+        def killing(self, task):
+            passes.append(task)
+            if len(passes) == fatal:
+                os.kill(victim, signal.SIGKILL)
+            return each(self, task)
+
+        monkeypatch.setattr(type(rows), "each", killing)
+        fitted = clone(model).fit(rows)
+    assert len(passes) > fatal
+    serial = clone(model).fit(Rows.of(X, y, block_size=500))
+    assert_array_equal(fitted.predict_proba(X), serial.predict_proba(X))
 
 
 def test_tasks_and_models_can_be_pickled():

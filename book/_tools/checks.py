@@ -23,7 +23,7 @@ UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-e
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     *("ch-probabilistic-classification", "ch-bregman", "ch-nearest-neighbours", "ch-rc", "ch-mirror", "ch-steps"),
-    *("ch-tm", "ch-preconditioning", "ch-coordinates", "ch-networks", "ch-when", "ch-law", "ch-gaps"),
+    *("ch-preconditioning", "ch-coordinates", "ch-networks", "ch-when", "ch-gaps"),
     *("ch-bayesian-qda", "ch-local-bda", "ch-functional", *OF_TABLES, "how-to"),
 }
 BANNED_CODE = {

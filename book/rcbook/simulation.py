@@ -11,7 +11,21 @@ from rcpkg.base import Array
 
 
 def clouds(n_samples: int, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Rows X (n, 2) and labels y (n,): class 1 is one cloud, class 0 has a second cluster far off."""
+    """Rows of the clouds: class 1 is one cloud, class 0 has a second cluster far off.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows n.
+    rng : Generator
+        Draws them.
+
+    Returns
+    -------
+    X : array of shape (n, 2)
+    y : array of shape (n,)
+        Of classes 0 and 1, equally likely.
+    """
     y = rng.integers(2, size=n_samples)
     X = rng.normal(scale=0.6, size=(n_samples, 2)) + np.where(y[:, None], [1.4, 0.0], [-0.6, 0.0])
     far = (y == 0) & (rng.uniform(size=n_samples) < 0.35)

@@ -58,6 +58,10 @@ def agree(seen: list[Seen]) -> None:
     names = first.columns.get("feature_names_in_")
     for of in seen[1:]:
         here = of.columns.get("feature_names_in_")
+        for some, others, lacking, having in ((here, names, of, first), (names, here, first, of)):
+            absent = [] if some is None or others is None else [name for name in others if name not in some]
+            if absent:
+                raise ValueError(f"{lacking.name} has no column {absent[0]!r}, which {having.name} has")
         if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
             raise ValueError(
                 f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
@@ -164,20 +168,10 @@ def typical_rows(X: Array) -> Array:
     n = X.shape[0]
     some = X[:: max(1, n // TYPICAL_ROWS)]
     if issparse(X):
-        return (
-            X
-            if X.nnz == 0
-            else X[
-                np.unique(
-                    np.concatenate(
-                        [
-                            np.arange(0, n, max(1, n // TYPICAL_ROWS)),
-                            X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]],
-                        ]
-                    )
-                )
-            ]
-        )
+        if not X.nnz:
+            return X
+        extremes = X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]]
+        return X[np.unique([*range(0, n, max(1, n // TYPICAL_ROWS)), *extremes])]
     missing = np.isnan(X)
     if not missing.any():
         return np.vstack([some, X.min(axis=0), X.max(axis=0)])
