@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import Collection, LineCollection, PathCollection, PolyCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from pandas import DataFrame
 
 from rcpkg.plotting import palette
 
-__all__ = ["METHODS", "STYLE", "digest", "look", "show", "use_style"]
+__all__ = ["METHODS", "OUTCOMES", "STYLE", "digest", "look", "show", "tally", "use_style"]
 
 PRINT_DPI = 300  # of the parts of a figure that are not drawn as vectors
 DENSE = 1_000  # points or vertices; a part with more becomes a bitmap, which is smaller and faster to show
@@ -60,12 +61,39 @@ METHODS: dict[str, tuple[str, str]] = {
 and "target" with one; methods without generative model are green or black."""
 
 
+OUTCOMES = {"better": ("#0072B2", "white"), "level": ("#DDDDDD", "black"), "worse": ("#D55E00", "white")}
+"""Colours of a bar and of the number in it, by how a comparison ends."""
+
+
 def look(method: str) -> dict[str, str]:
     """Colour and marker of a method of `METHODS`, as keywords of ``plot`` and ``errorbar``."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     colour, marker = METHODS[method]
     return {"color": colour, "marker": marker}
+
+
+def tally(ax: Axes, counts: DataFrame) -> None:
+    """Bars of the shares of better, level and worse, one a row of ``counts``, with the counts written in them.
+
+    ``counts`` has the columns better, level and worse, and may have a column starred, of which the true entries become
+    a star at the end of a bar. Rows go downwards.
+    """
+    shares = counts[list(OUTCOMES)].div(counts[list(OUTCOMES)].sum(axis=1), axis=0)
+    rows, left = np.arange(len(counts))[::-1], np.zeros(len(counts))
+    for outcome, (fill, ink) in OUTCOMES.items():
+        ax.barh(rows, shares[outcome], left=left, color=fill, height=0.75, label=outcome)
+        for row, start, share, count in zip(rows, left, shares[outcome], counts[outcome], strict=True):
+            if count:
+                ax.text(start + share / 2, row, f"{count}", ha="center", va="center", color=ink, fontsize=9)
+        left = left + shares[outcome]
+    if "starred" in counts:
+        for row, starred in zip(rows, counts["starred"], strict=True):
+            ax.text(1.01, row, "*" if starred else "", va="center")
+    ax.set(yticks=rows, yticklabels=counts.index, xticks=[], xlim=(0, 1.04))
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
 
 
 def use_style() -> None:
