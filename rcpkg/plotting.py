@@ -144,7 +144,7 @@ def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
     ----------
     ax : matplotlib Axes
     model : fitted TAN or KDependenceBayes
-        Has ``parents_``, and ``feature_names_in_`` where the rows had names; of a calibrated network its ``model_``.
+        Has ``parents_``, and ``feature_names_in_`` where rows had names; of a calibrated network its ``estimator_``.
     class_name : str
         What to write into the node of the class.
 

@@ -25,7 +25,16 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.features import Features, PassCosts, has_features, moments, products
+from rcpkg.calibration.features import (
+    Features,
+    PassCosts,
+    gram,
+    groups_of,
+    has_features,
+    joint_codes,
+    moments,
+    products,
+)
 from rcpkg.calibration.lbfgs import linear_coordinates
 from rcpkg.calibration.logistic import Curvature, LogisticObjective
 from rcpkg.calibration.newton import (
@@ -141,8 +150,8 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     assert np.allclose(found.gradient - objective.penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["plain", "conditioned"])
-@pytest.mark.parametrize("sizes", [(2, 3, 5), (1, 40, 2, 7)])
+@pytest.mark.parametrize("kind", ["plain", "minimal", "conditioned"])
+@pytest.mark.parametrize("sizes", [(2, 3, 5), (1, 40, 2, 7), (300, 2)])
 def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     """Tables of the joint states of a group give scores, sums and the features themselves as dense indicators do."""
     rng = np.random.default_rng(0)
@@ -152,8 +161,8 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     dense = np.vstack([np.ones(300), Features(model.feature_map(encoded, "natural"), 3).dense(slice(None))[1:]])
     costs = PassCosts(reading=1e3, sparse=1e3, table=0.0)
     monkeypatch.setattr("rcpkg.calibration.features.PASS", costs)
-    features = Features(model.feature_map(encoded, kind), 3)
-    assert features.joint is not None and len(features.joint.codes) < len(sizes)
+    features = Features(model.feature_map(encoded, kind, model.statistics_), 3)
+    assert features.joint is not None and (len(features.joint.codes) < len(sizes) or max(sizes) == 300)
     index = np.arange(5, 300, 7)
     phi, block = features.dense(index), features.block(index)
     kept = np.append(0, 1 + features.map.kept)
@@ -162,8 +171,27 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     assert np.allclose(products(B, block), B @ phi, rtol=0, atol=1e-12)
     W = rng.standard_normal((3, len(index)))
     assert np.allclose(moments(W, block), W @ phi.T, rtol=0, atol=1e-12)
-    parts = [part for _, part in features.dense_blocks()]
-    assert np.array_equal(np.hstack(parts), features.dense(slice(None)))
+    every, weight = features.dense(slice(None)), rng.uniform(size=300)
+    pairs = joint_codes(features.map.indicators.columns, groups_of(model.n_states_, 300, 64), features.map.kept)
+    assert np.allclose(gram(pairs, weight), every * weight @ every.T, rtol=1e-13, atol=1e-13)
+    assert np.allclose(gram(pairs.take(index), weight[index]), phi * weight[index] @ phi.T, rtol=1e-13, atol=1e-13)
+
+
+def test_the_curvature_of_categories_is_the_same_by_tables_and_by_dense_products(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, (2, 3, 5, 7), size=(3000, 4)).astype(float), rng.integers(3, size=3000)
+    model, found = CategoricalNB(prior_strength=1.0).fit(X, y), []
+    V, weight = rng.standard_normal((2, 14)), rng.uniform(size=3000)
+    for pair in (0.0, np.inf):
+        monkeypatch.setattr("rcpkg.calibration.features.PASS", PassCosts(pair=pair, product=1e9))
+        features = Features(model.feature_map(model.encode(X), "conditioned"), 3)
+        objective = LogisticObjective(features, y, 3, weight)
+        assert bool(features.pairs) == (pair == 0)
+        found.append([objective.information(V), *objective.second_moments()])
+        part = objective.on(np.arange(0, 3000, 3), np.ones(1000))
+        found[-1] += [part.information(V), part.information(V, negligible=0.1)]
+    for tables, dense in zip(*found):
+        assert np.allclose(tables, dense, rtol=1e-12, atol=1e-15)
 
 
 # --- the objective ----------------------------------------------------------------------------------------------------

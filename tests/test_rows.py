@@ -404,6 +404,28 @@ def test_sums_do_not_depend_on_who_adds_which_block(cluster, n_workers):
     assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=70)))
 
 
+def worker_of(_):
+    from distributed import get_worker
+
+    return get_worker().address
+
+
+def test_workers_get_equally_many_blocks_whoever_has_them(cluster):
+    X, y = gaussian_rows(700)
+    with cluster(2) as client:
+        one = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+        anywhere, rows = partitions(X, y, 70), partitions(X, y, 70)
+        client.replicate(client.futures_of(rows.parts), n=1, workers=[one])
+        for blocks in (anywhere, rows, rows.map(labels_changed)):
+            workers = list(blocks.each(worker_of))
+            assert sorted(map(workers.count, set(workers))) == [5, 5]
+            assert list(blocks.each(worker_of)) == workers
+
+
+def labels_changed(block):
+    return block._replace(y=block.y + 1)
+
+
 @pytest.mark.slow
 def test_a_cluster_gives_the_bits_of_the_blocks(cluster):
     X, y = gaussian_rows(3000)

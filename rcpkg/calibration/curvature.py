@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.features import Features
+from rcpkg.calibration.features import Features, JointCodes, gram
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
 from rcpkg.linalg import slices
 
@@ -23,22 +23,28 @@ TINY = float(np.finfo(float).tiny)
 
 
 def conditional_information(
-    blocks: Iterable[tuple[Array, Array, Array]], k: int, p: int, full: bool = True, negligible: float = 0.0
+    blocks: Iterable[tuple[Array | JointCodes, Array, Array]],
+    k: int,
+    p: int,
+    full: bool = True,
+    negligible: float = 0.0,
 ) -> Array:
     """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, p, k, p), or its diagonal blocks, (k, p, p).
 
-    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
-    rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
+    ``blocks`` are features (p, n) or joint codes, posteriors (k, n) of these classes, and weights (n,). Outside the
+    diagonal blocks rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least
+    half of it.
     """
     own, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
     for block, P, weight in blocks:
-        space = np.empty_like(block)
+        dense = isinstance(block, np.ndarray)
+        space = np.empty_like(block) if dense else None
         for a in range(k):
             own[a] += gram(block, P[a] * (1 - P[a]) * weight, space)
-        if pairs.size and negligible:
+        if pairs.size and (negligible or not dense):
             for a, b in zip(*np.tril_indices(k, -1)):
                 some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
-                pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)])
+                pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)] if dense else None)
         elif pairs.size:  # all at once: features of one factor are few where classes are many
             for part in slices(len(weight), -(-BLOCK_ENTRIES // (k * p))):
                 roots = (P[:, None, part] * (block[:, part] * np.sqrt(weight[part]))).reshape(k * p, -1)
@@ -52,16 +58,12 @@ def conditional_information(
     return pairs
 
 
-def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+def uncertain_rows(block: Array | JointCodes, weight: Array, negligible: float) -> tuple[Array | JointCodes, Array]:
     """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
     rows = np.flatnonzero(weight > negligible * weight.mean())
-    return (block, weight) if 2 * len(rows) > len(weight) else (block.take(rows, axis=1), weight[rows])
-
-
-def gram(block: Array, weight: Array, space: Array | None = None) -> Array:
-    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of the block."""
-    root = np.multiply(block, np.sqrt(weight), out=space)
-    return root @ root.T
+    if 2 * len(rows) > len(weight):
+        return block, weight
+    return block.take(rows) if isinstance(block, JointCodes) else block.take(rows, axis=1), weight[rows]
 
 
 class MinimalForm:
@@ -140,7 +142,7 @@ class MinimalForm:
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
         """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
-        blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.dense_blocks())
+        blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.gram_blocks())
         return self.with_first_class(conditional_information(blocks, self.r - 1, self.width))
 
     def with_first_class(self, H: Array) -> Array:

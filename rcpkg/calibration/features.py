@@ -7,6 +7,7 @@ and anew in each pass otherwise: dense, sparse or, for categories, as codes of j
 
 from collections.abc import Iterator
 from copy import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ LEAST_BLOCK, LARGEST_BLOCK = 512, 16384  # rows
 LARGEST_JOINT_BLOCK = 65536  # rows
 USUAL_ROWS = 1000  # from which the usual size of a feature is taken
 SPARSE_FROM = 6  # entries for each one that is not zero: from there on sparse products are faster than dense ones
+LARGEST_JOINT_GRAM = 2**18  # rows, where two groups are read together
 LARGEST_TABLE = 4096  # joint states of a group, whose table the first cache holds
+LARGEST_OF_PAIR = 256  # and of each of two groups, whose joint table the second cache holds
 ROWS_OF_STATE = 4  # rows for each joint state, at least: tables are made anew in each pass
 CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, they are formed anew in each pass
 
@@ -34,6 +37,9 @@ class PassCosts(NamedTuple):
     sparse: float = 25.0  # of an entry of a sparse block that is not zero, likewise
     look_up: float = 24.0  # of a code of a row, for each class
     table: float = 1.5e5  # of making a table of joint states, once a pass
+    product: float = 0.5  # of an entry of a symmetric matrix product, which BLAS has faster than others
+    scaling: float = 30.0  # of a feature that is weighted
+    pair: float = 50.0  # of a row's entry in the table of two groups
 
 
 PASS = PassCosts()
@@ -83,15 +89,42 @@ class JointCodes(NamedTuple):
                 sums = sums.sum(axis=2)
         return np.hstack([W.sum(axis=1, keepdims=True), cells[:, self.kept]])
 
+    def gram(self, weight: Array) -> Array:
+        """Σ_i w_i φ(x_i) φ(x_i)ᵀ, shape (p, p): sums over the rows of each joint state of two groups, added up."""
+        cells = np.empty((self.groups[-1][-1].stop,) * 2)
+        columns, states = zip(*map(states_of, self.groups))
+        for a, of_a in enumerate(states):
+            sums = np.bincount(self.codes[a], weight, len(of_a))
+            cells[columns[a], columns[a]] = of_a.T @ (sums[:, None] * of_a)
+            for b, of_b in enumerate(states[:a]):
+                code = self.codes[a] * len(of_b)
+                code += self.codes[b]
+                sums = np.bincount(code, weight, len(of_a) * len(of_b)).reshape(len(of_a), -1)
+                cells[columns[a], columns[b]] = of_a.T @ sums @ of_b
+                cells[columns[b], columns[a]] = cells[columns[a], columns[b]].T
+        G = np.empty((1 + len(self.kept),) * 2)
+        G[0, 0], G[1:, 1:] = weight.sum(), cells[np.ix_(self.kept, self.kept)]
+        G[0, 1:] = G[1:, 0] = G.diagonal()[1:]
+        return G
+
 
 Block = Array | csr_array | JointCodes
 
 
-def groups_of(n_states: NDArray[np.intp], n: int) -> list[list[slice]]:
-    """Groups as large as tables for n rows may be."""
+def states_of(group: list[slice]) -> tuple[slice, Array]:
+    """The columns of a group, and which of them are one in each of its joint states."""
+    sizes, first = [columns.stop - columns.start for columns in group], group[0].start
+    ones = np.zeros((int(np.prod(sizes)), group[-1].stop - first))
+    for columns, of_feature in zip(group, np.unravel_index(np.arange(len(ones)), sizes)):
+        ones[np.arange(len(ones)), columns.start - first + of_feature] = 1.0
+    return slice(first, group[-1].stop), ones
+
+
+def groups_of(n_states: NDArray[np.intp], n: int, largest: int = LARGEST_TABLE) -> list[list[slice]]:
+    """Groups as large as tables for n rows may be, of at most so many joint states where features are several."""
     groups, size, end = [], np.inf, 0
     for states in n_states.tolist():
-        if size * states > min(LARGEST_TABLE, n // ROWS_OF_STATE):
+        if size * states > min(largest, n // ROWS_OF_STATE):
             groups.append([])
             size = 1
         groups[-1].append(slice(end, end + states))
@@ -120,13 +153,14 @@ class Features:
     `FeatureMap` for its kinds.
 
     A pass takes ``work`` multiplications for the score of a row in a class, or what takes as long, but for the time to
-    read a dense block.
+    read a dense block; the products of all features with each other take ``gram_work`` a row.
     """
 
     def __init__(self, feature_map: FeatureMap, n_classes: int) -> None:
         self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.own
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
         self._choose_form(n_classes - 1)
+        self._choose_gram()
         self._keep(CACHE)
 
     def _choose_form(self, k: int) -> None:
@@ -147,6 +181,23 @@ class Features:
                 self.joint = joint_codes(indicators.columns, groups, indicators.kept)
                 self.sparse, self.block_rows = False, LARGEST_JOINT_BLOCK
                 self.entries, self.work = tables * self.n, PASS.look_up * tables
+
+    def _choose_gram(self) -> None:
+        """Dense, or by joint codes of small groups."""
+        self.pairs: list[list[slice]] = []
+        self.gram_work = PASS.product * self.width**2 + PASS.scaling * self.width
+        if self.map.indicators is None:
+            return
+        pairs = groups_of(self.map.indicators.n_states, self.n, LARGEST_OF_PAIR)
+        joint_states = sum(int(np.prod([columns.stop - columns.start for columns in group])) for group in pairs)
+        adding_up = 0.5 * joint_states**2 * self.width / len(pairs)
+        work = 0.5 * len(pairs) * (len(pairs) + 1) * PASS.pair + adding_up / self.n
+        if work < self.gram_work:
+            self.pairs, self.gram_work = pairs, work
+
+    @cached_property
+    def _pair_codes(self) -> JointCodes:
+        return joint_codes(self.map.indicators.columns, self.pairs, self.map.indicators.kept)
 
     def _keep(self, megabytes: float) -> None:
         self.slices = slices(self.n, self.block_rows)
@@ -180,8 +231,12 @@ class Features:
         """All rows, block by block."""
         yield from zip(self.slices, self.cached or map(self.block, self.slices))
 
-    def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """All rows, block by block, dense and small enough for the cache."""
+    def gram_blocks(self) -> Iterator[tuple[slice, Array | JointCodes]]:
+        """All rows, block by block, for `gram`: dense and small enough for the cache, or by joint codes."""
+        if self.pairs:
+            for rows in slices(self.n, LARGEST_JOINT_GRAM):
+                yield rows, self._pair_codes.take(self._places(rows))
+            return
         for rows, block in self.blocks():
             if isinstance(block, np.ndarray):
                 yield rows, block
@@ -228,6 +283,14 @@ def moments(W: Array, block: Block) -> Array:
     if issparse(block):
         return np.hstack([W.sum(axis=1, keepdims=True), (block.T @ np.ascontiguousarray(W.T)).T])
     return W @ block.T
+
+
+def gram(block: Array | JointCodes, weight: Array, space: Array | None = None) -> Array:
+    """Σ_i w_i φ(x_i) φ(x_i)ᵀ, w ≥ 0, with ``space`` for what is the size of a dense block."""
+    if isinstance(block, JointCodes):
+        return block.gram(weight)
+    root = np.multiply(block, np.sqrt(weight), out=space)
+    return root @ root.T
 
 
 def squared(block: Block) -> Block:

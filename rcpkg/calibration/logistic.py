@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.curvature import conditional_information, gram
-from rcpkg.calibration.features import Block, Features, moments, products, squared
+from rcpkg.calibration.curvature import conditional_information
+from rcpkg.calibration.features import Block, Features, JointCodes, gram, moments, products, squared
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factor, jittered_cholesky
 
@@ -137,10 +137,10 @@ class LogisticObjective:
         """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
         p = self.features.width
         G, sums = np.zeros((p, p)), np.zeros((self.r, p))
-        for rows, block in self.features.dense_blocks():
+        for rows, block in self.features.gram_blocks():
             weight = self._counting(rows)
-            G += block @ block.T if self.weight is None else gram(block, weight)
-            sums += np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0) @ block.T
+            G += gram(block, weight)
+            sums += moments(np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0), block)
         return G / self.total, sums / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
@@ -156,9 +156,9 @@ class LogisticObjective:
         """
         B, k = self.scored(V), self.r - 1 if self.full else self.free
 
-        def weighted() -> Iterator[tuple[Array, Array, Array]]:
-            for rows, block in self.features.dense_blocks():
-                P, _ = posteriors(B @ block, self.y[rows], self.r)
+        def weighted() -> Iterator[tuple[Array | JointCodes, Array, Array]]:
+            for rows, block in self.features.gram_blocks():
+                P, _ = posteriors(products(B, block), self.y[rows], self.r)
                 yield block, (1 - blur) * P[-k:] + blur / self.r, self._counting(rows) / self.total
 
         return conditional_information(weighted(), k, self.features.width, self.full, negligible)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.calibration.features import PASS
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective, posteriors
 from rcpkg.calibration.rules import history_row
 from rcpkg.families import Statistics
@@ -26,8 +27,6 @@ class Costs(NamedTuple):
 
     call: float = 5e5  # of a pass over the rows, whatever their number
     entry: float = 100.0  # of a posterior
-    product: float = 0.5  # of an entry of a symmetric matrix product, which BLAS has faster than others
-    scaling: float = 30.0  # of a feature that is weighted
     passes: float = 3.0  # over the rows that a curvature may cost
     longest_stint: int = 20  # iterations with one curvature
     full: int = 1500  # coefficients of a curvature of all classes, at most
@@ -142,8 +141,8 @@ def plan_of(objective: LogisticObjective) -> Plan:
     n, p, full = objective.features.n, objective.features.width, objective.full
     k = objective.r - 1 if full else objective.free
     one_pass = 4.0 * n * objective.features.work * k + COSTS.entry * n * k + COSTS.call
-    per_row = (COSTS.product * p * p + COSTS.scaling * p) * k * ((k + 1) / 2 if full else 1)
-    solving = COSTS.product * (objective.size**3 if full else k * p**3) / 3
+    per_row = objective.features.gram_work * k * ((k + 1) / 2 if full else 1)
+    solving = PASS.product * (objective.size**3 if full else k * p**3) / 3
     least = SAMPLES.per_coefficient * (k * p if full else p)
     rows = max(COSTS.passes * one_pass / per_row, least)
     part, pseudo = objective, None
@@ -176,13 +175,16 @@ def minimise(
 ) -> tuple[Array, Evaluation]:
     """Minimises by L-BFGS in the coordinates of a curvature that follows the iterates, or by Newton's steps.
 
-    Returns the last V and its evaluation; ``record`` is given each iterate with the length √(gᵀH⁻¹g) of a Newton step
-    from there, and says whether to stop.
+    A curvature serves for as many passes as it costs, or until a step gains less for each of its passes than a new one
+    promises for its own, gᵀH⁻¹g/2. Returns the last V and its evaluation; ``record`` is given each iterate with the
+    length √(gᵀH⁻¹g) of a Newton step from there, and says whether to stop.
     """
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
-    blur, without_gain, age = LIMITS.most_blur, 0, plan.stint
+    blur, without_gain, age, passes = LIMITS.most_blur, 0, plan.stint, 0
 
     def valued(V: Array) -> tuple[float, Evaluation]:
+        nonlocal passes
+        passes += 1
         at = objective(V)
         return at.value, at
 
@@ -196,11 +198,13 @@ def minimise(
             step, products = conjugate(g, objective.hessian(V), curvature, V.shape)
         else:  # without an optimum no system is worth solving
             step, products = quasi_newton(g, curvature, pairs), 0
-        age += 1 + products
-        end = backtracked(valued, V, at.value, -step.reshape(V.shape), -float(g @ step))
+        passes, promised = products, 0.5 * float(g @ step)
+        end = backtracked(valued, V, at.value, -step.reshape(V.shape), -2 * promised)
         if end is None:
             break
         length, moved, _, after = end
+        poor = (at.value - after.value) * (plan.stint + 1) < promised * passes
+        age = plan.stint if poor else age + passes
         blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0

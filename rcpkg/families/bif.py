@@ -52,7 +52,7 @@ def to_bif(model: NetworkModel, class_name: str = "class") -> str:
     Parameters
     ----------
     model : fitted TAN or KDependenceBayes
-        Of a calibrated network its ``model_``.
+        Of a calibrated network its ``estimator_``.
     class_name : str
         Name of the class among the features.
 

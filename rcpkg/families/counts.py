@@ -177,12 +177,16 @@ class CategoricalNB(CodedCategories):
         self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
     ) -> StateFeatures:
         """Indicators of the states, of each feature but the most frequent where that makes them independent."""
+        complete = X.nnz == X.shape[0] * len(self.n_states_)
         if kind == "minimal":
-            return StateFeatures(X, statistics.cells.sum(axis=0), self.starts_, kind)
-        if kind == "natural" or X.nnz < X.shape[0] * len(self.n_states_):
+            total = statistics.cells.sum(axis=0)
+        elif kind == "natural" or not complete:
             return StateFeatures(X, np.ones(X.shape[1]), self.starts_, "natural")
-        counts = np.bincount(X.indices, minlength=X.shape[1])
-        return IndicatorFeatures(X, counts, self.starts_, kind, self.n_states_)
+        else:
+            total = np.bincount(X.indices, minlength=X.shape[1])
+        if complete:
+            return IndicatorFeatures(X, total, self.starts_, kind, self.n_states_)
+        return StateFeatures(X, total, self.starts_, kind)
 
     def check_complete(self, X: csr_array) -> None:
         seen = np.add.reduceat(X.sum(axis=0), self.starts_)
