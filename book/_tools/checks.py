@@ -24,7 +24,6 @@ UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-e
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-networks",
-    "ch-gaps",
     "how-to",
 }
 BANNED_CODE = {
