@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 LAB := .venv-lab
 OLDEST := .venv-oldest
 PEERS := .venv-peers
-CHAPTERS = $(sort $(wildcard chapters/*.ipynb)) book/how_to_classify.ipynb
+CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 

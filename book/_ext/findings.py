@@ -1,4 +1,7 @@
-"""The numbers of the front page: each made from stored results at every build, as a substitution ``{{ name }}``."""
+"""The numbers of the front page and of the page of findings, made from stored results at every build.
+
+Each is a substitution ``{{ name }}``.
+"""
 
 import re
 from functools import cache
