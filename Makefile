@@ -9,12 +9,12 @@ READY := $(VENV)/.ready
 LAB := .venv-lab
 OLDEST := .venv-oldest
 PEERS := .venv-peers
-CHAPTERS = $(sort $(wildcard chapters/*.ipynb)) book/how_to_classify.ipynb
+CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 # the processes run side by side; threads within them would only get into each other's way
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-full test-slow test-oldest bench peers experiments notebooks lab lint lock clean distclean
+.PHONY: help book test test-full test-slow test-oldest bench peers experiments notebooks lab lint archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -91,6 +91,9 @@ $(LAB)/.ready: requirements-lab.txt | $(READY)
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
   --no-emit-index-url --upgrade
+
+archive: $(READY)  ## write the release, built pages among it, to dist/ (after `make book`; the same bytes each time)
+	$(BIN)/python book/_tools/archive.py
 
 lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

@@ -1,4 +1,4 @@
-"""Generative classifiers that are learnt to classify."""
+"""Generative classifiers, trained to classify."""
 
 from rcpkg import bregman, explain
 from rcpkg._version import __version__

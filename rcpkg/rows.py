@@ -146,7 +146,8 @@ class Rows:
     ) -> Rows:
         """Rows of a Dask array, or frame with the columns ``label`` and ``weights``; a block is a partition.
 
-        They stay with the workers, as ``X.persist()`` does, and a pass is one call a worker.
+        They stay with the workers, as ``X.persist()`` does, and a pass is one call a worker. Passes are faster without
+        ``MALLOC_TRIM_THRESHOLD_``, which Dask's ``distributed.nanny.pre-spawn-environ`` sets for its workers.
         """
         return _Dask.of(X, y, sample_weight, label, weights)
 
@@ -213,14 +214,11 @@ class _Spooled(Rows):
 
     def _written(self, k: int, block: Block) -> Path:
         file = self.folder / f"{k}.pickle"
-        with file.open("wb") as stream:
-            pickle.dump(block, stream, protocol=5)
+        file.write_bytes(pickle.dumps(block, protocol=5))
         return file
 
     def __iter__(self) -> Iterator[Block]:
-        for file in self.files:
-            with file.open("rb") as stream:
-                yield pickle.load(stream)
+        return (pickle.loads(file.read_bytes()) for file in self.files)
 
     def kept(self) -> Rows:
         return self
@@ -344,31 +342,21 @@ class _Dask(Rows):
             results = dask.compute(*[dask.delayed(share, pure=False)([part]) for part in self.parts])
             return [result for (of_block,) in results for result in of_block]
         futures = [client.futures_of(part)[0] for part in self.parts]
-        where, shares = client.who_has(futures), {}
-        for k, future in enumerate(futures):
-            shares.setdefault(next(iter(where.get(future.key, ())), None), []).append(k)
+        shares = _shares(client, futures)
         calls = [
-            client.submit(
-                share,
-                [futures[k] for k in numbers],
-                workers=worker and [worker],
-                allow_other_workers=worker is not None,
-                pure=False,
-            )
-            for worker, numbers in shares.items()
+            client.submit(share, [futures[k] for k in own], workers=[worker], allow_other_workers=True, pure=False)
+            for worker, own in shares.items()
         ]
-        found = dict(
-            pair for numbers, results in zip(shares.values(), client.gather(calls)) for pair in zip(numbers, results)
-        )
-        return [result for k in range(len(futures)) for result in found[k]]
+        found = {k: of for own, results in zip(shares.values(), client.gather(calls)) for k, of in zip(own, results)}
+        return [result for k in sorted(found) for result in found[k]]
 
     def collected(self, function: Callable[[Any], Array]) -> Any:
         """A Dask array, which is not computed."""
-        import dask
-        import dask.array as da
+        from dask import array as da
+        from dask import delayed
 
         like = function(next(iter(self)).X)[:0]
-        made = dask.delayed(_Predictions(function, like), pure=False)
+        made = delayed(_Predictions(function, like), pure=False)
         shape = np.nan, *like.shape[1:]
         return da.concatenate([da.from_delayed(made(part), shape, dtype=like.dtype) for part in self.parts])
 
@@ -377,12 +365,24 @@ def _client() -> Any:
     """The client of the workers that are there, if there are some."""
     try:
         from distributed import get_client
-    except ImportError:
-        return None
-    try:
+
         return get_client()
-    except ValueError:
+    except (ImportError, ValueError):
         return None
+
+
+def _shares(client: Any, futures: Sequence[Any]) -> dict[str, list[int]]:
+    """Equally many blocks for each worker: those that it has, and where it has too few others, which stay with it."""
+    from distributed import wait
+
+    wait(futures)  # of a block that nobody has yet any worker would do, and one would get them all
+    where = client.who_has(futures)
+    shares: dict[str, list[int]] = {worker: [] for worker in client.nthreads()}
+    most = -(-len(futures) // len(shares))
+    for k, future in enumerate(futures):
+        own = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
+        shares[min(own or shares, key=lambda worker: len(shares[worker]))].append(k)
+    return {worker: own for worker, own in shares.items() if own}
 
 
 def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | None, name: str) -> Block:

@@ -14,7 +14,14 @@ FLOORS = (
     ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     (
-        *("rcbook.checking", "rcbook.datasets", "rcbook.figures", "rcbook.published", "rcbook.simulation"),
+        *(
+            "rcbook.checking",
+            "rcbook.citation",
+            "rcbook.datasets",
+            "rcbook.figures",
+            "rcbook.published",
+            "rcbook.simulation",
+        ),
         *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
     ),
     ("rcbook", "rcbook._files", "rcbook.words"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rcbook import citation
 
 import rcpkg
 
@@ -59,7 +60,7 @@ def imported(folder: Path) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 names.add((node.module or "").partition(".")[0])
-    distributions = {"sklearn": "scikit-learn", "venn_abers": "venn-abers"}
+    distributions = {"sklearn": "scikit-learn", "venn_abers": "venn-abers", "yaml": "pyyaml"}
     names = {distributions.get(name, name) for name in names}
     return names - sys.stdlib_module_names - {"", *PAPERS}
 
@@ -113,6 +114,11 @@ def test_citation_agrees_with_package_and_bibliography():
     bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
+
+
+@pytest.mark.parametrize("name", citation.FILES)
+def test_records_for_archives_are_those_of_the_citation(name):
+    assert (ROOT / name).read_text(encoding="utf-8") == citation.files()[name]
 
 
 def test_public_names_are_sorted_and_exist():

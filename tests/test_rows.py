@@ -19,8 +19,10 @@ from rcpkg import (
     LDA,
     QDA,
     TAN,
+    TM,
     CategoricalNB,
     ConditionalLikelihood,
+    DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
     MultinomialNB,
@@ -28,6 +30,8 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
     Rows,
+    SoftErrorCalibration,
+    calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.calibration.curvature import MinimalForm
@@ -157,6 +161,21 @@ def test_large_means_in_late_blocks_cost_no_digits():
     X = X + 1e7 * (np.arange(600) > 50)[:, None]
     whole, parts = QDA().fit(X, y), QDA().fit(Rows.of(X, y, block_size=100))
     assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [TM(LDA()), DiscriminativeFrequencyEstimate(LDA()), SoftErrorCalibration(LDA())])
+def test_other_rules_and_weights_go_through_blocks(model):
+    X, y = gaussian_rows(300)
+    weight = 1.0 + np.arange(300) % 3
+    whole, parts = (clone(model).fit(Rows.of(X, y, weight, size)) for size in (None, 70))
+    assert parts.n_iter_ == whole.n_iter_ > 0
+    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
+
+
+def test_the_score_test_takes_arrays():
+    X, y = gaussian_rows(60)
+    with pytest.raises(ValueError, match="X must be a table of rows"):
+        calibration_test(LDA(), Rows.of(X, y, block_size=20), y)
 
 
 def test_sparse_rows():
@@ -402,6 +421,28 @@ def test_sums_do_not_depend_on_who_adds_which_block(cluster, n_workers):
     serial = clone(model).fit(Rows.of(X, y, block_size=70))
     assert fitted.n_iter_ == serial.n_iter_ > 1
     assert_array_equal(P, serial.predict_proba(Rows.of(X, block_size=70)))
+
+
+def worker_of(_):
+    from distributed import get_worker
+
+    return get_worker().address
+
+
+def test_workers_get_equally_many_blocks_whoever_has_them(cluster):
+    X, y = gaussian_rows(700)
+    with cluster(2) as client:
+        one = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
+        anywhere, rows = partitions(X, y, 70), partitions(X, y, 70)
+        client.replicate(client.futures_of(rows.parts), n=1, workers=[one])
+        for blocks in (anywhere, rows, rows.map(labels_changed)):
+            workers = list(blocks.each(worker_of))
+            assert sorted(map(workers.count, set(workers))) == [5, 5]
+            assert list(blocks.each(worker_of)) == workers
+
+
+def labels_changed(block):
+    return block._replace(y=block.y + 1)
 
 
 @pytest.mark.slow

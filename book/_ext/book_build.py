@@ -1,4 +1,4 @@
-"""What this book adds to Sphinx: execution on demand, numbers and a map of the chapters, MathJax from disk."""
+"""What this book adds to Sphinx: execution on demand, numbers of the chapters, MathJax from disk."""
 
 import os
 import re
@@ -7,12 +7,10 @@ from importlib.metadata import files
 from pathlib import Path
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
 
 CHAPTER = re.compile(r"chapters/(\d\d)_")
@@ -48,29 +46,6 @@ def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironme
     return rewritten
 
 
-class ChapterMap(SphinxDirective):
-    """The chapters by part, each with the line about it, linked if it is written.
-
-    A line of the content is ``NN_name: what it is``, or the name of a part.
-    """
-
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        entries = []
-        for line in self.content:
-            if not line[:2].isdigit():
-                entries += [f"**{line}**", ""] if line else []
-                continue
-            name, _, text = line.partition(": ")
-            written = f"chapters/{name}" in self.env.found_docs
-            title = f"{{doc}}`/chapters/{name}`" if written else f"{name[3:].replace('_', ' ').capitalize()} (to come)"
-            entries += [f"{int(name[:2])} {title}", f": {text}", ""]
-        node = nodes.container()
-        self.state.nested_parse(StringList(entries), self.content_offset, node)
-        return node.children
-
-
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     """Copy what MathJax needs for TeX to HTML (a tenth of it) out of the package sphinx-mathjax-offline."""
     if exception is None and app.builder.format == "html":
@@ -89,7 +64,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     # Jupyter Book always sets this value of sphinx_comments, which we leave out
     app.add_config_value("comments_config", {}, "html")
-    app.add_directive("chapter-map", ChapterMap)
     app.connect("config-inited", execute_on_demand)
     app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

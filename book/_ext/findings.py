@@ -1,4 +1,7 @@
-"""The numbers of the front page: each made from stored results at every build, as a substitution ``{{ name }}``."""
+"""The numbers of the front page and of the page of findings, made from stored results at every build.
+
+Each is a substitution ``{{ name }}``.
+"""
 
 import re
 from functools import cache
@@ -8,6 +11,7 @@ from rcbook import published
 from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import calibrated_networks, calibrated_networks_mended, gain_of_calibration
+from rcbook.experiments.studies import gaps as study_of_gaps
 from rcbook.experiments.studies.honest_comparison import ROPE, means
 from sphinx.application import Sphinx
 
@@ -27,6 +31,7 @@ def numbers() -> dict[str, str]:
         **preconditioning(),
         **chosen(),
         **networks(),
+        **gaps(),
         **errata(),
     }
     return {name: f"{number:,}" if isinstance(number, int) else number for name, number in found.items()}
@@ -88,6 +93,17 @@ def networks() -> dict[str, int]:
         many = table[against_networks & (table.target == target) & (table.group == "all")].iloc[0]
         found |= {f"net_{target}_behind": int(many.worse), "net_many": int(many.sets)}
     return found
+
+
+def gaps() -> dict[str, int]:
+    """On how many sets of numbers calibrated QDA, or its rival, has less log-loss with half of the values missing."""
+    arm = study_of_gaps.NUMBERS
+    losses = study_of_gaps.losses_of(arm).xs("50% at random", level="kind")
+    ours, shown = study_of_gaps.PLAINLY_CALIBRATED[arm], study_of_gaps.SHOWN_BOOSTING
+    rivals = {"boosting": study_of_gaps.BOOSTING, "logistic": "logistic regression, multiple"}
+    losses = losses[[ours, shown, *rivals.values()]].dropna()
+    better = {f"gaps_{key}_better": int((losses[ours] < losses[rival]).sum()) for key, rival in rivals.items()}
+    return {"gaps_sets": len(losses), "gaps_masked_copies_ahead": int((losses[shown] < losses[ours]).sum()), **better}
 
 
 def sonar() -> dict[str, str]:

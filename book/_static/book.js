@@ -8,7 +8,7 @@
   // a formula within a sentence cannot be broken: where it is wider than its box it scrolls
   function markWide() {
     for (const formula of document.querySelectorAll("article span.math mjx-container")) {
-      formula.classList.remove("wide");
+      formula.classList.remove("wide", "goes-on");
       const box = formula.closest("p, li, td, dd, dt, figcaption, h1, h2, h3, h4") || document.body;
       const whole = formula.closest("span.kept") || formula;
       formula.classList.toggle("wide", whole.getBoundingClientRect().width > box.clientWidth);

@@ -18,19 +18,12 @@ UNSEEN = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 MOST_CODE = 320  # lines in view: a chapter has about 300 at most
 MOST_WORDS = 7_300  # in view: about 7,000 at most, 45 minutes
+LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
     "ch-networks",
-    "ch-gaps",
-    "ch-bayesian-qda",
-    "ch-local-bda",
-    "ch-functional",
-    "ch-rc-data",
-    "ch-tables-of-bda7",
-    "ch-tables-of-local-bda",
-    "ch-scorecard",
     "how-to",
 }
 BANNED_CODE = {
@@ -110,6 +103,9 @@ def figures(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: a figure cell shows one figure, by rcbook.figures.show, and nothing else")
         missing = {"hide-input", IGNORED} - set(tags(cell))
         problems += [f"{cell.id}: figure without the tag {tag}" for tag in sorted(missing)]
+        problems += [
+            f"{cell.id}: text of {px:.1f} px; at least {LEAST_TEXT}" for px in text_sizes(cell) if px < LEAST_TEXT
+        ]
         figure, image = options.get("figure", {}), options.get("image", {})
         if not str(figure.get("name", "")).startswith("fig-"):
             problems.append(f"{cell.id}: figure without a name fig-…")
@@ -123,6 +119,17 @@ def figures(notebook: NotebookNode) -> list[str]:
         elif re.findall(r"\bshow\((\w+)", cell.source) != re.findall(r"\bdigest\((\w+)", follower.source):
             problems.append(f"{cell.id}: the next code cell must print the digest of this figure, not of another")
     return problems
+
+
+def text_sizes(cell: NotebookNode) -> set[float]:
+    """Sizes of the text in the drawings of a cell, in pixels on a page whose text is `PAGE` pixels wide."""
+    drawings = [out.data["image/svg+xml"] for out in cell.outputs if "image/svg+xml" in out.get("data", ())]
+    sizes = set()
+    for drawing in drawings:
+        if width := re.search(r'width="([\d.]+)pt"', drawing):
+            points = {100 * float(scale) for scale in re.findall(r"scale\(([\d.]+) -\1\)", drawing)}
+            sizes |= {size * min(4 / 3, PAGE / float(width[1])) for size in points}
+    return sizes
 
 
 def figure_name(cell: NotebookNode) -> str | None:
@@ -149,7 +156,8 @@ def tables(notebook: NotebookNode) -> list[str]:
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
         for html, entry in zip(shown, entries):
             text = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
-            caption = re.sub(r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$", "", entry.get("caption", ""))
+            elsewhere = r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*"
+            caption = re.sub(elsewhere, "", entry.get("caption", ""))
             if len(caption.split()) < 5:
                 problems.append(f"{cell.id}: table without a caption that can stand alone")
             numbers = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)

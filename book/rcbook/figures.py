@@ -74,7 +74,7 @@ def look(method: str) -> dict[str, str]:
 
 
 def tally(ax: Axes, counts: DataFrame) -> None:
-    """Bars of the shares of better, level and worse, one a row of ``counts``, with the counts written in them.
+    """Bars on ``ax``: the shares of better, level and worse, one bar a row of ``counts``, which are written in them.
 
     ``counts`` has the columns better, level and worse, and may have a column starred, of which the true entries become
     a star at the end of a bar. Rows go downwards.

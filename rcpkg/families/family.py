@@ -57,7 +57,7 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, c
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.portions import Counted, Look, Numbered, OfLabels, Seen, agree, n_of, typical_rows
+from rcpkg.families.portions import Counted, Look, Numbered, OfLabels, Seen, agree, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -149,7 +149,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """
         rows = self.training_rows(X, y, sample_weight)
         self.learn_structure(rows)
-        statistics, self._n_rows = self.raw_statistics(rows), rows.sum(n_of)
+        statistics = self.raw_statistics(rows)
         return self.set_statistics(statistics, self.settle(statistics, self._n_rows))
 
     @atomic
@@ -224,7 +224,9 @@ class ClosedFormClassifier(GenerativeClassifier):
             return self._of_blocks(X)
         X, y = self.check_X_y(X, y)
         rows = self._of_arrays(X, y, sample_weight)
-        self.prepare(rows.only("prepare").X)
+        block = rows.only("prepare")
+        self.prepare(block.X)
+        self._n_rows = block.n
         return rows
 
     def check_labelled(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray]:
@@ -241,6 +243,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         seen = list(rows.each(Look(self)))
         agree(seen)
         self._take_on(seen)
+        self._n_rows = sum(of.n for of in seen)  # by the same pass, which may read files
         self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
         self.prepare(self._gathered([of for of in seen if of.n]))
         rows = rows.map(Numbered(copy(self)))

@@ -48,6 +48,10 @@ class GaussianMoments(GaussianPrior):
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Where values are missing those of completed rows, which have the moments of what is seen or, where
         covariances are full, those that EM leads to from independent features."""
+        if not self._incomplete:  # what is missing shows in the sums: no pass for it
+            complete = super().raw_statistics(rows)
+            if not np.isnan(complete.first).any():
+                return complete
         if not any(rows.each(has_gaps)):
             return super().raw_statistics(rows)
         self._incomplete = True

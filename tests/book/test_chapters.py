@@ -12,18 +12,28 @@ def test_chapter_keeps_the_rule(rule, notebook):
     assert checks.RULES[rule](notebook) == []
 
 
-HOW_TO = ROOT / "book" / "how_to_classify.ipynb"  # a page of instructions: executed like a chapter, without exercises
+# pages of instructions: executed like chapters, without exercises
+INSTRUCTIONS = [
+    ROOT / "book" / f"{name}.ipynb" for name in ("how_to_classify", "a_table_that_does_not_fit", "ten_minutes")
+]
+parametrized = pytest.mark.parametrize("instructions", INSTRUCTIONS, ids=lambda path: path.stem)
 
 
+@parametrized
 @pytest.mark.parametrize("rule", sorted(set(checks.RULES) - {"shape"}))
-def test_the_how_to_keeps_the_rule(rule):
-    assert checks.RULES[rule](nbformat.read(HOW_TO, as_version=4)) == []
+def test_instructions_keep_the_rule(rule, instructions):
+    assert checks.RULES[rule](nbformat.read(instructions, as_version=4)) == []
 
 
-def test_the_how_to_is_normalised_and_behind_its_door():
-    assert notebooks.is_normalised(HOW_TO) and HOW_TO.stat().st_size < checks.MAX_BYTES
-    assert "book/how_to_classify" in pages()
-    assert ":link: how-to" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+@parametrized
+def test_instructions_are_normalised_and_in_the_table_of_contents(instructions):
+    assert notebooks.is_normalised(instructions) and instructions.stat().st_size < checks.MAX_BYTES
+    assert f"book/{instructions.stem}" in pages()
+
+
+@pytest.mark.parametrize("label", ["ten-minutes", "how-to", "ch-scorecard"])
+def test_front_page_has_its_doors(label):
+    assert f":link: {label}\n" in (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
 
 
 def test_chapter_is_small(chapter):

@@ -116,9 +116,45 @@ def test_chapter_is_numbered_by_its_file_name(html, chapter):
 
 
 def test_map_of_the_book_has_every_chapter(html, chapter):
-    entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]')
-    assert entry is not None
-    assert entry.find_parent("dt").get_text().startswith(f"{int(chapter.stem[:2])} ")
+    page, number = soup_of(html, "book/intro"), f"{int(chapter.stem[:2])} "
+    stop = page.select_one(f'svg.chapter-map a[href$="{chapter.stem}.html"] text')
+    entry = page.select_one(f'dt a[href$="{chapter.stem}.html"]').find_parent("dt")
+    assert stop.get_text().startswith(number) and entry.get_text().startswith(number)
+
+
+def test_routes_of_the_map_begin_on_one_page_and_are_told_to_those_who_do_not_see_them(html):
+    drawing = soup_of(html, "book/intro").select_one("svg.chapter-map")
+    first = {circle["fill"]: circle["cy"] for circle in reversed(drawing.find_all("circle"))}
+    assert len(first) == 3 and len(set(first.values())) == 1
+    assert all(route in drawing["aria-label"] for route in ("theory: ", "user: ", "auditor: "))
+
+
+def test_chapter_opens_with_its_imports_folded(html, chapter):
+    cell = soup_of(html, f"chapters/{chapter.stem}").select_one("article div.cell")
+    assert cell.select_one("details.hide div.cell_input") is not None
+
+
+def test_a_check_is_one_line_with_its_findings_and_code_behind_it(html, chapter):
+    notebook = nbformat.read(chapter, as_version=4)
+    verdicts = [cell for cell in notebook.cells if any(tag.startswith("check") for tag in checks.tags(cell))]
+    folds = soup_of(html, f"chapters/{chapter.stem}").select("details.check")
+    assert len(folds) == len(verdicts)
+    for fold, cell in zip(folds, verdicts, strict=True):
+        printed = cell.outputs[0].text.removeprefix("checked: ").strip()
+        assert "; ".join(item.get_text() for item in fold.select("ul > li")) == printed
+        assert fold.select_one("div.cell_input") is not None
+
+
+def test_learning_rate_is_upright(html, page):
+    formulas = " ".join(formula.get_text() for formula in soup_of(html, page).select(".math"))
+    assert not re.search(r"(?<![\\A-Za-z{])lr(?![A-Za-z])", formulas)
+
+
+def test_page_describes_itself_to_other_programs(html, page):
+    head = soup_of(html, page).find("head")
+    told = {tag["property"]: tag["content"] for tag in head.find_all("meta", property=True)}
+    assert told["og:title"] and told["og:image"].endswith("_static/page.png")
+    assert head.find("link", rel=lambda rel: rel and "icon" in rel)["href"].endswith("favicon.svg")
 
 
 class Visit:
@@ -224,9 +260,19 @@ def test_formulas_are_accessible(visit, dark, rules):
         assert serious_findings(page, {"include": [["mjx-container"]]}, rules) == set()
 
 
-def test_search_finds_a_page(browser, html):
-    visit = Visit(browser, (html / "search.html").as_uri() + "?q=notation")
-    visit.page.wait_for_selector("#search-results li")
+@pytest.mark.parametrize(("query", "title"), [("notation", "Notation"), ("pooled target", "target"), ("leaf", "leaf")])
+def test_search_finds_sections_and_shows_a_line(browser, html, query, title):
+    visit = Visit(browser, (html / "search.html").as_uri() + f"?q={query.replace(' ', '+')}")
+    visit.page.wait_for_selector("#search-results li p.context")
+    found = visit.page.locator("#search-results li").first
+    assert title.lower() in found.locator("a").inner_text().lower()
+    lines = visit.page.locator("#search-results li p.context mark").all_inner_texts()
+    assert {line.lower().rstrip("s") for line in lines} >= set(query.split())
+    targets = visit.page.locator("#search-results li a").evaluate_all("links => links.map(link => link.href)")
+    for target in targets[:20]:
+        url, fragment = urldefrag(target)
+        path = Path(unquote(urlparse(url).path))
+        assert path.exists() and (not fragment or unquote(fragment) in anchors(path))
     assert visit.errors == []
     visit.page.close()
 

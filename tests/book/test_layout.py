@@ -96,3 +96,12 @@ def test_page_on_paper_shows_its_proofs_and_whole_formulas_and_no_folded_code(vi
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="screen")
     assert page.evaluate(PRINTED) == before
+
+
+def test_no_formula_stays_faded_when_a_phone_is_turned(visit):
+    page = visit.show(width=400)
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    page.set_viewport_size({"width": 850, "height": 400})
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    fading = "formulas => formulas.filter(f => f.scrollWidth - f.clientWidth <= 4).map(f => f.textContent.slice(0, 60))"
+    assert page.locator("article mjx-container.goes-on").evaluate_all(fading) == []

@@ -7,8 +7,11 @@ from functools import cache
 import checks
 import classifier_table
 import findings
+import nbformat
+import notation_table
 import pytest
 import results_index
+import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from rcbook.experiments import scorecard
@@ -97,9 +100,12 @@ def test_reference_has_every_public_name(html):
     assert len(public) > 30 and [name for name in public if not re.search(rf'id="rcpkg\.[\w.]*\b{name}"', text)] == []
 
 
-def test_front_page_gives_its_findings_with_their_numbers(html):
-    text = " ".join(soup(html / "book" / "intro.html").find("article").get_text().split())
-    card = scorecard()
+def words_of(html, page):
+    return " ".join(soup(html / "book" / f"{page}.html").find("article").get_text().split())
+
+
+def test_findings_come_with_their_numbers(html):
+    text, card = words_of(html, "findings"), scorecard()
     for verdict, words in [
         ("reproduced", "come out as printed"),
         ("statistically consistent", "differ by no more than"),
@@ -107,9 +113,54 @@ def test_front_page_gives_its_findings_with_their_numbers(html):
     ]:
         assert f"{(card.verdict == verdict).sum():,} {words}" in text
     assert f"Of {len(card):,} published numbers" in text
-    source = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    source = (ROOT / "book" / "findings.md").read_text(encoding="utf-8")
     used = set(re.findall(r"\{\{ (\w+) \}\}", source)) & set(findings.numbers())
-    assert len(used) >= 12 and "{{" not in text
+    assert len(used) >= 40 and "{{" not in text + words_of(html, "intro")
+
+
+def test_front_page_has_four_short_findings(html):
+    page = soup(html / "book" / "intro.html")
+    items = [item.get_text() for item in page.select("section#four-findings > ul > li")]
+    assert len(items) == 4
+    assert [item for item in items if len(re.sub(r"\(.*?\)", "", item).split()) > 25] == []
+
+
+def test_front_page_shows_code_and_what_it_printed(html):
+    how_to = nbformat.read(ROOT / "book" / "how_to_classify.ipynb", as_version=4)
+    (cell,) = [cell for cell in how_to.cells if "front-page" in cell.metadata.get("tags", [])]
+    shown = [block.get_text() for block in soup(html / "book" / "intro.html").select("div.cell pre")]
+    assert [text.strip() for text in shown] == [cell.source.strip(), cell.outputs[0].text.strip()]
+    assert len([line for line in cell.source.splitlines() if line]) <= 10
+
+
+def test_front_page_says_whom_to_cite(html):
+    work = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    line = soup(html / "book" / "intro.html").select_one(".front-line").get_text()
+    assert work["version"] in line and str(work["date-released"]) in line
+    assert all((who.get("name") or who["family-names"]) in line for who in work["authors"])
+
+
+def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
+    for path in sorted(ROOT.glob("chapters/*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        formulas = "".join(
+            "".join(re.findall(r"\$[^$]+\$", cell.source)) for cell in cells if cell.cell_type == "markdown"
+        )
+        symbols = [
+            symbol.split(" = ")[0].replace(" ", "")
+            for row in notation_table.of_chapter(int(path.name[:2])).itertuples()
+            for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
+        ]
+        assert sorted(symbols) == sorted(set(symbols)), path.stem
+        heads = {re.match(r"\\?\{?[A-Za-z]+|.", symbol)[0] for symbol in symbols}
+        assert [head for head in heads if head not in formulas.replace(" ", "")] == [], path.stem
+
+
+def test_symbols_of_the_whole_book_are_told_apart():
+    shared = [
+        symbol for row in notation_table.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
+    ]
+    assert sorted(shared) == sorted(set(shared))
 
 
 def test_front_page_shows_the_picture_of_a_chapter(html):

@@ -137,6 +137,11 @@ def figure_as_a_bitmap(n):
     figure_cell(n).outputs = [new_output("display_data", data={"image/png": "AAAA"})]
 
 
+def figure_with_tiny_text(n):
+    svg = '<svg width="691.2pt"><g transform="translate(3 4) scale(0.08 -0.08)"/></svg>'
+    figure_cell(n).outputs[0].data["image/svg+xml"] = svg
+
+
 def figure_cell_that_prints(n):
     figure_cell(n).outputs.append(printed())
 
@@ -342,6 +347,7 @@ BREAKS = {
         figure_without_alternative,
         figure_without_picture,
         figure_as_a_bitmap,
+        figure_with_tiny_text,
         figure_cell_that_prints,
         figure_that_is_compared,
         output_left_out_of_the_comparison,

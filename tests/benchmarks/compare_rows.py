@@ -1,0 +1,304 @@
+"""What tables that need not fit in memory cost, on one machine and on local workers: writes two tables.
+
+Fixed before anything was measured: rows of five classes in twenty dimensions, Gaussian but for a bend of each number
+(x to |x|^1.2 with its sign), in Parquet as pyarrow writes it by default, row groups of 10⁵. Each measurement is a
+process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``peak_mb`` is the largest resident set.
+
+- *One machine* (``benchmark_rows_one_machine.csv``). The closed forms of `GaussianNB` and `QDA` from Parquet and in
+  memory, beside sums by pyarrow with numpy, by polars (its streaming engine; naive Bayes alone), and scikit-learn's
+  ``GaussianNB.partial_fit`` on the same batches. ``a pass``: the difference of fits with 7 and with 2 updates of fixed
+  steps, divided by 5. ``calibrated``: `RiskCalibration(QDA())` by its defaults, beside `SGDClassifier.partial_fit` with
+  log-loss on standardised quadratic features (one pass, and five) and gradient boosting by its defaults, in memory,
+  both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows. ``exponent``: of cpu between the sizes 10⁶ and 10⁷.
+  Rows with ``predicted`` are a cost model, c n, with c from the largest size.
+- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass in one process over blocks in memory, in
+  two processes that know nothing of each other over half of the rows each, and on a `LocalCluster` of one and of two
+  workers of one thread; three times in turn. ``load``: other processes that were running at its start, a minute's mean.
+
+To regenerate (needs 6 GB of memory and of disk in the folder for temporary files):
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=.:book python tests/benchmarks/compare_rows.py data/results \
+        one_machine workers
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rcbook.experiments.runner import commit, environment
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import log_loss
+from sklearn.naive_bayes import GaussianNB as TheirGaussianNB
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from rcpkg import QDA, GaussianNB, RiskCalibration, Rows
+
+CLASSES, DIMENSIONS, GROUP = 5, 20, 100_000
+SIZES = 10**6, 10**7
+PEERS, PREDICTED = 10**6, 10**8
+FEW, MANY = 2, 7  # updates
+REPETITIONS = 3
+FEATURES = [f"x{j}" for j in range(DIMENSIONS)]
+MODELS = {"GaussianNB": GaussianNB(), "QDA": QDA()}
+
+
+def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(scale=0.3, size=(CLASSES, DIMENSIONS))
+    factors = np.eye(DIMENSIONS) + 0.08 * rng.normal(size=(CLASSES, DIMENSIONS, DIMENSIONS))
+    rng = np.random.default_rng([seed, 1])
+    y, X = rng.integers(CLASSES, size=n), rng.normal(size=(n, DIMENSIONS))
+    for c in range(CLASSES):
+        X[y == c] = X[y == c] @ factors[c].T + means[c]
+    return np.sign(X) * np.abs(X) ** 1.2, y
+
+
+def written(folder: Path, n: int) -> Path:
+    """A file of n rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = folder / f"{n}.parquet"
+    writer = None
+    for k in range(n // GROUP):
+        X, y = drawn(GROUP, k)
+        table = pa.table({name: X[:, j] for j, name in enumerate(FEATURES)} | {"label": y})
+        writer = writer or pq.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    writer.close()
+    return file
+
+
+def batches(file: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows and labels of row groups, as little as pyarrow can keep."""
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(GROUP):
+        X = np.empty((DIMENSIONS, batch.num_rows))
+        for j in range(DIMENSIONS):
+            X[j] = batch.column(j).to_numpy()
+        yield X.T, batch.column(DIMENSIONS).to_numpy()
+
+
+def in_memory(file: Path) -> tuple[np.ndarray, np.ndarray]:
+    """All rows and labels."""
+    import pyarrow.parquet as pq
+
+    n = pq.ParquetFile(file).metadata.num_rows
+    X, y, start = np.empty((n, DIMENSIONS)), np.empty(n, dtype=int), 0
+    for part, labels in batches(file):
+        X[start : start + len(labels)], y[start : start + len(labels)] = part, labels
+        start += len(labels)
+    return X, y
+
+
+def summed(file: Path, full: bool) -> None:
+    """Counts, sums and sums of products of the classes, by numpy."""
+    total = 0.0
+    for X, y in batches(file):
+        for c in range(CLASSES):
+            Z = X[y == c]
+            total = total + (Z.T @ Z if full else (Z * Z).sum(axis=0)) + Z.sum(axis=0)
+
+
+def by_polars(file: Path) -> None:
+    """Counts, sums and sums of squares of the classes, by polars."""
+    import polars as pl
+
+    sums = [of for x in FEATURES for of in (pl.col(x).sum(), (pl.col(x) ** 2).sum().alias(f"{x}²"))]
+    pl.scan_parquet(file).group_by("label").agg(pl.len(), *sums).collect(engine="streaming")
+
+
+def partial_fits(file: Path, model: Any, change: Callable[[np.ndarray], np.ndarray], passes: int = 1) -> Any:
+    """A model of scikit-learn, batch by batch."""
+    for _ in range(passes):
+        for X, y in batches(file):
+            model.partial_fit(change(X), y, classes=np.arange(CLASSES))
+    return model
+
+
+class Quadratic:
+    """Standardised quadratic features, by the means and scales of the first batch."""
+
+    def __init__(self, file: Path) -> None:
+        self.polynomial = PolynomialFeatures(2, include_bias=False)
+        self.scaler = StandardScaler().fit(self.polynomial.fit_transform(next(batches(file))[0]))
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        return self.scaler.transform(self.polynomial.transform(X))
+
+
+def published(max_iter: int) -> RiskCalibration:
+    """So many updates, each a pass."""
+    return RiskCalibration.as_published(QDA(), max_iter=max_iter)
+
+
+def measured(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    """Seconds, and what the run gives."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = run()
+    return {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}, result
+
+
+def one(job: str, engine: str, file: Path) -> dict[str, Any]:
+    """A measurement, in this process."""
+    test, labels = drawn(GROUP, 10**9)
+    if engine == "memory":
+        X, y = in_memory(file)
+
+        def fit(model: Any) -> Any:
+            return model.fit(X, y)
+    else:
+
+        def fit(model: Any) -> Any:
+            return model.fit(Rows.from_parquet(file, "label"))
+
+    more, predict = {}, None
+    if job == "a pass":
+        few, _ = measured(lambda: fit(published(FEW)))
+        many, _ = measured(lambda: fit(published(MANY)))
+        found = {name: (many[name] - few[name]) / (MANY - FEW) for name in few}
+    elif engine in ("Parquet", "memory") and job in MODELS:
+        found, _ = measured(lambda: fit(MODELS[job]))
+    elif engine == "pyarrow and numpy":
+        found, _ = measured(lambda: summed(file, job == "QDA"))
+    elif engine == "polars":
+        found, _ = measured(lambda: by_polars(file))
+    elif engine == "partial_fit":
+        found, _ = measured(lambda: partial_fits(file, TheirGaussianNB(), np.asarray))
+    elif engine.startswith("SGDClassifier"):
+        change, passes = Quadratic(file), int(engine.split()[1])
+        sgd = SGDClassifier(loss="log_loss", random_state=0)
+        found, model = measured(lambda: partial_fits(file, sgd, change, passes))
+        predict = model.predict_proba(change(test))
+    elif engine == "gradient boosting":
+        X, y = in_memory(file)
+        found, model = measured(lambda: HistGradientBoostingClassifier(random_state=0).fit(X, y))
+        predict = model.predict_proba(test)
+    else:
+        found, model = measured(lambda: fit(RiskCalibration(QDA())))
+        more = {"updates": model.n_iter_, "stop": model.stop_reason_}
+        predict = model.predict_proba(test)
+        more["log_loss_closed_form"] = log_loss(labels, fit(QDA()).predict_proba(test))
+    if predict is not None:
+        more["log_loss"] = log_loss(labels, predict)
+    return found | {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024} | more
+
+
+def apart(*arguments: Any) -> subprocess.Popen:
+    """A process of its own that measures."""
+    command = [sys.executable, __file__, "--one", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def answer(process: subprocess.Popen) -> dict[str, Any]:
+    """What it has found."""
+    out, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{process.args} failed")
+    return json.loads(out.splitlines()[-1])
+
+
+def one_machine(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the first table."""
+    jobs = [
+        ("GaussianNB", ["Parquet", "memory", "pyarrow and numpy", "polars", "partial_fit"]),
+        ("QDA", ["Parquet", "memory", "pyarrow and numpy"]),
+        ("a pass", ["Parquet", "memory"]),
+        ("calibrated", ["Parquet"]),
+    ]
+    first: dict[tuple[str, str], float] = {}
+    for n in SIZES:
+        file = written(folder, n)
+        for job, engines in jobs:
+            for engine in engines:
+                found = answer(apart(job, engine, file))
+                yield {"n": n, "job": job, "engine": engine, **found}
+                least = first.setdefault((job, engine), found["cpu"])
+                if n == SIZES[-1]:
+                    exponent = np.log(found["cpu"] / least) / np.log(n / SIZES[0])
+                    model = {"cpu": found["cpu"] * PREDICTED / n, "exponent": exponent, "predicted": True}
+                    yield {"n": PREDICTED, "job": job, "engine": engine, **model}
+        file.unlink()
+    file = written(folder, PEERS)
+    for engine in ("SGDClassifier 1", "SGDClassifier 5", "gradient boosting"):
+        yield {"n": PEERS, "job": "calibrated", "engine": engine, **answer(apart("calibrated", engine, file))}
+
+
+def half_or_all(file: Path, part: int, parts: int) -> dict[str, float]:
+    """A pass over blocks in memory, all or a share of them."""
+    X, y = in_memory(file)
+    rows = Rows.of(*(A[part * len(A) // parts : (part + 1) * len(A) // parts] for A in (X, y)), block_size=GROUP)
+    return a_pass_over(rows)
+
+
+def on_workers(file: Path, n_workers: int) -> dict[str, float]:
+    """A pass on workers that hold the blocks."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        return a_pass_over(Rows.from_dask(dd.read_parquet(file, split_row_groups=True), label="label"))
+
+
+def a_pass_over(rows: Rows) -> dict[str, float]:
+    """Seconds of a pass by the clock."""
+    published(1).fit(rows)  # so that the blocks are there
+    few, _ = measured(lambda: published(FEW).fit(rows))
+    many, _ = measured(lambda: published(MANY).fit(rows))
+    return {"wall": (many["wall"] - few["wall"]) / (MANY - FEW)}
+
+
+def workers(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the second table."""
+    file = written(folder, SIZES[-1])
+    for repetition in range(REPETITIONS):
+        for how, processes in [
+            ("one process", [("share", 0, 1)]),
+            ("two processes", [("share", 0, 2), ("share", 1, 2)]),
+            ("LocalCluster, 1 worker", [("workers", 1)]),
+            ("LocalCluster, 2 workers", [("workers", 2)]),
+        ]:
+            load = os.getloadavg()[0]
+            started = [apart(*arguments, file) for arguments in processes]
+            wall = max([answer(process)["wall"] for process in started])
+            yield {"n": SIZES[-1], "how": how, "repetition": repetition, "load": load, "a_pass": wall}
+
+
+def main(results: Path, *tables: str) -> None:
+    """Write the tables, row by row."""
+    for name in tables:
+        found: list[dict[str, Any]] = []
+        with tempfile.TemporaryDirectory() as folder:
+            for row in {"one_machine": one_machine, "workers": workers}[name](Path(folder)):
+                found.append(row | {"commit": commit(), "environment": environment()})
+                pd.DataFrame(found).to_csv(results / f"benchmark_rows_{name}.csv", index=False, float_format="%.6g")
+                print(row, flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--one":
+        what, *arguments, path = sys.argv[2:]
+        if what == "share":
+            answered = half_or_all(Path(path), *map(int, arguments))
+        elif what == "workers":
+            answered = on_workers(Path(path), *map(int, arguments))
+        else:
+            answered = one(what, *arguments, Path(path))
+        print(json.dumps(answered))
+    else:
+        main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,85 @@
+"""The archive of a release: the same bytes twice, checksums that hold, and a crate that describes every result."""
+
+import subprocess
+import tarfile
+from datetime import UTC, datetime
+
+import archive
+import crate
+import pytest
+from conftest import ROOT
+
+FILES = ["README.md", "data/results/rc2025_table_1.csv", "data/results/rc2025_table_1.jsonl", ".ci/run"]
+DATE = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def members(tmp_path):
+    html = tmp_path / "html"
+    html.mkdir()
+    (html / "index.html").write_text("<title>The book</title>", encoding="utf-8")
+    return archive.contents(FILES, html, tmp_path / "pdf")
+
+
+def test_two_archives_have_the_same_bytes(members, tmp_path):
+    targets = [tmp_path / "one.tar.gz", tmp_path / "another.tar.gz"]
+    for target in targets:
+        archive.write(members, target, "release", DATE)
+    assert targets[0].read_bytes() == targets[1].read_bytes()
+
+
+def test_checksums_hold_in_an_empty_folder(members, tmp_path):
+    target, folder = tmp_path / "release.tar.gz", tmp_path / "elsewhere"
+    archive.write(members, target, "release", DATE)
+    with tarfile.open(target) as packed:
+        assert {(entry.uid, entry.uname, entry.mtime) for entry in packed} == {(0, "", DATE.timestamp())}
+        packed.extractall(folder, filter="data")
+    assert (folder / "release" / "html" / "index.html").is_file()
+    assert (folder / "release" / ".ci" / "run").stat().st_mode & 0o100
+    check = ["sha256sum", "--quiet", "-c", "SHA256SUMS"]
+    assert subprocess.run(check, cwd=folder / "release").returncode == 0
+    (folder / "release" / "README.md").write_text("something else", encoding="utf-8")
+    assert subprocess.run(check, cwd=folder / "release", capture_output=True).returncode != 0
+
+
+def test_pages_that_are_not_built_are_asked_for(tmp_path):
+    with pytest.raises(SystemExit, match="make book"):
+        archive.contents(FILES, tmp_path / "html")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The crate of all stored results, by identifier."""
+    files = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "data" / "results").glob("*.*"))]
+    stored = [name for name in files if name.endswith((".csv", ".jsonl"))]
+    graph = crate.crate(stored)["@graph"]
+    found = {entity["@id"]: entity for entity in graph}
+    assert len(found) == len(graph)  # no identifier stands twice
+    return found
+
+
+def references(entity):
+    """What an entity refers to within the crate."""
+    for value in entity.values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, dict) and not item["@id"].startswith("http"):
+                yield item["@id"]
+
+
+def test_crate_refers_only_to_what_it_describes(whole):
+    assert {name for entity in whole.values() for name in references(entity)} <= whole.keys()
+
+
+def test_every_file_of_cells_has_code_packages_and_results(whole):
+    cells = {name for name in whole if name.endswith(".jsonl")}
+    runs = [entity for entity in whole.values() if entity["@type"] == "CreateAction"]
+    assert {item["@id"] for run in runs for item in run["result"]} >= cells
+    for run in runs:
+        kinds = {whole[item["@id"]]["@type"] for item in run["instrument"]}
+        assert kinds == {"SoftwareSourceCode", "SoftwareApplication"}, run["name"]
+
+
+def test_a_table_has_the_sets_that_it_names_as_its_data(whole):
+    data = {item["@id"] for item in whole["#run-rc2024_table_I"]["object"]}
+    assert {crate.REGISTRY, "#data-sonar", "#data-blood_transfusion"} <= data
+    assert {item["@id"] for item in whole["#run-rc2025_table_1"]["object"]} == {crate.REGISTRY}
