@@ -23,8 +23,6 @@ IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest o
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
 UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
-    "ch-networks",
-    "how-to",
 }
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
