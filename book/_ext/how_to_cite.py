@@ -12,13 +12,13 @@ class HowToCite(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         entry = citation.citation()
-        book, _, software = entry["title"].partition(": ")
+        book = entry["title"].partition(": ")[0]
         parts = {
             "The book": citation.bibtex(entry, "rcbook", entry["title"]),
             "A chapter": citation.bibtex(
                 entry, "rcbook-chapter", "Risk-based calibration", "incollection", f"Chapter 4 of: {book}"
             ),
-            "The library": citation.bibtex(entry, "rcpkg", f"rcpkg: {software}", "software"),
+            "The library": citation.bibtex(entry, "rcpkg", f"rcpkg, the library of: {book}", "software"),
         }
         found: list[nodes.Node] = [nodes.literal_block(citation.plain(entry), citation.plain(entry), language="text")]
         for name, text in parts.items():

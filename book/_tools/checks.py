@@ -22,11 +22,6 @@ LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column o
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
 OF_TABLES = ("ch-rc-data", "ch-tables-of-bda7", "ch-tables-of-local-bda", "ch-scorecard")
-UNCAPTIONED = {  # chapters, by label, whose tables are still to be numbered
-    "ch-networks",
-    "ch-gaps",
-    "how-to",
-}
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
     r"^\s*[!%]\s*pip\b": "installs packages",
@@ -144,8 +139,6 @@ def is_digest(cell: NotebookNode) -> bool:
 
 def tables(notebook: NotebookNode) -> list[str]:
     """A table in view has a label and a caption, whose numbers are numbers of its cell, and no raw names."""
-    if (label := re.match(r"\(([\w-]+)\)=", notebook.cells[0].source)) and label[1] in UNCAPTIONED:
-        return []
     problems = [] if not (bare := bare_tables(notebook)) else [f"{bare} tables of the text without title and name"]
     names: list[str] = []
     for cell in code_cells(notebook):

@@ -20,7 +20,8 @@ RAW = re.compile(
     r":{3,}\s*\{|`{3}\{|\{(?:prf:)?(?:ref|numref|eq|doc|cite(?::\w+)?|glue(?::\w+)?)\}|^\s*:label:|\$\$",
     re.MULTILINE,
 )
-
+RAW_TEX = re.compile(r"\\[A-Za-z]{2,}|\$[^$\n]{1,80}\$")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # Serious findings of axe-core in markup that is not ours: (rule, part of the selector) and whose it is.
 FOREIGN_FINDINGS = {
     (
@@ -45,11 +46,21 @@ def soup_of(html: Path, page: str) -> BeautifulSoup:
     return parsed(html / f"{page}.html")
 
 
-def test_page_has_no_raw_directive_text(html, page):
+def text_of(html: Path, page: str) -> str:
+    """What a page says, without code and formulas."""
     article = copy(soup_of(html, page).find("article"))
     for literal in article.find_all(["pre", "code", "script", "style"]) + article.select(".math"):
         literal.decompose()
-    assert RAW.findall(article.get_text()) == []
+    return article.get_text()
+
+
+def test_page_has_no_raw_directive_text(html, page):
+    assert RAW.findall(text_of(html, page)) == []
+
+
+def test_page_shows_no_raw_tex_and_no_control_character(html, page):
+    text = text_of(html, page)
+    assert RAW_TEX.findall(text) + CONTROL.findall(text) == []
 
 
 def test_no_item_of_a_list_runs_on_in_a_paragraph(html, page):

@@ -143,9 +143,8 @@ def test_front_page_says_whom_to_cite(html):
 def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
     for path in sorted(ROOT.glob("chapters/*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
-        formulas = "".join(
-            "".join(re.findall(r"\$[^$]+\$", cell.source)) for cell in cells if cell.cell_type == "markdown"
-        )
+        prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        formulas = "".join(re.findall(r"\$\$.*?\$\$|\$[^$]+\$", prose, re.DOTALL))
         symbols = [
             symbol.split(" = ")[0].replace(" ", "")
             for row in notation_table.of_chapter(int(path.name[:2])).itertuples()
@@ -153,7 +152,7 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
         ]
         assert sorted(symbols) == sorted(set(symbols)), path.stem
         heads = {re.match(r"\\?\{?[A-Za-z]+|.", symbol)[0] for symbol in symbols}
-        assert [head for head in heads if head not in formulas.replace(" ", "")] == [], path.stem
+        assert [head for head in heads if head not in re.sub(r"\s", "", formulas)] == [], path.stem
 
 
 def test_symbols_of_the_whole_book_are_told_apart():
