@@ -5,6 +5,6 @@ Dask the same blocks give the same bits. What is in memory is one block, unless 
 """
 
 from rcpkg.rows.block import Block
-from rcpkg.rows.rows import Blocks, Rows, by_block
+from rcpkg.rows.rows import Blocks, Rows, by_block, in_memory
 
-__all__ = ["Block", "Blocks", "Rows", "by_block"]
+__all__ = ["Block", "Blocks", "Rows", "by_block", "in_memory"]

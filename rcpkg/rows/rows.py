@@ -1,8 +1,4 @@
-"""Rows in blocks that can be gone through again, and *ordered* sums of a task over them.
-
-A sum is added up block after block, in the order of the blocks, whoever computed which: in memory, from Parquet and on
-Dask the same blocks give the same bits. What is in memory is one block, unless it is divided.
-"""
+"""Rows, their sources, and methods that take them."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce, wraps
+from inspect import signature
 from itertools import islice
 from operator import add
 from pathlib import Path
@@ -122,8 +119,8 @@ class Blocks(Rows):
         return iter(self.blocks)
 
     def map(self, change: Callable[[Block], Block]) -> Rows:
-        """The changed blocks, which are in memory too."""
-        return Blocks(list(self.each(change)))
+        """The changed blocks that have rows, which are in memory too."""
+        return Blocks([block for block in self.each(change) if block.n])
 
     def kept(self) -> Rows:
         return self
@@ -136,7 +133,7 @@ class _Changed(Rows):
         self.rows, self.change = rows, change
 
     def __iter__(self) -> Iterator[Block]:
-        return iter(self.rows.each(self.change))
+        return (block for block in self.rows.each(self.change) if block.n)
 
 
 class _Spooled(Rows):
@@ -265,6 +262,22 @@ def by_block(method: Method) -> Method:
         if isinstance(X, Rows):
             return X.collected(_Predicted(self, method.__name__, args, kwargs))
         return method(self, X, *args, **kwargs)
+
+    return cast(Method, whole)
+
+
+def in_memory(fit: Method) -> Method:
+    """Decorator of a ``fit`` to all rows at once: of `Rows` it takes one block, and refuses more."""
+    weighted = "sample_weight" in signature(fit).parameters
+
+    @wraps(fit)
+    def whole(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(X, Rows):
+            X, y, weight, _ = X.only(type(self).__name__)
+            if weight is not None and not weighted:
+                raise Unsupported(f"{type(self).__name__} takes rows without weights")
+            kwargs |= {} if weight is None else {"sample_weight": weight}
+        return fit(self, X, y, *args, **kwargs)
 
     return cast(Method, whole)
 
