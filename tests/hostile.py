@@ -46,7 +46,7 @@ from rcpkg import (
     SoftErrorCalibration,
 )
 
-SECONDS = 300.0  # of the processor; a pair that needs more counts as a time-out
+SECONDS = 20.0  # of the processor; a pair that needs more counts as a time-out
 FINE, REFUSED, DEPTHS, TIMEOUT, SILENT = "fine", "refused", "traceback from the depths", "time-out", "silent NaN"
 
 MIXED = [("codes", CategoricalNB(prior_strength=1.0), [0]), ("sizes", QDA(), slice(1, None))]

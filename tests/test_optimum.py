@@ -33,6 +33,7 @@ from rcpkg import (
 )
 from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import one_hot
 
 VALUE, POSTERIOR = 1e-6, 1e-3
@@ -466,3 +467,15 @@ def test_a_closed_form_that_is_far_too_sure_is_no_bad_start(seed):
     assert found.converged_ and found.n_iter_ < 100
     least = exact.history_.objective.iloc[-1]
     assert least <= found.history_.objective.iloc[-1] < least + 1e-7
+
+
+def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target():
+    """The target may ask for far more of a state than the optimum has: near it, steps are Newton's all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(30, 4)).astype(float)
+    y = rng.integers(0, 3, size=30)
+    model = TAN()
+    path = TargetPath.of(model, "nested", *model.check_X_y(X, y))
+    for b in (100.0, 10.0, 1.0, 0.1, 0.01):
+        end = path.follow(b)
+        assert end.stop_reason == "converged" and len(end.history) <= 12

@@ -228,5 +228,4 @@ def test_stored_cells_are_recomputed(place):
     for new, old in zip(runner.execute(cell).records, done.records, strict=True):
         assert (new.method, new.metric) == (old.method, old.metric)
         if "seconds" not in new.metric:
-            # optima found by a search: the tolerance of such studies in test_experiments.py
-            assert new.value == pytest.approx(old.value, rel=1e-5, abs=1e-5)
+            assert new.value == pytest.approx(old.value, rel=1e-6, abs=1e-8)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.curvature import MinimalForm, bend_where_rare
-from rcpkg.calibration.logistic import Curvature, LogisticObjective
+from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
 from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
@@ -62,14 +62,21 @@ class PenalisedLikelihood(LogisticObjective):
         self.to_use = False  # whether the next curvature is of these: of another weight, or of the same place
         self.place: tuple[Array, Statistics, Any] | None = None  # the last β, its η, and θ where ψ is finite
         self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|m̄ I| of the target
+        self.slope: tuple[Array, Array] | None = None  # the last β of a pass, and the gradient there
         self.moved: Array | None = None  # what each row does to s̄ and m̄
 
     def with_weight(self, b: float) -> "PenalisedLikelihood":
         """The same for another weight, which begins with the C and I of this one."""
         other = copy(self)
         other.b, other.total = b, self.rows_weight + b * self.target_size
-        other.to_use = self.latest is not None
+        other.to_use, other.slope = self.latest is not None, None
         return other
+
+    def __call__(self, V: Array) -> Evaluation:
+        """One pass over the rows."""
+        at = super().__call__(V)
+        self.slope = V, at.gradient
+        return at
 
     def _joint_model(self, beta: Array) -> tuple[Statistics, Any]:
         """η and θ at β, computed once; θ is None where ψ is infinite."""
@@ -114,13 +121,16 @@ class PenalisedLikelihood(LogisticObjective):
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
 
-        It bends more where a state is far rarer than in the target, on whose share Newton's step would be too long."""
+        It bends more where a state is far rarer than target and rows together ask for, μ − ∇f (m + b m̄) / b m̄, since
+        Newton's step would be too long; at the optimum it does not."""
         if not self.to_use:
             self._measure(V)
         self.to_use = False
-        mean, size = self.form.mean(self.parameters(V)), self.target_size
-        bend = bend_where_rare(self.latest[1].diagonal() / size, mean, self.target / size)
-        H = self._latest_hessian(self.b * size * bend)
+        if self.slope is None or not np.array_equal(V, self.slope[0]):
+            self(V)
+        mean, size = self.form.mean(self.parameters(V)), self.b * self.target_size
+        asked = mean - self.slope[1] * (self.total / size)
+        H = self._latest_hessian(size * bend_where_rare(self.latest[1].diagonal() / self.target_size, mean, asked))
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
