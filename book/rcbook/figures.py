@@ -64,8 +64,8 @@ METHODS: dict[str, tuple[str, str]] = {
     "smoothed vote": ("#0072B2", "P"),
 }
 """Colour and marker of each method, the same in all chapters: calibration with safe steps is "safe" without a target
-and "target" with one; naive Bayes as it is fitted is "closed form"; methods without generative model are green or black. Methods
-that share a colour are never in one picture."""
+and "target" with one; naive Bayes as it is fitted is "closed form"; methods without generative model are green or
+black. Methods that share a colour are never in one picture."""
 
 
 OUTCOMES = {"better": ("#0072B2", "white"), "level": ("#DDDDDD", "black"), "worse": ("#D55E00", "white")}
