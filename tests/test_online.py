@@ -81,6 +81,26 @@ def test_a_block_adds_its_statistics_and_what_the_model_got_wrong():
     assert np.abs(got.means_ - online.closed_form.means_).max() > 5e-3
 
 
+def test_class_weights_that_drift_are_no_errors_of_the_model():
+    """Told of them, a right model stays nearer to the true posteriors of the last class weights."""
+    lost = {}
+    for told in (False, True):
+        rng, model = np.random.default_rng(0), calibrated(GaussianNB())
+        for t in range(60):
+            weight = np.array([0.95, 0.05]) if t < 30 else np.array([0.05, 0.95])
+            y = rng.choice(2, p=weight, size=200)
+            X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
+            before = model.predict_log_proba(X, weight)[np.arange(200), y] if t else None
+            model.partial_fit(X, y, [0, 1], class_prior=weight if told else None)
+            if told and t:
+                assert_allclose(model.history_.log_loss[t - 1], -before.mean(), rtol=1e-10)
+        odds = (1.5 * X - 1.125).sum(axis=1) + np.log(weight[1] / weight[0])
+        truth = -np.logaddexp(0, np.stack([odds, -odds], axis=1))
+        found = model.predict_log_proba(X, weight)
+        lost[told] = (np.exp(truth) * (truth - found)).sum(axis=1).mean()
+    assert lost[True] < lost[False] / 2
+
+
 def test_weights_are_repetitions():
     X, y = bent_rows(400, 3)
     weight = 1.0 + np.arange(400) % 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from copy import copy, deepcopy
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple, Self
@@ -336,6 +337,7 @@ class RiskCalibration(Learner):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        class_prior: ArrayLike | Mapping | None = None,
     ) -> Self:
         """Learn from a further block of rows, once; the first call names all ``classes``. With ``target="generative"``.
 
@@ -345,6 +347,9 @@ class RiskCalibration(Learner):
         b log p(x, y), is b-strongly concave relative to ψ, so that the iterates lack O(log m / m) of its optimum in
         the mean, as long as the parameters stay bounded. ``history_`` has the losses of each block before it was learnt
         from. After ``fit`` it begins anew, with the classes of that.
+
+        Where class weights drift, ``class_prior`` are those of the population of this block, as `predict_proba` takes
+        them, and P its posteriors: what differs between populations is then not taken for an error of the model.
         """
         self._check_estimator()
         b = self._settings().target_weight
@@ -354,7 +359,7 @@ class RiskCalibration(Learner):
             classes = getattr(self, "classes_", None)
         closed_form.partial_fit(X, y, classes, sample_weight)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        online = after(before, closed_form, Block(X, y, weight), b)
+        online = after(before, closed_form, Block(X, y, weight), b, class_prior)
         way = {
             "n_iter_": len(online.history),
             "best_iter_": len(online.history),

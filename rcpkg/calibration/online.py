@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights, history_row
+from rcpkg.checks import check_class_prior
 from rcpkg.families import ClosedFormClassifier, Statistics, class_counts
 from rcpkg.families.portions import Numbered
 from rcpkg.rows import Block
@@ -42,12 +45,15 @@ class Online(NamedTuple):
         return count / count.sum()
 
 
-def after(before: Online | None, closed_form: ClosedFormClassifier, block: Block, b: float) -> Online:
+def after(
+    before: Online | None, closed_form: ClosedFormClassifier, block: Block, b: float, class_prior: Any = None
+) -> Online:
     """What is known after a further ``block`` of rows, which ``closed_form`` has taken in already.
 
     With m μ̄ for the statistics that the closed form draws to, and Δ for the change of these by the block, of n rows,
-    the statistics s of the model go to s + Δ + lr · s(X, Y − P), lr = min(1/b, m/n); P are the posteriors before. The
-    last term is bent as a safe step is, to be valid; where s + Δ is not, what s is beyond m μ̄ is halved until it is.
+    the statistics s of the model go to s + Δ + lr · s(X, Y − P), lr = min(1/b, m/n); P are the posteriors before, for
+    the class weights ``class_prior`` if these are given. The last term is bent as a safe step is, to be valid; where
+    s + Δ is not, what s is beyond m μ̄ is halved until it is.
     """
     if closed_form.parameters_ is None:
         return Online(closed_form, None, closed_form, [])
@@ -60,7 +66,10 @@ def after(before: Online | None, closed_form: ClosedFormClassifier, block: Block
         return before
     old, drawn_before = (_extended(before.closed_form, given, of) for of in (before.model.statistics_, before.drawn_to))
     block = block._replace(X=family.encode(block.X))
-    gradient, sums = Pass(family, family.parameters(old), calibration_weights)(block)
+    offset = 0.0
+    if class_prior is not None:
+        offset = np.log(check_class_prior(class_prior, closed_form.classes_)) - np.log(before.frequencies)
+    gradient, sums = Pass(family, family.parameters(old), calibration_weights, offset)(block)
     lr = min(1 / b, sample_size(drawn_before) / block.total_weight)
     statistics = family.safe_update(_valid(family, drawn_to, old - drawn_before), lr * gradient)
     losses = Losses(*(sums / block.total_weight).tolist())
