@@ -16,16 +16,24 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from rcpkg import (
+    BDA7,
+    EDDA,
     LDA,
     QDA,
+    RDA,
     TAN,
     TM,
+    WANBIAC,
+    BayesianQDA,
     CategoricalNB,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
+    LocalBDA,
+    MDLDiscretizer,
     MultinomialNB,
+    NearestMeans,
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
@@ -34,6 +42,7 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
+from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.families.portions import n_of
 
@@ -172,10 +181,94 @@ def test_other_rules_and_weights_go_through_blocks(model):
     assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
 
 
-def test_the_score_test_takes_arrays():
+def test_the_score_test_takes_one_block():
     X, y = gaussian_rows(60)
-    with pytest.raises(ValueError, match="X must be a table of rows"):
-        calibration_test(LDA(), Rows.of(X, y, block_size=20), y)
+    weight = 1.0 + np.arange(60) % 2
+    given = {"n_bootstrap": 9, "random_state": 0}
+    of_rows = calibration_test(LDA(), Rows.of(X, y, weight), **given)
+    assert of_rows == calibration_test(LDA(), X, y, sample_weight=weight, **given)
+    with pytest.raises(ValueError, match=r"calibration_test, .*, takes rows that are one block"):
+        calibration_test(LDA(), Rows.of(X, y, block_size=20))
+
+
+AT_ONCE = [BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), MDLDiscretizer()]
+
+
+@pytest.mark.parametrize("model", AT_ONCE, ids=lambda model: type(model).__name__)
+def test_what_needs_all_rows_at_once_takes_one_block(model):
+    X, y = network_rows(200) if isinstance(model, WANBIAC) else gaussian_rows(200)
+    name = type(model).__name__
+    assert_array_equal(*(change(clone(model).fit(*given), X) for given in ((X, y), (Rows.of(X, y),))))
+    with pytest.raises(ValueError, match=f"{name} takes rows that are one block"):
+        clone(model).fit(Rows.of(X, y, block_size=50))
+    if isinstance(model, MDLDiscretizer | LocalBDA):
+        with pytest.raises(ValueError, match=f"{name} takes rows without weights"):
+            clone(model).fit(Rows.of(X, y, np.ones(200)))
+
+
+def change(model, X):
+    return model.transform(X) if hasattr(model, "transform") else model.predict(X)
+
+
+def test_conditional_likelihood_of_several_blocks():
+    X, y = gaussian_rows(300)
+    for target_weight in (0.0, 1.0):
+        whole, parts = (
+            ConditionalLikelihood(LDA(), target_weight=target_weight).fit(Rows.of(X, y, block_size=size))
+            for size in (None, 70)
+        )
+        assert parts.converged_
+        assert_allclose(parts.objective_, whole.objective_, rtol=0, atol=1e-8)
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-3)
+
+
+class TestChoiceOfTheWeight:
+    """By folds: those of several blocks are drawn within each, and errors are judged by block."""
+
+    def test_several_blocks_choose_as_one_with_the_same_folds(self):
+        X, y = gaussian_rows(400)
+        weight = 1.0 + np.arange(400) % 3
+        rows = Rows.of(X, y, weight, block_size=100)
+        parts = RiskCalibrationCV(QDA(), cv=3, target_weights=[1, 10]).fit(rows)
+        number = np.concatenate([b.X for b in Rows.of(np.arange(400), block_size=100)])
+        in_fold = [
+            np.concatenate([InFold(k, 3, 0, held=True)(block).X for block in Rows.of(number, block_size=100)])
+            for k in range(3)
+        ]
+        assert_array_equal(np.sort(np.concatenate(in_fold)), number)
+        cv = [(np.setdiff1d(number, held), held) for held in in_fold]
+        whole = RiskCalibrationCV(QDA(), cv=cv, target_weights=[1, 10]).fit(X, y, weight)
+        columns = ["target_weight", "log_loss", "error"]
+        # safe steps end within (m + b m̄) / (2 b m̄) ≤ 1 times SAFE_TOL of the optimum, in divergence a row: √(2 KL)
+        assert_allclose(parts.cv_results_[columns], whole.cv_results_[columns], rtol=0, atol=np.sqrt(2 * SAFE_TOL))
+        assert_array_equal(parts.target_weight_, whole.target_weight_)
+        assert parts.validation_ == "3 folds"
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-3)
+
+    def test_folds_take_the_place_of_leave_one_out(self):
+        X, y = gaussian_rows(200)
+        with pytest.warns(UserWarning, match='cv="loo" is not to be had: .*one block.*5 folds'):
+            model = RiskCalibrationCV(LDA(), target_weights=[1, 10]).fit(Rows.of(X, y, block_size=99))
+        assert model.validation_ == "5 folds"  # though the last block, of two rows, has none in some of them
+
+    def test_files_are_memory(self, parquet):
+        X, y = mixed_rows()
+        rows = Rows.from_parquet(parquet(X.assign(label=y)), "label", block_size=150)
+        model = RiskCalibrationCV(MIXED, cv=2, target_weights=[1, 10])
+        assert_same_bits(clone(model).fit(rows), clone(model).fit(Rows.of(X, y, block_size=150)), X)
+
+    def test_what_folds_of_blocks_do_not_take(self):
+        X, y = gaussian_rows(200)
+        rows = Rows.of(X, y, block_size=99)
+        with pytest.raises(ValueError, match="cv must be a number of folds, and groups None"):
+            RiskCalibrationCV(LDA(), cv=3).fit(rows, groups=y)
+        with pytest.raises(ValueError, match="cv must be an integer >= 2; got 1"):
+            RiskCalibrationCV(LDA(), cv=1).fit(rows)
+        with pytest.raises(ValueError, match="gaps_in_view takes rows that are one block"):
+            RiskCalibrationCV(LDA(), cv=3, gaps_in_view=0.2).fit(rows)
+        y[0] = 9
+        with pytest.raises(ValueError, match="class 9 has no row in the training part of a fold"):
+            RiskCalibrationCV(LDA(), cv=3).fit(Rows.of(X, y, block_size=99))
 
 
 def test_sparse_rows():
@@ -299,8 +392,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "model",
         [
-            ConditionalLikelihood(LDA()),
-            RiskCalibrationCV(LDA()),
+            ConditionalLikelihood(LDA(), solver="newton"),
+            ConditionalLikelihood(LDA(), l2=1.0),
             RiskCalibration(LDA(), step=Fixed(), stopping=HeldOut(0.2), random_state=0),
             RiskCalibration(LDA(), step=Batches(), random_state=0),
         ],

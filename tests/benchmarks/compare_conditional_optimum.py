@@ -133,7 +133,7 @@ def problem(name: str, kind: str) -> tuple[Any, np.ndarray, np.ndarray]:
 def features(kind: str, penalised: bool) -> Any:
     """scikit-learn's transformer of the raw features."""
     if kind == "NB":
-        return OneHotEncoder(drop=None if penalised else "first")
+        return OneHotEncoder(handle_unknown="ignore") if penalised else OneHotEncoder(drop="first")
     quadratic = PolynomialFeatures(2, include_bias=False)
     return make_pipeline(quadratic) if penalised else make_pipeline(quadratic, StandardScaler(copy=False))
 
