@@ -11,7 +11,7 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   log-loss on standardised quadratic features (one pass, and five) and gradient boosting by its defaults, in memory,
   both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows. ``exponent``: of cpu between the sizes 10⁶ and 10⁷.
   Rows with ``predicted`` are a cost model, c n, with c from the largest size.
-- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 3 × 10⁶ rows in one process over
+- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁶ rows in one process over
   blocks in memory, in two processes that know nothing of each other over half of the rows each, and on a `LocalCluster`
   of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; three times
   in turn. ``load``: other processes that were running at its start, a minute's mean.
@@ -52,7 +52,7 @@ CLASSES, DIMENSIONS, GROUP = 5, 20, 100_000
 SIZES = 10**6, 10**7
 PEERS, PREDICTED = 10**6, 10**8
 FEW, MANY = 2, 7  # updates
-REPETITIONS, ROWS_OF_WORKERS = 3, 3 * 10**6
+REPETITIONS, ROWS_OF_WORKERS = 3, 10**6
 PAYLOADS, BLOCKS, WIDE, WIDE_ROWS = (1, 400), (10, 100), (20, 50, 100), 20_000
 FEATURES = [f"x{j}" for j in range(DIMENSIONS)]
 MODELS = {"GaussianNB": GaussianNB(), "QDA": QDA()}
