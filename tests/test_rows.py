@@ -5,7 +5,9 @@ import os
 import pickle
 import re
 import signal
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,6 +46,7 @@ from rcpkg import (
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import Pass
 from rcpkg.families.portions import n_of
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
@@ -571,6 +574,110 @@ def test_a_worker_that_is_killed_before_a_pass_changes_no_bit(cluster, monkeypat
     assert len(passes) > fatal
     serial = clone(model).fit(Rows.of(X, y, block_size=500))
     assert_array_equal(fitted.predict_proba(X), serial.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "TAN"])
+def test_a_warm_start_goes_on_with_the_same_rows(name):
+    X, y = rows_for(name)
+    rows = Rows.of(X, y, block_size=40)
+    published = RiskCalibration.as_published(ML[name], max_iter=4, stopping="none", warm_start=True)
+    for _ in range(3):
+        published.fit(rows)
+    whole = RiskCalibration.as_published(ML[name], max_iter=12, stopping="none").fit(rows)
+    assert_same_bits(published, whole, X)
+    with pytest.raises(ValueError, match="warm_start goes on with the rows of the last fit, and these are others"):
+        published.fit(X[5:], y[5:])
+    assert_same_bits(published, whole, X)
+
+
+@pytest.mark.parametrize("block_size", [None, 60])
+def test_a_warm_start_is_near_where_the_last_fit_ended(block_size):
+    X, y = gaussian_rows(300)
+    rows = Rows.of(X, y, block_size=block_size)
+    model = RiskCalibration(QDA(), warm_start=True).fit(rows)
+    first, P = model.n_iter_, model.predict_proba(X)
+    model.fit(rows)
+    assert model.converged_ and model.n_iter_ < first / 2
+    assert_allclose(model.predict_proba(X), P, rtol=0, atol=1e-4)
+
+
+class Watched(QDA):
+    """A model whose passes may be slow in one process, or kill one; what a file named by the environment says."""
+
+    def weighted_statistics(self, X, parameters, weigh):
+        folder = Path(os.environ["WATCHED"])
+        if (folder / f"slow-{os.getpid()}").exists():
+            time.sleep(0.05)
+        with suppress(FileNotFoundError):
+            (folder / "armed").unlink()  # one process alone finds it
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().weighted_statistics(X, parameters, weigh)
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    monkeypatch.setenv("WATCHED", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fatal", [2, 7])
+def test_a_worker_that_is_killed_within_a_pass_changes_no_bit(cluster, monkeypatch, watched, fatal):
+    X, y = gaussian_rows(3000)
+    model, passes = RiskCalibration(Watched(), step="safe", tol=1e-6), []
+    with cluster(2, processes=True):
+        rows = partitions(X, y, 500)
+        each = type(rows).each
+
+        def arming(self, task):
+            if isinstance(task, Pass):
+                passes.append(task)
+                if len(passes) == fatal:
+                    (watched / "armed").touch()
+            return each(self, task)
+
+        monkeypatch.setattr(type(rows), "each", arming)
+        fitted = clone(model).fit(rows)
+    assert len(passes) > fatal and not (watched / "armed").exists()
+    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=500)), X)
+
+
+@pytest.mark.slow
+def test_workers_of_unequal_speed_give_the_same_bits(cluster, watched):
+    X, y = gaussian_rows(3000)
+    model = RiskCalibration(Watched(), step="safe", tol=1e-6)
+    with cluster(2, processes=True) as client:
+        slow = next(iter(client.run(os.getpid).values()))
+        (watched / f"slow-{slow}").touch()
+        fitted = clone(model).fit(partitions(X, y, 250))
+    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=250)), X)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_costs_no_more_than_the_last_fit(cluster, monkeypatch):
+    """One clear error; and on another cluster a warm start goes on to the bits of a run without an interruption."""
+    X, y = gaussian_rows(3000)
+    model = RiskCalibration.as_published(QDA(), max_iter=3, stopping="none", warm_start=True)
+    with cluster(2, processes=True) as client:
+        rows = partitions(X, y, 500)
+        model.fit(rows)
+        kept, each, passes = model.predict_proba(X), type(rows).each, []
+
+        def closing(self, task):
+            passes.append(isinstance(task, Pass))
+            if sum(passes) == 2:
+                client.sync(client.cluster.scheduler.close)
+            return each(self, task)
+
+        with monkeypatch.context() as within:
+            within.setattr(type(rows), "each", closing)
+            with pytest.raises(Exception, match="lost the connection to the scheduler"):
+                model.fit(rows)
+    assert_array_equal(model.predict_proba(X), kept)
+    with cluster(1, processes=True):
+        model.fit(partitions(X, y, 500))
+    whole = RiskCalibration.as_published(QDA(), max_iter=6, stopping="none").fit(Rows.of(X, y, block_size=500))
+    assert_same_bits(model, whole, X)
 
 
 def test_tasks_and_models_can_be_pickled():

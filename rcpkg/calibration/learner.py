@@ -21,7 +21,7 @@ from rcpkg.base import Array, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
-from rcpkg.calibration.objective import Objective, check_target
+from rcpkg.calibration.objective import Objective, check_target, sample_size
 from rcpkg.calibration.online import after
 from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
@@ -29,7 +29,7 @@ from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
 from rcpkg.capabilities import MARGINALS, Unsupported, require
 from rcpkg.checks import check_number
-from rcpkg.families import ClosedFormClassifier, can
+from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
 
 STOPS = {
@@ -114,15 +114,27 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 stacklevel=2,
             )
         tol = stop.tol if isinstance(stop, Converged) else 0.0
+        start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
-            outcome = fastest_optimum(objective, tol, settings.max_iter)
+            outcome = fastest_optimum(objective, tol, settings.max_iter, start)
         else:
-            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, start=start, random_state=rng))
             at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
                 outcome = along_the_fibre(objective, outcome)
         self._report(objective, outcome, tol, step)
         return self._adopt(objective, outcome)
+
+    def _kept(self, objective: Objective) -> Statistics | None:
+        """The statistics where the last fit to the rows of an ``objective`` has ended, if there was one."""
+        if not hasattr(self, "estimator_"):
+            return None
+        last, family = self.estimator_, objective.family
+        before, here = sample_size(last.statistics_) * self._frequencies, objective.labels
+        origins = (getattr(model, "origin_", None) for model in (last, family))
+        if not (last.same_form(family) and np.array_equal(*origins) and np.allclose(before, class_counts(here))):
+            raise ValueError("warm_start goes on with the rows of the last fit, and these are others: set it to False")
+        return last.statistics_
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -273,6 +285,9 @@ class RiskCalibration(Learner):
         one of length one the squared gradient in the metric of the model, Newton's half its own squared length; neither
         has units. 0: go on to ``max_iter``. A model without natural parameters does not converge by it.
     %(random_state)s
+    warm_start : bool, default=False
+        Whether ``fit`` goes on where the last one ended, which had the same rows: with few updates a fit, what
+        interrupts one costs no more than these.
 
     Attributes
     ----------
@@ -328,6 +343,7 @@ class RiskCalibration(Learner):
     max_iter: int | str = "auto"
     tol: float = 1e-8
     random_state: int | np.random.RandomState | None = None
+    warm_start: bool = False
 
     @available_if(_follows_streams)
     @atomic

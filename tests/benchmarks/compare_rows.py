@@ -13,8 +13,9 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   Rows with ``predicted`` are a cost model, c n, with c from the largest size.
 - *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁶ rows in one process over
   blocks in memory, in two processes that know nothing of each other over half of the rows each, and on a `LocalCluster`
-  of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; three times
-  in turn. ``load``: other processes that were running at its start, a minute's mean.
+  of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; twice in
+  turn. ``a_pass_cpu``: seconds of the processor of all that take part, which other work on the machine disturbs less.
+  ``load``: other processes that were running at its start, a minute's mean.
 - *Overheads* (``benchmark_rows_overheads.csv``). Seconds by the clock, the least of ten, of a pass that computes
   nothing and gives each of so many blocks an array of so many kB, which two workers send and the client adds up in
   order; and, with ``dimensions``, of the processor of a pass of QDA, five classes, over 20,000 rows in memory.
@@ -52,7 +53,7 @@ CLASSES, DIMENSIONS, GROUP = 5, 20, 100_000
 SIZES = 10**6, 10**7
 PEERS, PREDICTED = 10**6, 10**8
 FEW, MANY = 2, 7  # updates
-REPETITIONS, ROWS_OF_WORKERS = 3, 10**6
+REPETITIONS, ROWS_OF_WORKERS = 2, 10**6
 PAYLOADS, BLOCKS, WIDE, WIDE_ROWS = (1, 400), (10, 100), (20, 50, 100), 20_000
 FEATURES = [f"x{j}" for j in range(DIMENSIONS)]
 MODELS = {"GaussianNB": GaussianNB(), "QDA": QDA()}
@@ -250,8 +251,8 @@ def half_or_all(file: Path, part: int, parts: int) -> dict[str, float]:
 
 
 @contextmanager
-def local(n_workers: int, trims: bool = False) -> Iterator[None]:
-    """Workers of one thread, whose allocator ``trims`` as Dask has it, or not."""
+def local(n_workers: int, trims: bool = False) -> Iterator[Any]:
+    """A client of workers of one thread, whose allocator ``trims`` as Dask has it, or not."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -262,25 +263,29 @@ def local(n_workers: int, trims: bool = False) -> Iterator[None]:
     with (
         dask.config.set({"distributed.nanny.pre-spawn-environ": environ}),
         LocalCluster(**given) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
-        yield
+        yield client
 
 
 def on_workers(file: Path, n_workers: int, trims: int) -> dict[str, float]:
     """A pass on workers that hold the blocks."""
     import dask.dataframe as dd
 
-    with local(n_workers, bool(trims)):
-        return a_pass_over(Rows.from_dask(dd.read_parquet(file, split_row_groups=True), label="label"))
+    with local(n_workers, bool(trims)) as client:
+        rows = Rows.from_dask(dd.read_parquet(file, split_row_groups=True), label="label")
+        return a_pass_over(rows, lambda: sum(client.run(time.process_time).values()))
 
 
-def a_pass_over(rows: Rows) -> dict[str, float]:
-    """Seconds of a pass by the clock."""
+def a_pass_over(rows: Rows, elsewhere: Callable[[], float] = lambda: 0.0) -> dict[str, float]:
+    """Seconds of a pass by the clock, and of the processor, with those that others have spent ``elsewhere``."""
     published(1).fit(rows)  # so that the blocks are there
-    few, _ = measured(lambda: published(FEW).fit(rows))
-    many, _ = measured(lambda: published(MANY).fit(rows))
-    return {"wall": (many["wall"] - few["wall"]) / (MANY - FEW)}
+    found = {}
+    for updates in (FEW, MANY):
+        before = elsewhere()
+        found[updates], _ = measured(lambda: published(updates).fit(rows))  # noqa: B023
+        found[updates]["cpu"] += elsewhere() - before
+    return {name: (found[MANY][name] - found[FEW][name]) / (MANY - FEW) for name in ("wall", "cpu")}
 
 
 def workers(folder: Path) -> Iterator[dict[str, Any]]:
@@ -296,8 +301,9 @@ def workers(folder: Path) -> Iterator[dict[str, Any]]:
         ]:
             load = os.getloadavg()[0]
             started = [apart(*arguments, file) for arguments in processes]
-            wall = max([answer(process)["wall"] for process in started])
-            yield {"n": ROWS_OF_WORKERS, "how": how, "repetition": repetition, "load": load, "a_pass": wall}
+            answers = [answer(process) for process in started]
+            taken = {"a_pass": max(of["wall"] for of in answers), "a_pass_cpu": sum(of["cpu"] for of in answers)}
+            yield {"n": ROWS_OF_WORKERS, "how": how, "repetition": repetition, "load": load} | taken
 
 
 class Nothing(NamedTuple):
