@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Estimator, constructed
 from rcpkg.checks import validate
 from rcpkg.linalg import Array
+from rcpkg.rows import Rows, in_memory
 
 
 def _entropy(counts: Array) -> Array:
@@ -135,7 +136,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    @in_memory
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Find the cuts of each feature from rows and their labels.
 
         Raises

@@ -67,6 +67,7 @@ CHECKED = [
     RiskCalibration.as_published(GaussianNB(prior_strength=1.0), target_weight=1.0, stopping="best_error", max_iter=8),
     RiskCalibration.as_published(CategoricalNB(prior_strength=1.0), max_iter=8),
     RiskCalibration(TAN(), target="nested"),
+    RiskCalibration(QDA(prior_strength=1.0), target="generative", target_weight=1.0),
     RiskCalibration(KDependenceBayes(k=0, decomposable=False), step="safe", max_iter=8),
     RiskCalibration.as_published(BernoulliNB(prior_strength=1.0), max_iter=8),
     TM(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),

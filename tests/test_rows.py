@@ -5,7 +5,9 @@ import os
 import pickle
 import re
 import signal
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,16 +18,24 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from rcpkg import (
+    BDA7,
+    EDDA,
     LDA,
     QDA,
+    RDA,
     TAN,
     TM,
+    WANBIAC,
+    BayesianQDA,
     CategoricalNB,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
+    LocalBDA,
+    MDLDiscretizer,
     MultinomialNB,
+    NearestMeans,
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
@@ -34,7 +44,9 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
+from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import Pass
 from rcpkg.families.portions import n_of
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
@@ -172,10 +184,94 @@ def test_other_rules_and_weights_go_through_blocks(model):
     assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
 
 
-def test_the_score_test_takes_arrays():
+def test_the_score_test_takes_one_block():
     X, y = gaussian_rows(60)
-    with pytest.raises(ValueError, match="X must be a table of rows"):
-        calibration_test(LDA(), Rows.of(X, y, block_size=20), y)
+    weight = 1.0 + np.arange(60) % 2
+    given = {"n_bootstrap": 9, "random_state": 0}
+    of_rows = calibration_test(LDA(), Rows.of(X, y, weight), **given)
+    assert of_rows == calibration_test(LDA(), X, y, sample_weight=weight, **given)
+    with pytest.raises(ValueError, match=r"calibration_test, .*, takes rows that are one block"):
+        calibration_test(LDA(), Rows.of(X, y, block_size=20))
+
+
+AT_ONCE = [BDA7(), BayesianQDA(), EDDA(), NearestMeans(), RDA(), WANBIAC(), LocalBDA(), MDLDiscretizer()]
+
+
+@pytest.mark.parametrize("model", AT_ONCE, ids=lambda model: type(model).__name__)
+def test_what_needs_all_rows_at_once_takes_one_block(model):
+    X, y = network_rows(200) if isinstance(model, WANBIAC) else gaussian_rows(200)
+    name = type(model).__name__
+    assert_array_equal(*(change(clone(model).fit(*given), X) for given in ((X, y), (Rows.of(X, y),))))
+    with pytest.raises(ValueError, match=f"{name} takes rows that are one block"):
+        clone(model).fit(Rows.of(X, y, block_size=50))
+    if isinstance(model, MDLDiscretizer | LocalBDA):
+        with pytest.raises(ValueError, match=f"{name} takes rows without weights"):
+            clone(model).fit(Rows.of(X, y, np.ones(200)))
+
+
+def change(model, X):
+    return model.transform(X) if hasattr(model, "transform") else model.predict(X)
+
+
+def test_conditional_likelihood_of_several_blocks():
+    X, y = gaussian_rows(300)
+    for target_weight in (0.0, 1.0):
+        whole, parts = (
+            ConditionalLikelihood(LDA(), target_weight=target_weight).fit(Rows.of(X, y, block_size=size))
+            for size in (None, 70)
+        )
+        assert parts.converged_
+        assert_allclose(parts.objective_, whole.objective_, rtol=0, atol=1e-8)
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-3)
+
+
+class TestChoiceOfTheWeight:
+    """By folds: those of several blocks are drawn within each, and errors are judged by block."""
+
+    def test_several_blocks_choose_as_one_with_the_same_folds(self):
+        X, y = gaussian_rows(400)
+        weight = 1.0 + np.arange(400) % 3
+        rows = Rows.of(X, y, weight, block_size=100)
+        parts = RiskCalibrationCV(QDA(), cv=3, target_weights=[1, 10]).fit(rows)
+        number = np.concatenate([b.X for b in Rows.of(np.arange(400), block_size=100)])
+        in_fold = [
+            np.concatenate([InFold(k, 3, 0, held=True)(block).X for block in Rows.of(number, block_size=100)])
+            for k in range(3)
+        ]
+        assert_array_equal(np.sort(np.concatenate(in_fold)), number)
+        cv = [(np.setdiff1d(number, held), held) for held in in_fold]
+        whole = RiskCalibrationCV(QDA(), cv=cv, target_weights=[1, 10]).fit(X, y, weight)
+        columns = ["target_weight", "log_loss", "error"]
+        # safe steps end within (m + b m̄) / (2 b m̄) ≤ 1 times SAFE_TOL of the optimum, in divergence a row: √(2 KL)
+        assert_allclose(parts.cv_results_[columns], whole.cv_results_[columns], rtol=0, atol=np.sqrt(2 * SAFE_TOL))
+        assert_array_equal(parts.target_weight_, whole.target_weight_)
+        assert parts.validation_ == "3 folds"
+        assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-3)
+
+    def test_folds_take_the_place_of_leave_one_out(self):
+        X, y = gaussian_rows(200)
+        with pytest.warns(UserWarning, match='cv="loo" is not to be had: .*one block.*5 folds'):
+            model = RiskCalibrationCV(LDA(), target_weights=[1, 10]).fit(Rows.of(X, y, block_size=99))
+        assert model.validation_ == "5 folds"  # though the last block, of two rows, has none in some of them
+
+    def test_files_are_memory(self, parquet):
+        X, y = mixed_rows()
+        rows = Rows.from_parquet(parquet(X.assign(label=y)), "label", block_size=150)
+        model = RiskCalibrationCV(MIXED, cv=2, target_weights=[1, 10])
+        assert_same_bits(clone(model).fit(rows), clone(model).fit(Rows.of(X, y, block_size=150)), X)
+
+    def test_what_folds_of_blocks_do_not_take(self):
+        X, y = gaussian_rows(200)
+        rows = Rows.of(X, y, block_size=99)
+        with pytest.raises(ValueError, match="cv must be a number of folds, and groups None"):
+            RiskCalibrationCV(LDA(), cv=3).fit(rows, groups=y)
+        with pytest.raises(ValueError, match="cv must be an integer >= 2; got 1"):
+            RiskCalibrationCV(LDA(), cv=1).fit(rows)
+        with pytest.raises(ValueError, match="gaps_in_view takes rows that are one block"):
+            RiskCalibrationCV(LDA(), cv=3, gaps_in_view=0.2).fit(rows)
+        y[0] = 9
+        with pytest.raises(ValueError, match="class 9 has no row in the training part of a fold"):
+            RiskCalibrationCV(LDA(), cv=3).fit(Rows.of(X, y, block_size=99))
 
 
 def test_sparse_rows():
@@ -299,8 +395,8 @@ class TestBadInput:
     @pytest.mark.parametrize(
         "model",
         [
-            ConditionalLikelihood(LDA()),
-            RiskCalibrationCV(LDA()),
+            ConditionalLikelihood(LDA(), solver="newton"),
+            ConditionalLikelihood(LDA(), l2=1.0),
             RiskCalibration(LDA(), step=Fixed(), stopping=HeldOut(0.2), random_state=0),
             RiskCalibration(LDA(), step=Batches(), random_state=0),
         ],
@@ -478,6 +574,110 @@ def test_a_worker_that_is_killed_before_a_pass_changes_no_bit(cluster, monkeypat
     assert len(passes) > fatal
     serial = clone(model).fit(Rows.of(X, y, block_size=500))
     assert_array_equal(fitted.predict_proba(X), serial.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "TAN"])
+def test_a_warm_start_goes_on_with_the_same_rows(name):
+    X, y = rows_for(name)
+    rows = Rows.of(X, y, block_size=40)
+    published = RiskCalibration.as_published(ML[name], max_iter=4, stopping="none", warm_start=True)
+    for _ in range(3):
+        published.fit(rows)
+    whole = RiskCalibration.as_published(ML[name], max_iter=12, stopping="none").fit(rows)
+    assert_same_bits(published, whole, X)
+    with pytest.raises(ValueError, match="warm_start goes on with the rows of the last fit, and these are others"):
+        published.fit(X[5:], y[5:])
+    assert_same_bits(published, whole, X)
+
+
+@pytest.mark.parametrize("block_size", [None, 60])
+def test_a_warm_start_is_near_where_the_last_fit_ended(block_size):
+    X, y = gaussian_rows(300)
+    rows = Rows.of(X, y, block_size=block_size)
+    model = RiskCalibration(QDA(), warm_start=True).fit(rows)
+    first, P = model.n_iter_, model.predict_proba(X)
+    model.fit(rows)
+    assert model.converged_ and model.n_iter_ < first / 2
+    assert_allclose(model.predict_proba(X), P, rtol=0, atol=1e-4)
+
+
+class Watched(QDA):
+    """A model whose passes may be slow in one process, or kill one; what a file named by the environment says."""
+
+    def weighted_statistics(self, X, parameters, weigh):
+        folder = Path(os.environ["WATCHED"])
+        if (folder / f"slow-{os.getpid()}").exists():
+            time.sleep(0.05)
+        with suppress(FileNotFoundError):
+            (folder / "armed").unlink()  # one process alone finds it
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().weighted_statistics(X, parameters, weigh)
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    monkeypatch.setenv("WATCHED", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fatal", [2, 7])
+def test_a_worker_that_is_killed_within_a_pass_changes_no_bit(cluster, monkeypatch, watched, fatal):
+    X, y = gaussian_rows(3000)
+    model, passes = RiskCalibration(Watched(), step="safe", tol=1e-6), []
+    with cluster(2, processes=True):
+        rows = partitions(X, y, 500)
+        each = type(rows).each
+
+        def arming(self, task):
+            if isinstance(task, Pass):
+                passes.append(task)
+                if len(passes) == fatal:
+                    (watched / "armed").touch()
+            return each(self, task)
+
+        monkeypatch.setattr(type(rows), "each", arming)
+        fitted = clone(model).fit(rows)
+    assert len(passes) > fatal and not (watched / "armed").exists()
+    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=500)), X)
+
+
+@pytest.mark.slow
+def test_workers_of_unequal_speed_give_the_same_bits(cluster, watched):
+    X, y = gaussian_rows(3000)
+    model = RiskCalibration(Watched(), step="safe", tol=1e-6)
+    with cluster(2, processes=True) as client:
+        slow = next(iter(client.run(os.getpid).values()))
+        (watched / f"slow-{slow}").touch()
+        fitted = clone(model).fit(partitions(X, y, 250))
+    assert_same_bits(fitted, clone(model).fit(Rows.of(X, y, block_size=250)), X)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_costs_no_more_than_the_last_fit(cluster, monkeypatch):
+    """One clear error; and on another cluster a warm start goes on to the bits of a run without an interruption."""
+    X, y = gaussian_rows(3000)
+    model = RiskCalibration.as_published(QDA(), max_iter=3, stopping="none", warm_start=True)
+    with cluster(2, processes=True) as client:
+        rows = partitions(X, y, 500)
+        model.fit(rows)
+        kept, each, passes = model.predict_proba(X), type(rows).each, []
+
+        def closing(self, task):
+            passes.append(isinstance(task, Pass))
+            if sum(passes) == 2:
+                client.sync(client.cluster.scheduler.close)
+            return each(self, task)
+
+        with monkeypatch.context() as within:
+            within.setattr(type(rows), "each", closing)
+            with pytest.raises(Exception, match="lost the connection to the scheduler"):
+                model.fit(rows)
+    assert_array_equal(model.predict_proba(X), kept)
+    with cluster(1, processes=True):
+        model.fit(partitions(X, y, 500))
+    whole = RiskCalibration.as_published(QDA(), max_iter=6, stopping="none").fit(Rows.of(X, y, block_size=500))
+    assert_same_bits(model, whole, X)
 
 
 def test_tasks_and_models_can_be_pickled():

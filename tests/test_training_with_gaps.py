@@ -133,6 +133,30 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
     assert_allclose(again.cells, fitted.statistics_.cells, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["QDA", "LDA"])
+def test_em_of_gaussians_never_lowers_the_likelihood_of_what_there_is(name):
+    X, y, _ = rows(name)
+    model = clone(MODELS[name])
+    rows_ = encoded_rows(model, X, y)
+    start = clone(model).fit(np.where(np.isnan(X), np.nanmean(X, axis=0), X), y).fitted_parameters()
+
+    def value(parameters):
+        return model.log_joint(X, parameters)[np.arange(len(y)), y].sum()
+
+    path = [value(start), *(value(p) for _, (_, p) in zip(range(25), em(model, rows_, start)))]
+    assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 1
+
+
+@pytest.mark.parametrize("gaps_in_view", [None, 0.3])
+@pytest.mark.parametrize("name", ["QDA", "GaussianNB", "TAN", "CategoricalNB"])
+def test_a_feature_that_no_training_row_has_is_named(name, gaps_in_view):
+    X, y, _ = rows(name)
+    X[:, 1] = np.nan
+    for learner in (RiskCalibration, RiskCalibrationCV):
+        with pytest.raises(ValueError, match="feature 1 holds missing values only"):
+            learner(MODELS[name], gaps_in_view=gaps_in_view).fit(X, y)
+
+
 @pytest.mark.parametrize("name", FULL)
 def test_closed_forms_of_rows_with_gaps_are_those_of_their_own_completion(name):
     """s = E[s(X, Y) | what there is, θ(s)]."""

@@ -33,16 +33,22 @@ def execute_on_demand(app: Sphinx, config) -> None:
         config.nb_execution_mode, config.nb_execution_cache_path = "cache", str(executed)
 
 
+def chapter_numbers(env: BuildEnvironment) -> dict[str, int]:
+    """The number of each chapter, by its file name, and of the pages that stand below it."""
+    chapters = {docname: int(match[1]) for docname in env.toc_secnumbers if (match := CHAPTER.match(docname))}
+    below = {page: number for docname, number in chapters.items() for page in env.toctree_includes.get(docname, ())}
+    return chapters | below
+
+
 def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironment) -> list[str]:
     """Number a chapter by its file name, so that ``04_…`` is chapter 4 before chapters 1 to 3 are written."""
     rewritten = usual_section_numbers(self, env)
-    for docname, numbers in env.toc_secnumbers.items():
-        if match := CHAPTER.match(docname):
-            chapter = int(match[1])
-            env.toc_secnumbers[docname] = {a: (chapter, *n[1:]) for a, n in numbers.items()}
-            for node in (env.titles[docname], *env.tocs[docname].findall(nodes.reference)):
-                if node.get("secnumber"):
-                    node["secnumber"] = [chapter, *node["secnumber"][1:]]
+    for docname, chapter in chapter_numbers(env).items():
+        numbers = env.toc_secnumbers[docname]
+        env.toc_secnumbers[docname] = {a: (chapter, *n[1:]) for a, n in numbers.items()}
+        for node in (env.titles[docname], *env.tocs[docname].findall(nodes.reference)):
+            if node.get("secnumber"):
+                node["secnumber"] = [chapter, *node["secnumber"][1:]]
     return rewritten
 
 

@@ -17,7 +17,7 @@ STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
 UNSEEN = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
 MOST_CODE = 320  # lines in view: a chapter has about 300 at most
-MOST_WORDS = 7_300  # in view: about 7,000 at most, 45 minutes
+MOST_WORDS = 5_500  # in view
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
@@ -273,7 +273,7 @@ def of_tables(notebook: NotebookNode) -> bool:
 
 
 def size(notebook: NotebookNode) -> list[str]:
-    """A chapter can be read in 45 minutes: folded proofs, solutions and code are not counted."""
+    """A chapter has one subject: folded proofs, solutions and code are not counted."""
     words, lines = words_in_view(notebook), lines_in_view(notebook)
     problems = [f"{words} words in view; at most {MOST_WORDS}"] if words > MOST_WORDS else []
     return problems + ([f"{lines} lines of code in view; at most {MOST_CODE}"] if lines > MOST_CODE else [])

@@ -56,9 +56,16 @@ METHODS: dict[str, tuple[str, str]] = {
     "boosting": ("#000000", "*"),
     "random forest": ("#000000", "h"),
     "support vectors": ("#000000", "8"),
+    "TM": ("#CC79A7", "v"),
+    "extended Baum-Welch": ("#0072B2", "o"),
+    "L-BFGS": ("#000000", "d"),
+    "WANBIA-C": ("#0072B2", "s"),
+    "vote": ("#D55E00", "o"),
+    "smoothed vote": ("#0072B2", "P"),
 }
 """Colour and marker of each method, the same in all chapters: calibration with safe steps is "safe" without a target
-and "target" with one; methods without generative model are green or black."""
+and "target" with one; naive Bayes as it is fitted is "closed form"; methods without generative model are green or
+black. Methods that share a colour are never in one picture."""
 
 
 OUTCOMES = {"better": ("#0072B2", "white"), "level": ("#DDDDDD", "black"), "worse": ("#D55E00", "white")}

@@ -1,8 +1,8 @@
 """The weight of the target, chosen by leave-one-out or cross-validation along the path of weights."""
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -19,16 +19,17 @@ from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
+from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at, weight_of
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import history_row, row_losses
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath
-from rcpkg.checks import check_numbers, check_weights
+from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose
-from rcpkg.families import ClosedFormClassifier, require
+from rcpkg.families import ClosedFormClassifier, Unsupported, require
+from rcpkg.families.portions import Numbered
 from rcpkg.linalg import slices
-from rcpkg.rows import Rows
+from rcpkg.rows import Block, Rows
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
@@ -42,13 +43,53 @@ GAPPY_TOL = 1e-6  # the same in folds of rows with gaps, of which each step take
 
 
 class LeftOut(NamedTuple):
-    """Errors and log-losses of candidates on rows left out, shape (n_candidates, 2, n), weights from the least on and
-    then, if at all, the closed form; what these rows count, further columns of the results, and how it was done."""
+    """Errors and log-losses of candidates on n rows left out, or in the means over n blocks of such rows, shape
+    (n_candidates, 2, n), weights from the least on and then, if at all, the closed form; what these rows or blocks
+    count, further columns of the results, and how it was done."""
 
     losses: Array
     share: Array | None
     more: dict[str, Array]
     validation: str
+
+
+class Fold(NamedTuple):
+    """The path of the rows outside a fold; those in it, the numbers of these, or of the blocks in the mean over which
+    they are judged, and what each counts; the mean over the copies of a row."""
+
+    path: TargetPath
+    held: Rows
+    places: NDArray[np.intp]
+    share: Array
+    mean: Callable[[Array], Array] = np.asarray
+    in_mean: bool = False
+
+
+@dataclass(frozen=True)
+class InFold:
+    """The rows of a block that are in a fold, or not; one in ``n_folds`` by chance, the same ones each time."""
+
+    fold: int
+    n_folds: int
+    seed: int
+    held: bool
+
+    def __call__(self, block: Block) -> Block:
+        fold = np.random.default_rng([self.seed, block.n]).permutation(block.n) % self.n_folds
+        return block.part(np.flatnonzero((fold == self.fold) == self.held))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
+
+    family: ClosedFormClassifier
+    parameters: Any
+    in_mean: bool
+
+    def __call__(self, block: Block) -> Array:
+        losses = row_losses(log_posterior_of(self.family, block.X, self.parameters), block.y)[1:]
+        return np.average(losses, axis=1, weights=block.weight, keepdims=True) if self.in_mean else losses
 
 
 @documented()
@@ -72,7 +113,8 @@ class RiskCalibrationCV(Learner):
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
         the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
-        place, with a warning; so they do for documents of unequal lengths.
+        place, with a warning; so they do for documents of unequal lengths, and for `Rows` of several blocks, where
+        rows share a fold by chance and errors are judged by block.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -154,26 +196,24 @@ class RiskCalibrationCV(Learner):
         groups: ArrayLike | None = None,
     ) -> Self:
         """Choose the weight of the target, then calibrate with it; ``groups`` are for a splitter ``cv``."""
-        weights = self._checked_weights()
-        given = sample_weight
-        model, X, y, sample_weight = self._in_memory(X, y, given)
-        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
-            groups = np.asarray(groups)[np.asarray(given) > 0]
-        rng = check_random_state(self.random_state)
-        path = TargetPath.of(model, self.target, X, y, sample_weight, len(weights), self.gaps_in_view, rng)
+        weights, rng = self._checked_weights(), check_random_state(self.random_state)
+        if isinstance(X, Rows) and not X.is_one_block:
+            path, folds = self._of_blocks(X, y, sample_weight, groups, len(weights), rng)
+        else:
+            path, folds = self._of_arrays(X, y, sample_weight, groups, len(weights), rng)
         optima: dict[float, Outcome] = {}
         if isinstance(self.cv, str):
             try:
-                left = self._leave_one_out(path, weights, y, sample_weight, optima)
+                left = self._leave_one_out(path, weights, optima)
             except NotConverged as error:
                 warnings.warn(
                     f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)',
                     UserWarning,
                     stacklevel=2,
                 )
-                left = self._by_folds(path, weights, X, y, sample_weight, rng, FOLDS, groups, FOLD_TOL)
+                left = self._by_folds(path, weights, folds(FOLDS), FOLD_TOL)
         else:
-            left = self._by_folds(path, weights, X, y, sample_weight, rng, self.cv, groups)
+            left = self._by_folds(path, weights, folds(self.cv))
         error, log_loss = left.losses[::-1].swapaxes(0, 1)  # of equally good ones the closed form, or the greatest
         best = len(error) - 1 - choose(error, log_loss, weights=left.share, scoring=self.scoring).place[0]
         weight = float(weights[best]) if best < len(weights) else np.nan
@@ -194,6 +234,52 @@ class RiskCalibrationCV(Learner):
                 **{name: np.append(column, missing) for name, column in left.more.items()},
             },
         )
+
+    def _of_blocks(
+        self, rows: Rows, y: Any, sample_weight: Any, groups: Any, n_weights: int, rng: np.random.RandomState
+    ) -> tuple[TargetPath, Callable[[Any], Iterator[Fold]]]:
+        """The path of rows of several blocks, and a function of ``cv`` that gives their folds."""
+        if groups is not None or not isinstance(self.cv, str | Integral):
+            raise Unsupported("with Rows of several blocks cv must be a number of folds, and groups None")
+        model, seed = clone(self.estimator), int(rng.randint(2**31)) if self.random_state is not None else 0
+        training, view = model.training_rows(rows, y, sample_weight), (self.gaps_in_view, rng)
+        path = TargetPath.of_rows(model, self.target, training, n_weights, *view)
+
+        def folds(n_folds: int) -> Iterator[Fold]:
+            first = 0
+            check_number("cv", n_folds, 2, integer=True)
+            for k in range(n_folds):
+                train, held = (rows.map(InFold(k, n_folds, seed, held)) for held in (False, True))
+                of_train = clone(self.estimator)
+                train = of_train.training_rows(train, None, None)
+                self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
+                held = held.map(Numbered(of_train))
+                share = np.array(list(held.each(weight_of)))
+                fold = TargetPath.of_rows(of_train, self.target, train, n_weights)
+                yield Fold(fold, held, np.arange(first, first + len(share)), share, in_mean=True)
+                first += len(share)
+
+        return path, folds
+
+    def _of_arrays(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, n_weights: int, rng: np.random.RandomState
+    ) -> tuple[TargetPath, Callable[[Any], Iterator[Fold]]]:
+        """The path of rows in memory, and a function of ``cv`` that gives their folds."""
+        given = sample_weight
+        model, X, y, weight = self._in_memory(X, y, given)
+        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
+            groups = np.asarray(groups)[np.asarray(given) > 0]
+        view = self.gaps_in_view, rng
+        block = Block(X, y, weight)
+
+        def folds(cv: Any) -> Iterator[Fold]:
+            for train, held in self._folds(cv, y, groups):
+                self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
+                fold = TargetPath.of(model, self.target, *block.part(train)[:3], n_weights, *view)
+                judged, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
+                yield Fold(fold, Rows.of(judged.X, y[held][judged.of]), held, share, judged.mean)
+
+        return TargetPath.of(model, self.target, *block[:3], n_weights, *view), folds
 
     def _in_memory(
         self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
@@ -247,18 +333,11 @@ class RiskCalibrationCV(Learner):
                 stacklevel=3,
             )
 
-    def _leave_one_out(
-        self,
-        path: TargetPath,
-        weights: Array,
-        y: NDArray[np.intp],
-        sample_weight: Array | None,
-        optima: dict[float, Outcome],
-    ) -> LeftOut:
+    def _leave_one_out(self, path: TargetPath, weights: Array, optima: dict[float, Outcome]) -> LeftOut:
         """By approximate leave-one-out; puts the optima on all rows into ``optima``."""
         if path.lack:
             raise NotConverged(path.lack)
-        losses, evidence = [], []
+        losses, evidence, y = [], [], path.objective.y
         for b in weights[::-1]:
             optima[float(b)] = path.follow(b)
             log_P, log_evidence = path.left_out()
@@ -268,51 +347,42 @@ class RiskCalibrationCV(Learner):
         if self.closed_form:
             losses.append(row_losses(_closed_form_left_out(path), y)[1:])
         more = {"log_evidence": np.array(evidence)[::-1]}
-        return LeftOut(np.array(losses), sample_weight, more, "approximate leave-one-out")
+        return LeftOut(np.array(losses), path.objective.weight, more, "approximate leave-one-out")
 
-    def _by_folds(
-        self,
-        path: TargetPath,
-        weights: Array,
-        X: Any,
-        y: NDArray[np.intp],
-        sample_weight: Array | None,
-        rng: np.random.RandomState,
-        cv: Any,
-        groups: ArrayLike | None,
-        fold_tol: float = 0.0,
-    ) -> LeftOut:
+    def _by_folds(self, path: TargetPath, weights: Array, folds: Iterator[Fold], fold_tol: float = 0.0) -> LeftOut:
         """In the mean over the folds that leave a row out, at the optima of the other rows, and over its copies."""
-        model, total = path.prepared, path.objective.total_weight
-        losses, times = np.zeros((len(weights) + self.closed_form, 2, len(y))), np.zeros(len(y))
-        folds = self._folds(cv, y, groups)
-        for train, held in folds:
-            absent = np.setdiff1d(np.arange(len(model.classes_)), y[train])
-            if absent.size:
-                raise ValueError(
-                    f"class {model.classes_[absent[0]]!s} has no row in the training part of a fold: use fewer folds, "
-                    "or leave such classes out"
-                )
-            of_train = None if sample_weight is None else sample_weight[train]
-            times[held] += 1
-            view = self.gaps_in_view, rng
-            fold = TargetPath.of(model, self.target, X[train], y[train], of_train, len(weights), *view)
-            judged = copies(X[held], *view)
-            y_judged = y[held][judged.of]
-            for k in range(len(weights) - 1, -1, -1):
-                size = weights[k] * fold.objective.target.size
-                least = GAPPY_TOL if fold.gaps else SAFE_TOL
-                optimum = fold.follow(weights[k], safe_tol=max(least, fold_tol * size / (total + size)))
-                losses[k][:, held] += judged.mean(row_losses(fold.log_posterior(judged.X, optimum), y_judged)[1:])
+        total, found = path.objective.total_weight, []
+        for fold in folds:
+            of_fold = fold.path
+            least = GAPPY_TOL if of_fold.gaps else SAFE_TOL
+            candidates = []
+            for b in weights[::-1]:
+                size = b * of_fold.objective.target.size
+                optimum = of_fold.follow(b, safe_tol=max(least, fold_tol * size / (total + size)))
+                candidates.insert(0, (of_fold.objective.family, optimum.parameters))
             if self.closed_form:
-                closed = fold.prepared.parameters(fold.objective.labels)
-                log_P = log_posterior_of(fold.prepared, judged.X, closed)
-                losses[-1][:, held] += judged.mean(row_losses(log_P, y_judged)[1:])
+                prepared = of_fold.prepared
+                candidates.append((prepared, prepared.parameters(of_fold.objective.labels)))
+            judged = [np.hstack(list(fold.held.each(Judged(*at, fold.in_mean)))) for at in candidates]
+            found.append((fold.mean(np.array(judged)), fold.places, fold.share))
+        if not any(share.any() for *_, share in found):
+            raise ValueError(f"cv={self.cv!r} leaves out no row of positive weight: there is nothing to choose by")
+        losses, places, share = (np.concatenate(parts, axis=-1) for parts in zip(*found))
+        times = np.bincount(places)
+        means, share_of = np.zeros((*losses.shape[:2], len(times))), np.zeros(len(times))
+        np.add.at(means, np.s_[:, :, places], losses)
+        share_of[places] = share
         tested = times > 0
-        share = None if sample_weight is None else sample_weight[tested]
-        if not np.any(tested if share is None else share):
-            raise ValueError(f"cv={cv!r} leaves out no row of positive weight: there is nothing to choose by")
-        return LeftOut(losses[:, :, tested] / times[tested], share, {}, f"{len(folds)} folds")
+        return LeftOut(means[:, :, tested] / times[tested], share_of[tested], {}, f"{len(found)} folds")
+
+    @staticmethod
+    def _check_classes(classes: NDArray, present: NDArray[np.bool_]) -> None:
+        """Refuse a fold whose training part lacks a class."""
+        if not present.all():
+            raise ValueError(
+                f"class {classes[~present][0]!s} has no row in the training part of a fold: use fewer folds, or leave "
+                "such classes out"
+            )
 
     def _folds(
         self, cv: Any, y: NDArray[np.intp], groups: ArrayLike | None

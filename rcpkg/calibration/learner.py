@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
+from collections.abc import Mapping
+from copy import copy, deepcopy
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -16,19 +17,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, constructed
+from rcpkg.base import Array, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
-from rcpkg.calibration.objective import Objective, check_target
+from rcpkg.calibration.objective import Objective, check_target, sample_size
+from rcpkg.calibration.online import after
 from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
-from rcpkg.capabilities import MARGINALS
+from rcpkg.capabilities import MARGINALS, Unsupported, require
 from rcpkg.checks import check_number
-from rcpkg.families import ClosedFormClassifier, can
-from rcpkg.rows import Blocks, Rows
+from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts
+from rcpkg.rows import Block, Blocks, Rows
 
 STOPS = {
     "soft_error": SoftErrorRises(),
@@ -112,15 +114,27 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 stacklevel=2,
             )
         tol = stop.tol if isinstance(stop, Converged) else 0.0
+        start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
-            outcome = fastest_optimum(objective, tol, settings.max_iter)
+            outcome = fastest_optimum(objective, tol, settings.max_iter, start)
         else:
-            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, random_state=rng))
+            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, start=start, random_state=rng))
             at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
                 outcome = along_the_fibre(objective, outcome)
         self._report(objective, outcome, tol, step)
         return self._adopt(objective, outcome)
+
+    def _kept(self, objective: Objective) -> Statistics | None:
+        """The statistics where the last fit to the rows of an ``objective`` has ended, if there was one."""
+        if not hasattr(self, "estimator_"):
+            return None
+        last, family = self.estimator_, objective.family
+        before, here = sample_size(last.statistics_) * self._frequencies, objective.labels
+        origins = (getattr(model, "origin_", None) for model in (last, family))
+        if not (last.same_form(family) and np.array_equal(*origins) and np.allclose(before, class_counts(here))):
+            raise ValueError("warm_start goes on with the rows of the last fit, and these are others: set it to False")
+        return last.statistics_
 
     def _check_estimator(self) -> None:
         if not isinstance(self.estimator, ClosedFormClassifier):
@@ -139,20 +153,21 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
         """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
         model = copy(objective.family).set_statistics(outcome.statistics, outcome.parameters)
-        known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
+        way = {
+            "n_iter_": len(outcome.history) - 1,
+            "best_iter_": outcome.best_iter,
+            "stop_reason_": outcome.stop_reason,
+            "converged_": outcome.stop_reason in ("converged", "closed_form"),
+        }
         history = {name: np.array([row[name] for row in outcome.history]) for name in outcome.history[0]}
-        fitted = {name: getattr(model, name) for name in known if hasattr(model, name)} | more
+        return self._take_on(model, objective.class_frequencies, history, _online=None, **way, **more)
+
+    def _take_on(self, model: ClosedFormClassifier, frequencies: Array, history: Any, **more: Any) -> Self:
+        """Take on a fitted ``model``, the shares of the classes in its rows, the ``history``, and more."""
+        known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        vars(self).update(
-            fitted,
-            estimator_=model,
-            _frequencies=objective.class_frequencies,
-            _history=history,
-            n_iter_=len(outcome.history) - 1,
-            best_iter_=outcome.best_iter,
-            stop_reason_=outcome.stop_reason,
-            converged_=outcome.stop_reason in ("converged", "closed_form"),
-        )
+        vars(self).update({name: getattr(model, name) for name in known if hasattr(model, name)} | more)
+        vars(self).update(estimator_=model, _frequencies=frequencies, _history=history)
         return self
 
     def _report(self, objective: Objective, outcome: Outcome, tol: float, step: Step | None) -> None:
@@ -224,6 +239,16 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
     return STOPS[stopping]
 
 
+def _follows_streams(model: Any) -> bool:
+    """Whether ``partial_fit`` is there; what is missing is the cause of the error."""
+    if model.target != "generative" or not model._settings().target_weight:
+        raise Unsupported(
+            "partial_fit needs target='generative' and a target_weight > 0, whose optimum a stream leads to"
+        )
+    require(model.estimator, "target_weight > 0")
+    return True
+
+
 @documented()
 @constructed
 class RiskCalibration(Learner):
@@ -260,6 +285,9 @@ class RiskCalibration(Learner):
         one of length one the squared gradient in the metric of the model, Newton's half its own squared length; neither
         has units. 0: go on to ``max_iter``. A model without natural parameters does not converge by it.
     %(random_state)s
+    warm_start : bool, default=False
+        Whether ``fit`` goes on where the last one ended, which had the same rows: with few updates a fit, what
+        interrupts one costs no more than these.
 
     Attributes
     ----------
@@ -315,6 +343,46 @@ class RiskCalibration(Learner):
     max_iter: int | str = "auto"
     tol: float = 1e-8
     random_state: int | np.random.RandomState | None = None
+    warm_start: bool = False
+
+    @available_if(_follows_streams)
+    @atomic
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        class_prior: ArrayLike | Mapping | None = None,
+    ) -> Self:
+        """Learn from a further block of rows, once; the first call names all ``classes``. With ``target="generative"``.
+
+        The statistics go to s + Δ + lr · s(X, Y − P), where Δ is what the block adds to those of the closed form, and
+        lr = 1/b or, while fewer than n/b rows came before its n, less. In the mean parameters this is stochastic mirror
+        ascent with the step 1/(b m) after m rows. What is climbed, the mean over all rows of log p(y | x) +
+        b log p(x, y), is b-strongly concave relative to ψ, so that the iterates lack O(log m / m) of its optimum in
+        the mean, as long as the parameters stay bounded. ``history_`` has the losses of each block before it was learnt
+        from. After ``fit`` it begins anew, with the classes of that.
+
+        Where class weights drift, ``class_prior`` are those of the population of this block, as `predict_proba` takes
+        them, and P its posteriors: what differs between populations is then not taken for an error of the model.
+        """
+        self._check_estimator()
+        b = self._settings().target_weight
+        before = getattr(self, "_online", None)
+        closed_form = deepcopy(before.closed_form) if before else clone(self.estimator)
+        if not before and classes is None:
+            classes = getattr(self, "classes_", None)
+        closed_form.partial_fit(X, y, classes, sample_weight)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        online = after(before, closed_form, Block(X, y, weight), b, class_prior)
+        way = {
+            "n_iter_": len(online.history),
+            "best_iter_": len(online.history),
+            "stop_reason_": "",
+            "converged_": False,
+        }
+        return self._take_on(online.model, online.frequencies, online.history, _online=online, **way)
 
     @classmethod
     def as_published(

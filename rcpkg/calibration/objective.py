@@ -338,18 +338,22 @@ def rows_at(X: Any, index: NDArray[np.intp] | slice) -> Any:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over an encoded block at some ``parameters``: s(X, W), and the sums of the losses of the rows."""
+    """One pass over an encoded block at some ``parameters``: s(X, W), and the sums of the losses of the rows.
+
+    The posteriors are those of log p(x, y) with an ``offset`` added, shape (r,).
+    """
 
     family: ClosedFormClassifier
     parameters: Any
     rule: Rule
+    offset: Array | float = 0.0
 
     def __call__(self, block: Block) -> Statistics:
         log_prior = self.family.log_class_probabilities(self.parameters)
         by_row = np.empty((3, block.n))
 
         def weigh(joint: Array, rows: slice) -> Array:
-            log_P = log_posterior(joint, log_prior)
+            log_P = log_posterior(joint + self.offset if np.any(self.offset) else joint, log_prior)
             by_row[:, rows] = row_losses(log_P, block.y[rows])
             return signed_weights(self.rule, log_P, block.y[rows], None if block.weight is None else block.weight[rows])
 

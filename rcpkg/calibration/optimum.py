@@ -42,19 +42,26 @@ class Settings(NamedTuple):
     max_iter: int = 1000
     safe_tol: float = 1e-10
 
+    @property
+    def by_default(self) -> bool:
+        """Whether any way to the optimum will do."""
+        return (self.solver, self.coordinates, self.l2) == ("auto", "whitened", 0.0)
+
 
 AUTO = Settings()
 
 
-def fastest_optimum(objective: Objective, tol: float, max_iter: int) -> Outcome:
-    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise,
-    as on rows of several blocks.
+def fastest_optimum(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Outcome:
+    """The optimum of an ``objective``, by the second-order solver wherever there is one, and by safe steps otherwise.
 
     It ends where the next step promises at most ``tol`` nats a row: one of Newton's half its squared length.
     """
-    if not (objective.rows.is_one_block and _has_scores(objective)):
-        return along_the_fibre(objective, by_safe_steps(objective, tol, max_iter))
-    return optimum_of(objective, Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol))
+    if objective.rows.is_one_block and not _has_scores(objective):
+        return along_the_fibre(objective, by_safe_steps(objective, tol, max_iter, start))
+    settings, natural = Settings(tol=float(np.sqrt(2 * tol)), max_iter=max_iter, safe_tol=tol), None
+    if start is not None:
+        natural = objective.family.natural_parameters(objective.family.parameters(start))
+    return optimum_of(objective, settings, natural)
 
 
 def _has_scores(objective: Objective) -> bool:
@@ -80,7 +87,13 @@ def along_the_fibre(objective: Objective, end: Outcome) -> Outcome:
 
 
 def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statistics | None = None) -> Outcome:
-    """The optimum of an ``objective`` of `calibration_weights`, from its start or from another η, ``natural``."""
+    """The optimum of an ``objective`` of `calibration_weights`, from its start or from another η, ``natural``.
+
+    On rows of several blocks safe steps lead there.
+    """
+    if settings.by_default and not objective.rows.is_one_block:
+        start = None if natural is None else _statistics_of(objective, objective.family.from_natural(natural))
+        return along_the_fibre(objective, by_safe_steps(objective, settings.safe_tol, settings.max_iter, start))
     family, X = objective.family, objective.X
     family.check_complete(X)
     family.check_full(X)

@@ -55,8 +55,8 @@ class CalibrationTest(NamedTuple):
 
 def calibration_test(
     estimator: ConjugateClassifier,
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Rows,
+    y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     n_bootstrap: int = 199,
@@ -131,11 +131,18 @@ class Null:
         return score_statistic(MinimalForm(model, encoded, statistics), P, Y)
 
 
-def null_of(estimator: ConjugateClassifier, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Null:
+def null_of(
+    estimator: ConjugateClassifier,
+    X: ArrayLike | Rows,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Null:
     """The null hypothesis of `calibration_test`, which says what is raised."""
     require(estimator, "calibration_test")
     if estimator.priors is not None:
         raise ValueError(f"priors of the estimator must be None: its class weights must be free; got {estimator!r}")
+    if isinstance(X, Rows):
+        X, y, sample_weight, _ = X.only("calibration_test, which draws all rows anew,")
     model = clone(estimator)
     rows, labels = model.check_X_y(X, y)
     if sample_weight is not None:

@@ -73,12 +73,25 @@ class TargetPath:
         gaps_in_view: Any = None,
         random_state: np.random.RandomState | None = None,
     ) -> Self:
-        """The path of ``n_weights`` weights of a target on validated rows and class numbers, for a model that knows the
-        classes; it is copied, and prepared for these rows; ``gaps_in_view`` as in `RiskCalibration`."""
+        """As `of_rows`, on arrays, for a model that knows the classes; it is copied, and prepared for these rows."""
         model = copy(model)
         model.prepare(X)
+        return cls.of_rows(model, target, Rows.of(X, y, sample_weight), n_weights, gaps_in_view, random_state)
+
+    @classmethod
+    def of_rows(
+        cls,
+        model: ConjugateClassifier,
+        target: str | ClosedFormClassifier,
+        rows: Rows,
+        n_weights: int = 1,
+        gaps_in_view: Any = None,
+        random_state: np.random.RandomState | None = None,
+    ) -> Self:
+        """The path of ``n_weights`` weights of a target on validated rows with class numbers, for a model that is
+        prepared for them; ``gaps_in_view`` as in `RiskCalibration`."""
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
-        objective = Objective.of_rows(model, Rows.of(X, y, sample_weight), target=target, target_weight=1.0, **view)
+        objective = Objective.of_rows(model, rows, target=target, target_weight=1.0, **view)
         return cls(objective, model, target, n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:

@@ -18,6 +18,7 @@ from rcpkg.calibration.newton import Iterates
 from rcpkg.calibration.stream import DECAY, Counts, Steps, stochastic_pass
 from rcpkg.checks import check_choice, check_number, check_weights
 from rcpkg.families import CategoricalNB, Statistics, one_hot
+from rcpkg.rows import Rows, in_memory
 
 SOLVERS = ("lbfgs", "sgd")
 ITERATIONS, PASSES = 1000, 1
@@ -126,7 +127,8 @@ class WANBIAC(GenerativeClassifier):
     def check_X(self, X: ArrayLike) -> Array:
         return self.naive_bayes_.check_X(X)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    @in_memory
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit naive Bayes, then the weights; rows count ``sample_weight`` times, those of weight zero not at all."""
         self._check_parameters()
         nb = CategoricalNB(prior_strength=self.prior_strength)

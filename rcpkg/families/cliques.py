@@ -12,8 +12,10 @@ from scipy.special import logsumexp
 from rcpkg.base import Array
 from rcpkg.families.count_model import StateFeatures
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import slices
 
 LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
+BLOCK_ENTRIES = 2**20  # of the networks that are the condition of one cell each
 
 Parents = Sequence[Sequence[int]]
 
@@ -199,17 +201,21 @@ class TableFeatures(StateFeatures):
         """The mean products of two cells are the probability of one, and of the other under the condition of the first:
         that of the network whose table has no other cell."""
         families, r = self.families, len(parameters.log_prob)
-        mean = np.empty((r, self.own))
-        second = np.empty((r, self.own, self.own))
+        mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
-        for place, (cell, j) in enumerate(zip(self.kept, family)):
-            tables = families.split(parameters.log_prob)
-            only = np.full((r, families.sizes[j]), -np.inf)
-            within = cell - families.starts[j]
-            only[:, within] = tables[j].reshape(r, -1)[:, within]
-            tables[j] = only.reshape(tables[j].shape)
-            conditionals, log_mass = families.collect(tables)
-            given = families.join(families.distribute([np.exp(table) for table in conditionals]))
-            mean[:, place] = np.exp(log_mass)
-            second[:, place] = mean[:, [place]] * given[:, self.kept]
+        tables, at_once = families.split(parameters.log_prob), -(-BLOCK_ENTRIES // (r * families.width))
+        for j, table in enumerate(tables):
+            of_family = np.flatnonzero(family == j)
+            for part in slices(len(of_family), at_once):
+                places = of_family[part]
+                within, k = self.kept[places] - families.starts[j], len(places)
+                only = np.full((k, r, families.sizes[j]), -np.inf)
+                only[np.arange(k), :, within] = table.reshape(r, -1)[:, within].T
+                conditionals, log_mass = families.collect(
+                    [*tables[:j], only.reshape(k, *table.shape), *tables[j + 1 :]]
+                )
+                joint = families.distribute([np.exp(given) for given in conditionals])
+                given = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
+                mean[:, places] = np.exp(log_mass).T
+                second[:, places] = (np.exp(log_mass)[..., None] * given[:, :, self.kept]).swapaxes(0, 1)
         return mean, second - mean[:, :, None] * mean[:, None]

@@ -229,9 +229,9 @@ class ClosedFormClassifier(GenerativeClassifier):
         self._n_rows = block.n
         return rows
 
-    def check_labelled(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray]:
-        """Validated rows and labels, which say what the columns are."""
-        return self._check_rows(X, y)
+    def check_labelled(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
+        """Validated rows and labels, which say what the columns are, unless it is known and they are further rows."""
+        return self._check_rows(X, y, reset=reset)
 
     def _of_arrays(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Rows:
         """Validated arrays as rows, without those of weight zero."""

@@ -19,6 +19,7 @@ from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_erro
 from rcpkg.gaussians.predictive import posterior_dof, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import Array
+from rcpkg.rows import Rows, in_memory
 
 NAMED_SEEDS = {
     "trace": Seed("trace_class"),
@@ -107,8 +108,11 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     cost: ArrayLike | None = None
     class_prior: str | ArrayLike = "laplace"
 
+    @in_memory
     @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "BayesianQDA":
+    def fit(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> "BayesianQDA":
         """Compute the classes' statistics and seeds; every class must have a predictive density. Rows count
         ``sample_weight`` times."""
         sample, _ = self._sample(X, y, sample_weight)

@@ -21,6 +21,7 @@ from rcpkg.choice import (
 from rcpkg.gaussians.densities import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array, slices
+from rcpkg.rows import Rows, in_memory
 
 BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 
@@ -97,11 +98,12 @@ class GridClassifier(MomentClassifier):
     def _adopt(self, grid: Grid, place: tuple[int, ...], sample: Sample) -> None:
         raise NotImplementedError
 
+    @in_memory
     @atomic
     def fit(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: ArrayLike | Rows,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:

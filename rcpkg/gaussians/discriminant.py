@@ -22,6 +22,7 @@ from rcpkg.gaussians.shrinkage import (
     shrunken_log_density_loo,
 )
 from rcpkg.linalg import Array, slices
+from rcpkg.rows import Rows, in_memory
 
 BATCH_ENTRIES = 2**21  # of the scatter matrices without a row, of as many rows as are refitted at a time
 
@@ -258,8 +259,11 @@ class NearestMeans(MomentClassifier):
     0.93
     """
 
+    @in_memory
     @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> "NearestMeans":
+    def fit(
+        self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> "NearestMeans":
         """Compute the means and the common variance; rows count ``sample_weight`` times."""
         sample, _ = self._sample(X, y, sample_weight)
         self.means_ = sample.statistics.means

@@ -13,6 +13,7 @@ from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
 from rcpkg.local.neighbours import Index, Neighbors, batches
+from rcpkg.rows import Rows, in_memory
 
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
@@ -50,8 +51,9 @@ class LocalClassifier(SquareableRows):
         "them out; impute them, or take BDA7, whose densities have marginals"
     )
 
+    @in_memory
     @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
         """Store the sample, index it for the neighbour search and, if there are several ``n_neighbors``, choose k.
 
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so

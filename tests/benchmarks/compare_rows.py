@@ -1,4 +1,4 @@
-"""What tables that need not fit in memory cost, on one machine and on local workers: writes two tables.
+"""What tables that need not fit in memory cost, on one machine and on local workers: writes three tables.
 
 Fixed before anything was measured: rows of five classes in twenty dimensions, Gaussian but for a bend of each number
 (x to |x|^1.2 with its sign), in Parquet as pyarrow writes it by default, row groups of 10⁵. Each measurement is a
@@ -11,14 +11,19 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   log-loss on standardised quadratic features (one pass, and five) and gradient boosting by its defaults, in memory,
   both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows. ``exponent``: of cpu between the sizes 10⁶ and 10⁷.
   Rows with ``predicted`` are a cost model, c n, with c from the largest size.
-- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass in one process over blocks in memory, in
-  two processes that know nothing of each other over half of the rows each, and on a `LocalCluster` of one and of two
-  workers of one thread; three times in turn. ``load``: other processes that were running at its start, a minute's mean.
+- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁶ rows in one process over
+  blocks in memory, in two processes that know nothing of each other over half of the rows each, and on a `LocalCluster`
+  of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; twice in
+  turn. ``a_pass_cpu``: seconds of the processor of all that take part, which other work on the machine disturbs less.
+  ``load``: other processes that were running at its start, a minute's mean.
+- *Overheads* (``benchmark_rows_overheads.csv``). Seconds by the clock, the least of ten, of a pass that computes
+  nothing and gives each of so many blocks an array of so many kB, which two workers send and the client adds up in
+  order; and, with ``dimensions``, of the processor of a pass of QDA, five classes, over 20,000 rows in memory.
 
 To regenerate (needs 6 GB of memory and of disk in the folder for temporary files):
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=.:book python tests/benchmarks/compare_rows.py data/results \
-        one_machine workers
+        one_machine workers overheads
 """
 
 import json
@@ -29,8 +34,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,7 +53,8 @@ CLASSES, DIMENSIONS, GROUP = 5, 20, 100_000
 SIZES = 10**6, 10**7
 PEERS, PREDICTED = 10**6, 10**8
 FEW, MANY = 2, 7  # updates
-REPETITIONS = 3
+REPETITIONS, ROWS_OF_WORKERS = 2, 10**6
+PAYLOADS, BLOCKS, WIDE, WIDE_ROWS = (1, 400), (10, 100), (20, 50, 100), 20_000
 FEATURES = [f"x{j}" for j in range(DIMENSIONS)]
 MODELS = {"GaussianNB": GaussianNB(), "QDA": QDA()}
 
@@ -141,7 +148,7 @@ class Quadratic:
 
 def published(max_iter: int) -> RiskCalibration:
     """So many updates, each a pass."""
-    return RiskCalibration.as_published(QDA(), max_iter=max_iter)
+    return RiskCalibration.as_published(QDA(), max_iter=max_iter, stopping="none")
 
 
 def measured(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
@@ -243,48 +250,96 @@ def half_or_all(file: Path, part: int, parts: int) -> dict[str, float]:
     return a_pass_over(rows)
 
 
-def on_workers(file: Path, n_workers: int) -> dict[str, float]:
-    """A pass on workers that hold the blocks."""
-    import dask.dataframe as dd
+@contextmanager
+def local(n_workers: int, trims: bool = False) -> Iterator[Any]:
+    """A client of workers of one thread, whose allocator ``trims`` as Dask has it, or not."""
+    import dask
     from distributed import Client, LocalCluster
 
+    environ = dict(dask.config.get("distributed.nanny.pre-spawn-environ"))
+    if not trims:
+        environ.pop("MALLOC_TRIM_THRESHOLD_", None)
+    given = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0, "dashboard_address": ":0"}
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as cluster,
-        Client(cluster),
+        dask.config.set({"distributed.nanny.pre-spawn-environ": environ}),
+        LocalCluster(**given) as cluster,
+        Client(cluster) as client,
     ):
-        return a_pass_over(Rows.from_dask(dd.read_parquet(file, split_row_groups=True), label="label"))
+        yield client
 
 
-def a_pass_over(rows: Rows) -> dict[str, float]:
-    """Seconds of a pass by the clock."""
+def on_workers(file: Path, n_workers: int, trims: int) -> dict[str, float]:
+    """A pass on workers that hold the blocks."""
+    import dask.dataframe as dd
+
+    with local(n_workers, bool(trims)) as client:
+        rows = Rows.from_dask(dd.read_parquet(file, split_row_groups=True), label="label")
+        return a_pass_over(rows, lambda: sum(client.run(time.process_time).values()))
+
+
+def a_pass_over(rows: Rows, elsewhere: Callable[[], float] = lambda: 0.0) -> dict[str, float]:
+    """Seconds of a pass by the clock, and of the processor, with those that others have spent ``elsewhere``."""
     published(1).fit(rows)  # so that the blocks are there
-    few, _ = measured(lambda: published(FEW).fit(rows))
-    many, _ = measured(lambda: published(MANY).fit(rows))
-    return {"wall": (many["wall"] - few["wall"]) / (MANY - FEW)}
+    found = {}
+    for updates in (FEW, MANY):
+        before = elsewhere()
+        found[updates], _ = measured(lambda: published(updates).fit(rows))  # noqa: B023
+        found[updates]["cpu"] += elsewhere() - before
+    return {name: (found[MANY][name] - found[FEW][name]) / (MANY - FEW) for name in ("wall", "cpu")}
 
 
 def workers(folder: Path) -> Iterator[dict[str, Any]]:
     """The rows of the second table."""
-    file = written(folder, SIZES[-1])
+    file = written(folder, ROWS_OF_WORKERS)
     for repetition in range(REPETITIONS):
         for how, processes in [
             ("one process", [("share", 0, 1)]),
             ("two processes", [("share", 0, 2), ("share", 1, 2)]),
-            ("LocalCluster, 1 worker", [("workers", 1)]),
-            ("LocalCluster, 2 workers", [("workers", 2)]),
+            ("LocalCluster, 1 worker", [("workers", 1, 0)]),
+            ("LocalCluster, 2 workers", [("workers", 2, 0)]),
+            ("LocalCluster, 2 workers, trimming", [("workers", 2, 1)]),
         ]:
             load = os.getloadavg()[0]
             started = [apart(*arguments, file) for arguments in processes]
-            wall = max([answer(process)["wall"] for process in started])
-            yield {"n": SIZES[-1], "how": how, "repetition": repetition, "load": load, "a_pass": wall}
+            answers = [answer(process) for process in started]
+            taken = {"a_pass": max(of["wall"] for of in answers), "a_pass_cpu": sum(of["cpu"] for of in answers)}
+            yield {"n": ROWS_OF_WORKERS, "how": how, "repetition": repetition, "load": load} | taken
 
 
-def main(results: Path, *tables: str) -> None:
+class Nothing(NamedTuple):
+    """A task that computes nothing and gives so many kB."""
+
+    kilobytes: int
+
+    def __call__(self, block: Any) -> np.ndarray:
+        return np.zeros(128 * self.kilobytes)
+
+
+def overheads(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the third table."""
+    import dask.array as da
+
+    with local(2):
+        for blocks in BLOCKS:
+            rows = Rows.from_dask(da.zeros((10 * blocks, 1), chunks=(10, 1)), da.zeros(10 * blocks, chunks=10))
+            for kilobytes in PAYLOADS:
+                task = Nothing(kilobytes)
+                seconds = min(measured(lambda: rows.sum(task))[0]["wall"] for _ in range(10))  # noqa: B023
+                yield {"blocks": blocks, "kilobytes": kilobytes, "seconds": seconds, "load": os.getloadavg()[0]}
+    rng = np.random.default_rng(0)
+    for d in WIDE:
+        rows = Rows.of(rng.normal(size=(WIDE_ROWS, d)), rng.integers(CLASSES, size=WIDE_ROWS))
+        few, many = (measured(lambda: published(k).fit(rows))[0]["cpu"] for k in (FEW, MANY))  # noqa: B023
+        yield {"dimensions": d, "seconds": (many - few) / (MANY - FEW), "load": os.getloadavg()[0]}
+
+
+def main(results: Path, *names: str) -> None:
     """Write the tables, row by row."""
-    for name in tables:
+    for name in names:
         found: list[dict[str, Any]] = []
         with tempfile.TemporaryDirectory() as folder:
-            for row in {"one_machine": one_machine, "workers": workers}[name](Path(folder)):
+            tables = {"one_machine": one_machine, "workers": workers, "overheads": overheads}
+            for row in tables[name](Path(folder)):
                 found.append(row | {"commit": commit(), "environment": environment()})
                 pd.DataFrame(found).to_csv(results / f"benchmark_rows_{name}.csv", index=False, float_format="%.6g")
                 print(row, flush=True)

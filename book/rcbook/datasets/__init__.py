@@ -71,7 +71,8 @@ def _file_table(file: str, name: str) -> Table:
 
 
 def _files_of(name: str, files: str) -> list[DataFile]:
-    return [item for item in registry() if item.file in {f"{name}/{file}" for file in re.split(r"[|+]", files)}]
+    wanted = {f"{name}/{file}" for file in re.split(r"[|+]", files)}
+    return [item for item in registry() if item.file in wanted]
 
 
 def variants(name: str) -> list[str]:
@@ -152,6 +153,11 @@ def _describe(name: str, variant: str, row: pd.Series, general: list[str], used:
 
 def table() -> pd.DataFrame:
     """All data sets and variants: one row each, with n, d, r, the rules, the licence and the citation."""
+    return _table().copy()
+
+
+@lru_cache
+def _table() -> pd.DataFrame:
     shown = _variants()
     general = shown[shown.name == "*"].set_index("variant").rules
     shown = shown[shown.name != "*"].reset_index(drop=True)

@@ -1,8 +1,4 @@
-"""Rows in blocks that can be gone through again, and *ordered* sums of a task over them.
-
-A sum is added up block after block, in the order of the blocks, whoever computed which: in memory, from Parquet and on
-Dask the same blocks give the same bits. What is in memory is one block, unless it is divided.
-"""
+"""Rows, their sources, and methods that take them."""
 
 from __future__ import annotations
 
@@ -12,10 +8,11 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce, wraps
+from inspect import signature
 from itertools import islice
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,50 +20,10 @@ from numpy.typing import ArrayLike
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.linalg import Array, slices
+from rcpkg.rows.block import Block, Named, OfX
+from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
 BLOCK_SIZE = 2**16  # rows of a block that is read from a file
-
-
-class Block(NamedTuple):
-    """Some of the rows: X, an array, a frame, a sparse array or a tuple of these; their labels y, or class numbers, or
-    weights of the classes (n, r); their weights, if any; and what the block is called in errors."""
-
-    X: Any
-    y: Any = None
-    weight: Any = None
-    name: str = ""
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        X = self.X[0] if isinstance(self.X, tuple) else self.X
-        return X.shape[0] if hasattr(X, "shape") else len(X)
-
-    @property
-    def total_weight(self) -> float:
-        """Weight of the rows."""
-        return float(self.n if self.weight is None else self.weight.sum())
-
-    def weights(self, n_classes: int) -> Array:
-        """diag(w) Y, shape (n, ``n_classes``), of class numbers."""
-        if np.ndim(self.y) == 2:
-            return self.y
-        Y = np.equal.outer(self.y, np.arange(n_classes)).astype(float)
-        return Y if self.weight is None else Y * self.weight[:, None]
-
-    def part(self, index: Any) -> Block:
-        """Some of the rows."""
-
-        def of(part: Any) -> Any:
-            return part if part is None else part.iloc[index] if hasattr(part, "iloc") else part[index]
-
-        return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))
-
-    def counting(self) -> Block:
-        """The rows of positive weight: others tell nothing, not even which states there are."""
-        if self.weight is None or (present := self.weight > 0).all():
-            return self
-        return self.part(present)
 
 
 class Rows:
@@ -110,7 +67,7 @@ class Rows:
 
     def collected(self, function: Callable[[Any], Array]) -> Any:
         """A ``function`` of the X of each block, such as predictions, one below the other."""
-        return np.concatenate(list(self.each(_OfX(function))))
+        return np.concatenate(list(self.each(OfX(function))))
 
     @staticmethod
     def of(
@@ -149,32 +106,7 @@ class Rows:
         They stay with the workers, as ``X.persist()`` does, and a pass is one call a worker. Passes are faster without
         ``MALLOC_TRIM_THRESHOLD_``, which Dask's ``distributed.nanny.pre-spawn-environ`` sets for its workers.
         """
-        return _Dask.of(X, y, sample_weight, label, weights)
-
-
-class Named:
-    """A task whose errors tell of which block they are."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, block: Block) -> Any:
-        try:
-            return self.task(block)
-        except ValueError as error:
-            if not block.name or str(error).startswith(block.name):
-                raise
-            raise type(error)(f"{block.name}: {error}") from error
-
-
-class _OfX:
-    """A function of the X of a block."""
-
-    def __init__(self, function: Callable[[Any], Array]) -> None:
-        self.function = function
-
-    def __call__(self, block: Block) -> Array:
-        return self.function(block.X)
+        return _Dask(partitions(X, y, sample_weight, label, weights))
 
 
 class Blocks(Rows):
@@ -187,8 +119,8 @@ class Blocks(Rows):
         return iter(self.blocks)
 
     def map(self, change: Callable[[Block], Block]) -> Rows:
-        """The changed blocks, which are in memory too."""
-        return Blocks(list(self.each(change)))
+        """The changed blocks that have rows, which are in memory too."""
+        return Blocks([block for block in self.each(change) if block.n])
 
     def kept(self) -> Rows:
         return self
@@ -201,7 +133,7 @@ class _Changed(Rows):
         self.rows, self.change = rows, change
 
     def __iter__(self) -> Iterator[Block]:
-        return iter(self.rows.each(self.change))
+        return (block for block in self.rows.each(self.change) if block.n)
 
 
 class _Spooled(Rows):
@@ -301,126 +233,22 @@ class _Dask(Rows):
 
         self.parts = dask.persist(*parts)
 
-    @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any, label: str | None, weights: str | None) -> Self:
-        """The partitions of collections."""
-        try:
-            import dask
-        except ImportError as error:
-            raise ImportError("Rows.from_dask needs dask: pip install 'dask[dataframe,distributed]'") from error
-        if not hasattr(X, "to_delayed"):
-            raise ValueError(f"X must be a Dask array or frame; got {type(X).__name__}, which Rows.of may take")
-        if getattr(X, "numblocks", (1, 1))[1:] not in ((), (1,)):
-            X = X.rechunk({1: -1})
-        parts = [np.ravel(c.to_delayed()) if c is not None else None for c in (X, y, sample_weight)]
-        wrong = [len(of) for of in parts if of is not None and len(of) != len(parts[0])]
-        if wrong:
-            raise ValueError(f"X has {len(parts[0])} partitions, and its labels or weights {wrong[0]}: rechunk them")
-        made = dask.delayed(_block_of, pure=True)
-        given = (parts[0], *(of if of is not None else [None] * len(parts[0]) for of in parts[1:]))
-        return cls([made(*of, label, weights, f"partition {k}") for k, of in enumerate(zip(*given))])
-
     def __iter__(self) -> Iterator[Block]:
         return (block for part in self.parts if (block := part.compute()).n)
 
     def map(self, change: Callable[[Block], Block]) -> Rows:
         """The changed blocks, where these are."""
-        import dask
-
-        changed = dask.delayed(_UnlessEmpty(Named(change)), pure=False)
-        return _Dask([changed(part) for part in self.parts])
+        return _Dask(changed(self.parts, change))
 
     def kept(self) -> Rows:
         return self
 
     def each(self, task: Callable[[Block], Any]) -> Iterable[Any]:
-        """One call a worker; under a scheduler without workers a task a block."""
-        import dask
-
-        share, client = _Share(Named(task)), _client()
-        if client is None:
-            results = dask.compute(*[dask.delayed(share, pure=False)([part]) for part in self.parts])
-            return [result for (of_block,) in results for result in of_block]
-        futures = [client.futures_of(part)[0] for part in self.parts]
-        shares = _shares(client, futures)
-        calls = [
-            client.submit(share, [futures[k] for k in own], workers=[worker], allow_other_workers=True, pure=False)
-            for worker, own in shares.items()
-        ]
-        found = {k: of for own, results in zip(shares.values(), client.gather(calls)) for k, of in zip(own, results)}
-        return [result for k in sorted(found) for result in found[k]]
+        return results_of(self.parts, task)
 
     def collected(self, function: Callable[[Any], Array]) -> Any:
         """A Dask array, which is not computed."""
-        from dask import array as da
-        from dask import delayed
-
-        like = function(next(iter(self)).X)[:0]
-        made = delayed(_Predictions(function, like), pure=False)
-        shape = np.nan, *like.shape[1:]
-        return da.concatenate([da.from_delayed(made(part), shape, dtype=like.dtype) for part in self.parts])
-
-
-def _client() -> Any:
-    """The client of the workers that are there, if there are some."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return None
-
-
-def _shares(client: Any, futures: Sequence[Any]) -> dict[str, list[int]]:
-    """Equally many blocks for each worker: those that it has, and where it has too few others, which stay with it."""
-    from distributed import wait
-
-    wait(futures)  # of a block that nobody has yet any worker would do, and one would get them all
-    where = client.who_has(futures)
-    shares: dict[str, list[int]] = {worker: [] for worker in client.nthreads()}
-    most = -(-len(futures) // len(shares))
-    for k, future in enumerate(futures):
-        own = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
-        shares[min(own or shares, key=lambda worker: len(shares[worker]))].append(k)
-    return {worker: own for worker, own in shares.items() if own}
-
-
-def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | None, name: str) -> Block:
-    """The block of a partition."""
-    taken = [of for of in (label, weights) if of is not None]
-    absent = [of for of in taken if of not in X.columns]
-    if absent:
-        raise ValueError(f"{name} has no column {absent[0]!r}; it has {list(X.columns)}")
-    y = X[label].to_numpy() if label is not None else None if y is None else np.asarray(y)
-    weight = X[weights].to_numpy() if weights is not None else None if weight is None else np.asarray(weight)
-    return Block(X.drop(columns=taken) if taken else X, y, weight, name)
-
-
-class _Share:
-    """What a task makes of some blocks: a list for each, of one result, or empty as the block is."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, blocks: list[Block]) -> list[list[Any]]:
-        return [[self.task(block)] if block.n else [] for block in blocks]
-
-
-class _UnlessEmpty(_Share):
-    """The change of a block, if it has rows."""
-
-    def __call__(self, block: Block) -> Any:  # type: ignore[override]
-        return self.task(block) if block.n else block
-
-
-class _Predictions:
-    """A function of the X of a block, and what is ``like`` it where there are no rows."""
-
-    def __init__(self, function: Callable[[Any], Array], like: Array) -> None:
-        self.function, self.like = function, like
-
-    def __call__(self, block: Block) -> Array:
-        return Named(_OfX(self.function))(block) if block.n else self.like
+        return lazy_array(self.parts, function, function(next(iter(self)).X)[:0])
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -434,6 +262,22 @@ def by_block(method: Method) -> Method:
         if isinstance(X, Rows):
             return X.collected(_Predicted(self, method.__name__, args, kwargs))
         return method(self, X, *args, **kwargs)
+
+    return cast(Method, whole)
+
+
+def in_memory(fit: Method) -> Method:
+    """Decorator of a ``fit`` to all rows at once: of `Rows` it takes one block, and refuses more."""
+    weighted = "sample_weight" in signature(fit).parameters
+
+    @wraps(fit)
+    def whole(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(X, Rows):
+            X, y, weight, _ = X.only(type(self).__name__)
+            if weight is not None and not weighted:
+                raise Unsupported(f"{type(self).__name__} takes rows without weights")
+            kwargs |= {} if weight is None else {"sample_weight": weight}
+        return fit(self, X, y, *args, **kwargs)
 
     return cast(Method, whole)
 

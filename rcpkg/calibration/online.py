@@ -1,0 +1,96 @@
+"""Calibration of a stream: a stochastic step of mirror ascent a block, drawn to the closed form of all rows so far."""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.objective import Pass, sample_size
+from rcpkg.calibration.rules import Losses, calibration_weights, history_row
+from rcpkg.checks import check_class_prior
+from rcpkg.families import ClosedFormClassifier, Statistics, class_counts
+from rcpkg.families.portions import Numbered
+from rcpkg.rows import Block
+
+HALVINGS = 30  # at most, of what a model is beyond its closed form
+
+
+class Online(NamedTuple):
+    """What is known after some blocks of a stream.
+
+    Attributes
+    ----------
+    closed_form : ClosedFormClassifier
+        Of all rows so far.
+    drawn_to : Statistics, optional
+        m μ of its parameters, m being the weight of these rows; None while they do not suffice for it.
+    model : ClosedFormClassifier
+        The calibrated model; the closed form while these rows do not suffice.
+    history : list of dict
+        For each block its losses before anything was learnt from it, and the length of the step.
+    """
+
+    closed_form: ClosedFormClassifier
+    drawn_to: Statistics | None
+    model: ClosedFormClassifier
+    history: list[dict[str, float]]
+
+    @property
+    def frequencies(self) -> Array:
+        """Shares of the classes in all rows so far."""
+        count = class_counts(self.closed_form.statistics_)
+        return count / count.sum()
+
+
+def after(
+    before: Online | None, closed_form: ClosedFormClassifier, block: Block, b: float, class_prior: Any = None
+) -> Online:
+    """What is known after a further ``block`` of rows, which ``closed_form`` has taken in already.
+
+    With m μ̄ for the statistics that the closed form draws to, and Δ for the change of these by the block, of n rows,
+    the statistics s of the model go to s + Δ + lr · s(X, Y − P), lr = min(1/b, m/n); P are the posteriors before, for
+    the class weights ``class_prior`` if these are given. The last term is bent as a safe step is, to be valid; where
+    s + Δ is not, what s is beyond m μ̄ is halved until it is.
+    """
+    if closed_form.parameters_ is None:
+        return Online(closed_form, None, closed_form, [])
+    family = closed_form.without_prior()
+    drawn_to = sample_size(closed_form.statistics_) * family.mean_parameters(closed_form.parameters_)
+    if before is None or before.drawn_to is None:
+        return Online(closed_form, drawn_to, copy(family).set_statistics(drawn_to), [])
+    given, block = block, Numbered(closed_form)(block)
+    if not block.n:
+        return before
+    old, drawn_before = (_extended(before.closed_form, given, of) for of in (before.model.statistics_, before.drawn_to))
+    block = block._replace(X=family.encode(block.X))
+    offset = 0.0
+    if class_prior is not None:
+        offset = np.log(check_class_prior(class_prior, closed_form.classes_)) - np.log(before.frequencies)
+    gradient, sums = Pass(family, family.parameters(old), calibration_weights, offset)(block)
+    lr = min(1 / b, sample_size(drawn_before) / block.total_weight)
+    statistics = family.safe_update(_valid(family, drawn_to, old - drawn_before), lr * gradient)
+    losses = Losses(*(sums / block.total_weight).tolist())
+    history = [*before.history, history_row(len(before.history), losses, lr)]
+    return Online(closed_form, drawn_to, copy(family).set_statistics(statistics), history)
+
+
+def _valid(family: ClosedFormClassifier, drawn_to: Statistics, beyond: Statistics) -> Statistics:
+    """The sum, or the first of ``drawn_to`` + ``beyond`` / 2, / 4, … that is valid."""
+    for halvings in range(HALVINGS):
+        statistics = drawn_to + 0.5**halvings * beyond
+        try:
+            family.parameters(statistics)
+        except InvalidStatistics:
+            continue
+        return statistics
+    return drawn_to
+
+
+def _extended(model: ClosedFormClassifier, block: Block, statistics: Statistics) -> Statistics:
+    """Statistics with the states that a further block adds to those which the ``model`` knows."""
+    model = deepcopy(model)
+    X, y = model.check_labelled(block.X, block.y, reset=False)
+    return model.extend_statistics(Block(X, y, block.weight).counting().X, statistics)

@@ -1,0 +1,77 @@
+"""A block of rows, and tasks whose errors tell of which block they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rcpkg.linalg import Array
+
+
+class Block(NamedTuple):
+    """Some of the rows: X, an array, a frame, a sparse array or a tuple of these; their labels y, or class numbers, or
+    weights of the classes (n, r); their weights, if any; and what the block is called in errors."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+    name: str = ""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        X = self.X[0] if isinstance(self.X, tuple) else self.X
+        return X.shape[0] if hasattr(X, "shape") else len(X)
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of the rows."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    def weights(self, n_classes: int) -> Array:
+        """diag(w) Y, shape (n, ``n_classes``), of class numbers."""
+        if np.ndim(self.y) == 2:
+            return self.y
+        Y = np.equal.outer(self.y, np.arange(n_classes)).astype(float)
+        return Y if self.weight is None else Y * self.weight[:, None]
+
+    def part(self, index: Any) -> Block:
+        """Some of the rows."""
+
+        def of(part: Any) -> Any:
+            return part if part is None else part.iloc[index] if hasattr(part, "iloc") else part[index]
+
+        return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))
+
+    def counting(self) -> Block:
+        """The rows of positive weight: others tell nothing, not even which states there are."""
+        if self.weight is None or (present := self.weight > 0).all():
+            return self
+        return self.part(present)
+
+
+class Named:
+    """A task whose errors tell of which block they are."""
+
+    def __init__(self, task: Callable[[Block], Any]) -> None:
+        self.task = task
+
+    def __call__(self, block: Block) -> Any:
+        try:
+            return self.task(block)
+        except ValueError as error:
+            if not block.name or str(error).startswith(block.name):
+                raise
+            raise type(error)(f"{block.name}: {error}") from error
+
+
+class OfX:
+    """A function of the X of a block."""
+
+    def __init__(self, function: Callable[[Any], Array]) -> None:
+        self.function = function
+
+    def __call__(self, block: Block) -> Array:
+        return self.function(block.X)

@@ -1,0 +1,163 @@
+"""Calibration of a stream: what a block does, where many lead, and what is refused."""
+
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import gaussian_rows
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, ProductModel, RiskCalibration
+from rcpkg.calibration import Objective
+from rcpkg.calibration.online import after
+from rcpkg.families import class_counts
+from rcpkg.rows import Block
+
+MIXED = ProductModel([("size", QDA(), ["a", "b"]), ("names", CategoricalNB(prior_strength=1.0), ["place"])])
+
+
+def calibrated(model, b=1.0):
+    return RiskCalibration(model, target="generative", target_weight=b)
+
+
+def through(model, X, y, size, weight=None, classes=None):
+    """The model after all blocks."""
+    classes = np.unique(y) if classes is None else classes
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
+        model.partial_fit(X[rows], y[rows], classes, None if weight is None else weight[rows])
+    return model
+
+
+def bent_rows(n, seed):
+    """Gaussian classes, but for a bend."""
+    X, y = gaussian_rows(n, seed=seed)
+    return np.sign(X) * np.abs(X) ** 1.3, y
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), LDA(), QDA()], ids=repr)
+@pytest.mark.parametrize("b", [1.0, 0.3])
+def test_a_stream_leads_to_the_optimum_of_fit(model, b):
+    """What the objective lacks falls like 1/m: over sixteen times the rows to less than a quarter, chance allowed."""
+    X, y = bent_rows(32_000, 0)
+    objective = Objective.of(model, X, y, target="generative", target_weight=b)
+    best = calibrated(model, b).fit(X, y).estimator_
+    best = objective.at(best.statistics_, best.parameters_).value
+    lacks = []
+    for n in (2_000, 32_000):
+        found = through(calibrated(model, b), X[:n], y[:n], 100).estimator_
+        lacks.append((best - objective.at(found.statistics_, found.parameters_).value) / objective.size)
+    assert 0 < lacks[1] < lacks[0] / 4
+    closed = objective.at(objective.labels, objective.closed_form)
+    assert lacks[1] < (best - closed.value) / objective.size / 4
+
+
+def test_history_has_what_a_block_lost_before_it_was_learnt_from():
+    X, y = bent_rows(600, 1)
+    model, losses = calibrated(QDA(), 0.5), []
+    for start in range(0, 600, 50):
+        rows = slice(start, start + 50)
+        if start:
+            losses.append(-model.predict_log_proba(X[rows])[np.arange(50), y[rows]].mean())
+        model.partial_fit(X[rows], y[rows], [0, 1, 2])
+    assert_allclose(model.history_.log_loss, losses, rtol=1e-12)
+    assert_array_equal(model.history_.step, [1.0] + [2.0] * 10)
+    assert model.n_iter_ == 11
+
+
+def test_a_block_adds_its_statistics_and_what_the_model_got_wrong():
+    X, y = bent_rows(2000, 2)
+    before = after(None, LDA().partial_fit(X[:1500], y[:1500], [0, 1, 2]), Block(X[:1500], y[:1500]), 2.0)
+    block = Block(X[1500:], y[1500:])
+    lda, Y = before.closed_form, np.eye(3)[y[1500:]]
+    online = after(before, LDA().partial_fit(X[:1500], y[:1500], [0, 1, 2]).partial_fit(*block[:2]), block, 2.0)
+    P = before.model.predict_proba(block.X)
+    expected = before.model.statistics_ + lda.statistics(block.X, Y) + 0.5 * lda.statistics(block.X, Y - P)
+    got = online.model
+    # a safe step is the plain one to first order, and the change is a share of 0.1 of what there is at most
+    assert_allclose(got.means_, copy(lda).set_statistics(expected).means_, atol=2e-3)
+    assert np.abs(got.means_ - online.closed_form.means_).max() > 5e-3
+
+
+def test_class_weights_that_drift_are_no_errors_of_the_model():
+    """Told of them, a right model stays nearer to the true posteriors of the last class weights."""
+    lost = {}
+    for told in (False, True):
+        rng, model = np.random.default_rng(0), calibrated(GaussianNB())
+        for t in range(60):
+            weight = np.array([0.95, 0.05]) if t < 30 else np.array([0.05, 0.95])
+            y = rng.choice(2, p=weight, size=200)
+            X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
+            before = model.predict_log_proba(X, weight)[np.arange(200), y] if t else None
+            model.partial_fit(X, y, [0, 1], class_prior=weight if told else None)
+            if told and t:
+                assert_allclose(model.history_.log_loss[t - 1], -before.mean(), rtol=1e-10)
+        odds = (1.5 * X - 1.125).sum(axis=1) + np.log(weight[1] / weight[0])
+        truth = -np.logaddexp(0, np.stack([odds, -odds], axis=1))
+        found = model.predict_log_proba(X, weight)
+        lost[told] = (np.exp(truth) * (truth - found)).sum(axis=1).mean()
+    assert lost[True] < lost[False] / 2
+
+
+def test_weights_are_repetitions():
+    X, y = bent_rows(400, 3)
+    weight = 1.0 + np.arange(400) % 3
+    weighted = through(calibrated(QDA()), X, y, 100, weight)
+    repeated, times = calibrated(QDA()), weight.astype(int)
+    for rows in np.split(np.arange(400), 4):
+        index = np.repeat(rows, times[rows])
+        repeated.partial_fit(X[index], y[index], [0, 1, 2])
+    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=0, atol=1e-10)
+
+
+def test_names_may_appear_in_late_blocks():
+    X, y = bent_rows(900, 4)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    places = np.array(["east", "north", "south", "west"], dtype=object)
+    frame["place"] = places[np.minimum((y + rng.integers(0, 2, 900)) % 4, np.arange(900) // 250)]
+    model = calibrated(MIXED)
+    for start in range(0, 900, 100):
+        rows = slice(start, start + 100)
+        model.partial_fit(frame.iloc[rows], y[rows], [0, 1, 2])
+    closed = clone(MIXED).fit(frame, y)
+    assert_array_equal(model.estimator_.models_[1].categories_[0], closed.models_[1].categories_[0])
+    assert np.isfinite(model.predict_log_proba(frame)).all()
+    assert_allclose(class_counts(model.estimator_.statistics_).sum(), 900)
+
+
+def test_blocks_that_do_not_suffice_are_kept():
+    X, y = bent_rows(400, 5)
+    order = np.argsort(y, kind="stable")
+    model = calibrated(QDA()).partial_fit(X[order[:100]], y[order[:100]], [0, 1, 2])
+    with pytest.raises(InvalidStatistics, match="not enough data so far"):
+        model.predict(X)
+    model.partial_fit(X[order[100:]], y[order[100:]])
+    assert_allclose(model.predict_proba(X), QDA().fit(X, y).predict_proba(X), rtol=0, atol=1e-8)
+
+
+def test_a_refused_block_leaves_the_model_as_it_was():
+    X, y = bent_rows(400, 6)
+    model = through(calibrated(MIXED), pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(place="here"), y, 200)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(place="here")
+    P, known = model.predict_proba(frame), dict(vars(model))
+    with pytest.raises(ValueError, match="do not exist in the initial classes"):
+        model.partial_fit(frame.assign(place="there"), y + 7)
+    assert vars(model).keys() == known.keys()
+    assert_array_equal(model.predict_proba(frame), P)
+
+
+@pytest.mark.parametrize("given", [{}, {"target": "generative", "target_weight": 0.0}, {"target_weight": 1.0}])
+def test_without_a_generative_target_there_is_no_partial_fit(given):
+    with pytest.raises(AttributeError) as refused:
+        RiskCalibration(LDA(), **given).partial_fit()
+    assert "needs target='generative' and a target_weight > 0" in str(refused.value.__cause__)
+
+
+def test_after_fit_it_begins_anew():
+    X, y = bent_rows(400, 7)
+    model = through(calibrated(QDA()).fit(X[::-1], y[::-1]), X, y, 100)
+    assert_array_equal(model.predict_proba(X), through(calibrated(QDA()), X, y, 100).predict_proba(X))
+    assert_array_equal(model.fit(X, y).predict_proba(X), calibrated(QDA()).fit(X, y).predict_proba(X))
