@@ -1,28 +1,69 @@
-"""The book on paper: vector figures, the code that teaches, and none of the code that a page folds."""
+"""The book on paper: what the pages fold, number and move by scripts, said to LaTeX.
+
+Sphinx writes the LaTeX. Before it does, `Printed` makes plain what only HTML knows: a result, a proof or a solution
+becomes its text between two commands of ``printed.sty``, a cell its code and outputs, a check its verdict, a picture
+that moves the still that its caption names. Numbers are those of the pages. Tables are fitted to the line.
+"""
 
 import os
+import re
 import subprocess
+from pathlib import Path
+from typing import ClassVar
 
 from docutils import nodes
+from rcbook import citation
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.transforms.post_transforms.images import ImageConverter
+from sphinx.util.texescape import escape
+from sphinx_exercise.nodes import exercise_enumerable_node, exercise_node, solution_node
+from sphinx_proof.nodes import NODE_TYPES, proof_node, unenumerable_node
 
-FOLDED = {"tag_hide-input", "tag_hide-cell"}
+FOLDED = {"tag_hide-input", "tag_hide-cell", "tag_remove-input"}
+CHECKED = "checked: "
+EXERCISES = (exercise_node, exercise_enumerable_node, solution_node)
+LINE = 455  # points that a line is wide
+SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables, in points
+GAP = 0.95  # ems between two columns
+LONG = 24  # rows of a table that may go on over pages
+WORD = re.compile(r"[\s–/-]+")
+COMMAND = re.compile(r"\\[A-Za-z]+|[{}^_$&\\]")
+WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
+
+
+def latex(text: str) -> nodes.raw:
+    return nodes.raw("", text, format="latex")
+
+
+def framed(kind: str, title: list[nodes.Node], inside: list[nodes.Node], label: str = "") -> list[nodes.Node]:
+    """Nodes in an environment of ``printed.sty`` whose argument is the title."""
+    opening = [latex(f"\\begin{{{kind}}}{{%"), nodes.inline("", "", *title), latex(f"}}{label}")]
+    return [*opening, *inside, latex(f"\\end{{{kind}}}\n")]
+
+
+def page_of(node: nodes.Node, root: str) -> str:
+    """The name of the page that a node of the whole book comes from."""
+    while node.parent is not None and not isinstance(node, addnodes.start_of_file):
+        node = node.parent
+    return node.get("docname", root)
 
 
 class VectorFigures(ImageConverter):
     """SVG to PDF by ``rsvg-convert``."""
 
-    conversion_rules = [("image/svg+xml", "application/pdf")]
+    conversion_rules: ClassVar = [("image/svg+xml", "application/pdf")]
 
     def is_available(self) -> bool:
-        return True
+        return self.app.builder.format == "latex"
 
     def convert(self, _from: str | os.PathLike[str], _to: str | os.PathLike[str]) -> bool:
-        """Convert one figure."""
+        """Convert one figure, unless that was done before."""
+        if os.path.exists(_to) and os.path.getmtime(_to) > os.path.getmtime(_from):
+            return True
         try:
             subprocess.run(["rsvg-convert", "--format=pdf", "--output", _to, _from], check=True)
         except FileNotFoundError as missing:
@@ -30,26 +71,228 @@ class VectorFigures(ImageConverter):
         return True
 
 
-class WithoutFoldedCode(SphinxPostTransform):
-    """Take the code out that the pages fold; what it shows stays."""
+class Printed(SphinxPostTransform):
+    """The whole book, in one document, without what only HTML knows."""
 
-    default_priority = 5
+    default_priority = 300  # references and pictures are resolved
     formats = ("latex",)
 
     def run(self, **kwargs: object) -> None:
-        for cell in list(self.document.findall(lambda n: isinstance(n, nodes.container) and "cell" in n["classes"])):
-            if FOLDED & set(cell["classes"]):
-                for part in [child for child in cell if "cell_input" in child.get("classes", ())]:
-                    cell.remove(part)
+        self.name_parts()
+        for page in self.document.findall(addnodes.start_of_file):
+            self.number_chapter(page)
+        changes = (
+            (self.moving_picture, nodes.raw),
+            (self.figure, nodes.figure),
+            (self.cell, nodes.container),
+            (self.result, (*NODE_TYPES.values(), unenumerable_node)),
+            (self.proof, proof_node),
+            (self.exercise, EXERCISES),
+            (self.fold, (nodes.container, nodes.admonition)),
+            (self.formula, nodes.math_block),
+            (self.table, nodes.table),
+        )
+        for change, kind in changes:
+            for node in [found for found in self.document.findall() if isinstance(found, kind)]:
+                changed = change(node)
+                if changed is not None:
+                    node.replace_self(changed)
+
+    def number(self, node: nodes.Element, kind: str) -> str:
+        """The number that the pages give to a figure, a result, …; empty if none."""
+        numbers = self.env.toc_fignumbers.get(page_of(node, self.config.root_doc), {}).get(kind, {})
+        return next((".".join(map(str, numbers[i])) for i in node["ids"] if i in numbers), "")
+
+    def labels(self, node: nodes.Element) -> str:
+        page = page_of(node, self.config.root_doc)
+        return "".join(f"\\phantomsection\\label{{\\detokenize{{{page}:{i}}}}}" for i in node["ids"]) + "%"
+
+    def name_parts(self) -> None:
+        """The front page becomes a chapter, and the captions of the contents become parts."""
+        top = self.document[0]
+        title, *body = top.children
+        preface = nodes.section("", nodes.title(text="About this book"), ids=["about-this-book"])
+        parts: list[nodes.Node] = []
+        for child in body:
+            if "toctree-wrapper" in child.get("classes", ()):
+                parts += [latex(f"\\bookpart{{{escape(child['part'], 'xelatex')}}}\n"), child]
+            else:
+                preface += child
+        top[:] = [title, latex("\\bookunnumbered\n"), preface, *parts]
+
+    def number_chapter(self, page: addnodes.start_of_file) -> None:
+        numbers = self.env.toc_secnumbers.get(page["docname"], {}).get("", ())
+        if len(numbers) < 2:
+            page.insert(0, latex(f"\\bookchapter{{{numbers[0]}}}\n" if numbers else "\\bookunnumbered\n"))
+
+    def moving_picture(self, raw: nodes.raw) -> list[nodes.Node] | None:
+        """The still that the caption names, with this caption."""
+        if not raw.astext().startswith('<figure class="moving"'):
+            return None
+        caption = raw.parent[raw.parent.index(raw) + 1]
+        named = next(ref["refuri"].split("#")[1] for ref in caption.findall(addnodes.number_reference))
+        still = next(figure for figure in self.document.findall(nodes.figure) if named in figure["ids"])
+        caption.parent.remove(caption)
+        image = still.next_node(nodes.image).deepcopy()
+        return [nodes.figure("", image, nodes.caption("", "", *caption.children))]
+
+    def figure(self, figure: nodes.figure) -> list[nodes.Node]:
+        """With its number, and without the panels that a phone shows one by one."""
+        for image in list(figure.findall(nodes.image)):
+            if "panel" in image["classes"]:
+                image.parent.remove(image)
+        number = self.number(figure, "figure")
+        return [latex(f"\\booknumber{{figure}}{{{number}}}"), figure] if number else [figure]
+
+    def cell(self, cell: nodes.container) -> list[nodes.Node] | None:
+        """The verdict of a check; of another cell the outputs, and the code unless the page folds it."""
+        if cell.get("nb_element") != "cell_code":
+            return None
+        shown = [part for part in cell if not (FOLDED & set(cell["classes"]) and "cell_input" in part["classes"])]
+        if any(name.startswith("tag_check") for name in cell["classes"]):
+            verdict = cell[-1].astext().strip().removeprefix(CHECKED)
+            return [latex(f"\\bookcheck{{{escape(verdict, 'xelatex')}}}")]
+        return [node for part in shown for node in part.children]
+
+    def result(self, result: nodes.Element) -> list[nodes.Node]:
+        """A theorem, an algorithm, …, under its number and name."""
+        name, content = result.children[0], result.children[1:]
+        number = self.number(result, result.get("countertype", ""))
+        title = [nodes.Text(f"{result['realtype'].title()} {number}"), *name.children]
+        inside = [node for part in content for node in (part.children if isinstance(part, nodes.section) else [part])]
+        return framed("bookresult", title, inside, self.labels(result))
+
+    def proof(self, proof: proof_node) -> list[nodes.Node]:
+        content = proof[0].children
+        first = content[0][0] if isinstance(content[0], nodes.paragraph) else nodes.Text("")
+        if first.astext().startswith("Proof. "):
+            first.parent[:1] = [nodes.emphasis(text="Proof."), nodes.Text(first.astext().removeprefix("Proof."))]
+        return [latex("\\begin{bookproof}"), *content, latex("\\end{bookproof}\n")]
+
+    def exercise(self, exercise: nodes.Element) -> list[nodes.Node]:
+        title, *content = exercise.children
+        inside = [node for part in content for node in (part.children if isinstance(part, nodes.section) else [part])]
+        label = f"{self.labels(exercise)}\n\\label{{exercise:{exercise['label']}}}%"
+        kind = "booksolution" if isinstance(exercise, solution_node) else "bookexercise"
+        return framed(kind, title.children, inside, label)
+
+    def fold(self, box: nodes.Element) -> list[nodes.Node] | None:
+        """What the page folds stands open."""
+        if box.get("design_component") != "dropdown" and not (
+            isinstance(box, nodes.admonition) and "dropdown" in box["classes"]
+        ):
+            return None
+        if isinstance(box[0], nodes.rubric | nodes.title):
+            return framed("bookfold", box[0].children, box.children[1:])
+        return box.children
+
+    def formula(self, formula: nodes.math_block) -> None:
+        """The writer takes the LaTeX of a formula that need not be wrapped as it is."""
+        text = formula.astext().strip()
+        if formula.get("nowrap") or "\\begin{align}" in text:
+            return
+        number = self.number(formula, "displaymath")
+        if number:
+            label = f"\\label{{equation:{formula['docname']}:{formula.attributes.pop('label')}}}"
+            text = (
+                f"\\booknumber{{equation}}{{{number}}}%\n"
+                f"\\begin{{equation}}{label}\\bookfit[3.5em]{{{text}}}\\end{{equation}}\n"
+            )
+        else:
+            text = f"\\begin{{equation*}}\\bookfit{{{text}}}\\end{{equation*}}\n"
+        formula["nowrap"] = True
+        formula[:] = [nodes.Text(text)]
+
+    def table(self, table: nodes.table) -> list[nodes.Node]:
+        """In letters of a size, and columns of widths, that fit the line."""
+        above = table.parent[table.parent.index(table) - 1]
+        if isinstance(above, addnodes.tabular_col_spec):
+            above.parent.remove(above)
+        size, spec = fitted(table)
+        rows = len(list(table.findall(nodes.row)))
+        table["classes"] = ["longtable"] if rows > LONG and not inside_frame(table) else []
+        number = self.number(table, "table")
+        said = f"\\booknumber{{table}}{{{number}}}" if number else ""
+        before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
+        return [before, addnodes.tabular_col_spec(spec=spec), table, latex("\\end{bookshrunk}\n")]
 
 
-def prefer_vectors(app: Sphinx, config: Config) -> None:
-    """Let LaTeX take the vector graphics of a cell."""
+def inside_frame(node: nodes.Node) -> bool:
+    """Whether a page may not break where a node stands."""
+    while node.parent is not None:
+        node = node.parent
+        if isinstance(node, nodes.Admonition | nodes.entry):
+            return True
+    return False
+
+
+def width(text: str) -> float:
+    """How wide a text is, in ems, on the safe side."""
+    text = COMMAND.sub("", text)
+    wide, narrow = len(WIDE.findall(text)), len(NARROW.findall(text))
+    return 0.88 * wide + 0.34 * narrow + 0.56 * (len(text) - wide - narrow)
+
+
+def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
+    """Of each column: its longest word, its longest line, and whether it holds numbers."""
+    columns = sum(1 for _ in table.findall(nodes.colspec))
+    words, lines, numbers = [1.0] * columns, [1.0] * columns, [False] * columns
+    below = [0] * columns
+    for row in table.findall(nodes.row):
+        free = [column for column in range(columns) if not below[column]]
+        below = [max(left - 1, 0) for left in below]
+        for entry in row:
+            across = entry.get("morecols", 0) + 1
+            column = free[0]
+            for taken in free[:across]:
+                below[taken] = entry.get("morerows", 0)
+            free = free[across:]
+            if across == 1:
+                texts = [part.astext() for part in entry.findall(nodes.paragraph)] or [entry.astext()]
+                bold = 1.08 if isinstance(row.parent, nodes.thead) else 1
+                lines[column] = max(lines[column], bold * max(width(text) for text in texts))
+                words[column] = max(words[column], bold * max(width(w) for text in texts for w in WORD.split(text)))
+                numbers[column] |= "number" in entry["classes"]
+    return words, lines, numbers
+
+
+def fitted(table: nodes.table) -> tuple[str, str]:
+    """The size of the letters of a table, and what LaTeX is told of its columns."""
+    words, lines, numbers = measured(table)
+    for size, points in SIZES.items():
+        room = LINE / points - GAP * len(words)
+        if sum(words) <= room:
+            break
+    cap = max(lines)
+    while sum(min(line, max(cap, word)) for line, word in zip(lines, words, strict=True)) > room and cap > 1:
+        cap *= 0.97
+    spec = ""
+    for line, word, number in zip(lines, words, numbers, strict=True):
+        share = max(cap, word)
+        spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * points / LINE:.3f}}}"
+    return size, f"@{{}}{spec}@{{}}"
+
+
+def remember_parts(app: Sphinx, doctree: nodes.document) -> None:
+    """The names of the parts stand in the contents, which are gone when the book is one document."""
+    for contents in doctree.findall(addnodes.toctree):
+        contents.parent["part"] = contents.get("caption") or ""
+
+
+def prepare(app: Sphinx, config: Config) -> None:
+    """Let LaTeX take the vector graphics of a cell, and know the edition."""
     config.nb_mime_priority_overrides = [*config.nb_mime_priority_overrides, ("latex", "image/svg+xml", 2)]
+    entry = citation.citation()
+    title, _, subtitle = entry["title"].partition(": ")
+    said = (title, subtitle, "; ".join(citation.authors(entry)), entry["version"], str(entry["date-released"]))
+    page = "\\booktitlepage" + "".join(f"{{{escape(part, 'xelatex')}}}" for part in said)
+    config.latex_elements = {**config.latex_elements, "maketitle": page}
+    config.latex_additional_files = [str(Path(__file__).with_suffix(".sty"))]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(VectorFigures)
-    app.add_post_transform(WithoutFoldedCode)
-    app.connect("config-inited", prefer_vectors)
+    app.add_post_transform(Printed)
+    app.connect("config-inited", prepare)
+    app.connect("doctree-read", remember_parts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
