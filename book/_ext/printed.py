@@ -95,8 +95,9 @@ class Printed(SphinxPostTransform):
         for change, kind in changes:
             for node in [found for found in self.document.findall() if isinstance(found, kind)]:
                 changed = change(node)
-                if changed is not None:
-                    node.replace_self(changed)
+                if changed is not None:  # not by `replace_self`, which would hand classes on to LaTeX
+                    place = node.parent.index(node)
+                    node.parent[place : place + 1] = changed
 
     def number(self, node: nodes.Element, kind: str) -> str:
         """The number that the pages give to a figure, a result, …; empty if none."""
@@ -259,17 +260,16 @@ def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
 def fitted(table: nodes.table) -> tuple[str, str]:
     """The size of the letters of a table, and what LaTeX is told of its columns."""
     words, lines, numbers = measured(table)
-    for size, points in SIZES.items():
-        room = LINE / points - GAP * len(words)
-        if sum(words) <= room:
-            break
+    fits = (size for size, points in SIZES.items() if sum(words) <= LINE / points - GAP * len(words))
+    size = next(fits, "tiny")
+    room = LINE / SIZES[size] - GAP * len(words)
     cap = max(lines)
     while sum(min(line, max(cap, word)) for line, word in zip(lines, words, strict=True)) > room and cap > 1:
         cap *= 0.97
     spec = ""
     for line, word, number in zip(lines, words, numbers, strict=True):
         share = max(cap, word)
-        spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * points / LINE:.3f}}}"
+        spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * SIZES[size] / LINE:.3f}}}"
     return size, f"@{{}}{spec}@{{}}"
 
 
