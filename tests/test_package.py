@@ -111,6 +111,8 @@ def test_pythons_are_the_same_in_all_papers():
 def test_citation_agrees_with_package_and_bibliography():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == rcpkg.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == citation["version"]
     bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
