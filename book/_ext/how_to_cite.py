@@ -9,7 +9,6 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-
 CHAPTER = 4
 
 
