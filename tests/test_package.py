@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from rcbook import citation
 
 import rcpkg
@@ -21,6 +22,7 @@ FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
 PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
+NEWEST = (ROOT / "requirements-newest.txt").read_text(encoding="utf-8")
 PEERS = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
 
 
@@ -88,6 +90,17 @@ def test_oldest_lock_pins_the_lower_bounds_of_the_dependencies():
     for dependency in [*PROJECT["dependencies"], *optional["test"], *optional["parquet"], *optional["dask"]]:
         name, bound = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\d.]+)", dependency).groups()
         assert f"{found[normalised(name)]}.".startswith(f"{bound}."), dependency
+
+
+def test_newest_versions_are_permitted_and_complete():
+    found = dict(line.strip().split("==") for line in NEWEST.splitlines() if not line.startswith("#"))
+    versions = {normalised(name): version for name, version in found.items()}
+    for papers in PAPERS.values():
+        optional = papers["project"]["optional-dependencies"]
+        for dependency in [*papers["project"]["dependencies"], *(d for extra in optional.values() for d in extra)]:
+            requirement = Requirement(dependency)
+            if requirement.name != "rcpkg":
+                assert requirement.specifier.contains(versions[normalised(requirement.name)]), dependency
 
 
 @pytest.mark.parametrize("lock", [LOCK, OLDEST, PEERS], ids=["pinned", "oldest", "peers"])
