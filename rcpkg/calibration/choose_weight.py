@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -28,7 +29,7 @@ from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose
 from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Unsupported, require
-from rcpkg.families.portions import Numbered
+from rcpkg.families.portions import numbered
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Rows
 
@@ -80,17 +81,10 @@ class InFold:
         return block.part(np.flatnonzero((fold == self.fold) == self.held))
 
 
-@dataclass(frozen=True)
-class Judged:
+def judged(family: ClosedFormClassifier, parameters: Any, in_mean: bool, block: Block) -> Array:
     """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
-
-    family: ClosedFormClassifier
-    parameters: Any
-    in_mean: bool
-
-    def __call__(self, block: Block) -> Array:
-        losses = row_losses(log_posterior_of(self.family, block.X, self.parameters), block.y)[1:]
-        return np.average(losses, axis=1, weights=block.weight, keepdims=True) if self.in_mean else losses
+    losses = row_losses(log_posterior_of(family, block.X, parameters), block.y)[1:]
+    return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
 @documented()
@@ -130,10 +124,7 @@ class RiskCalibrationCV(Learner):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
+    %(fitted)s
     target_weight_ : float
         The weight chosen; NaN where the closed form is.
     at_end_ : bool
@@ -144,8 +135,6 @@ class RiskCalibrationCV(Learner):
         for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
     n_iter_ : int
         Steps to the optimum of the chosen weight, Newton's from that of the next greater one, or updates.
     best_iter_ : int
@@ -254,7 +243,7 @@ class RiskCalibrationCV(Learner):
                 of_train = clone(self.estimator)
                 train = of_train.training_rows(train, None, None)
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
-                held = held.map(Numbered(of_train))
+                held = held.map(partial(numbered, of_train))
                 share = np.array(list(held.each(weight_of)))
                 fold = TargetPath.of_rows(of_train, self.target, train, n_weights)
                 yield Fold(fold, held, np.arange(first, first + len(share)), share, in_mean=True)
@@ -282,8 +271,8 @@ class RiskCalibrationCV(Learner):
             for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
                 fold = TargetPath.of(model, self.target, *block.part(train)[:3], n_weights, *view)
-                judged, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
-                yield Fold(fold, Rows.of(judged.X, y[held][judged.of]), held, share, judged.mean)
+                seen, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
+                yield Fold(fold, Rows.of(seen.X, y[held][seen.of]), held, share, seen.mean)
 
         return TargetPath.of(model, self.target, *block[:3], n_weights, *view), folds
 
@@ -353,8 +342,9 @@ class RiskCalibrationCV(Learner):
             if self.closed_form:
                 prepared = of_fold.prepared
                 candidates.append((prepared, prepared.parameters(of_fold.objective.labels)))
-            judged = [np.hstack(list(fold.held.each(Judged(*at, fold.in_mean)))) for at in candidates]
-            found.append((fold.mean(np.array(judged)), fold.places, fold.share))
+            tasks = [partial(judged, *at, fold.in_mean) for at in candidates]
+            losses = np.array([np.hstack(list(fold.held.each(task))) for task in tasks])
+            found.append((fold.mean(losses), fold.places, fold.share))
         if not any(share.any() for *_, share in found):
             raise ValueError(f"cv={self.cv!r} leaves out no row of positive weight: there is nothing to choose by")
         losses, places, share = (np.concatenate(parts, axis=-1) for parts in zip(*found))
