@@ -162,11 +162,9 @@ class NetworkModel(CodedCategories):
             return X @ counted.T + parameters.log_prior
         indicators, places = X if isinstance(X, tuple) else self._with_indicators(self.places(X))
         joint = indicators @ counted.T + parameters.log_prior
-        return (
-            joint + log_marginal(self.families_, places, self.families_.split(log_prob))
-            if places.min(initial=0) < 0
-            else joint
-        )
+        if places.min(initial=0) < 0:
+            joint = joint + log_marginal(self.families_, places, self.families_.split(log_prob))
+        return joint
 
     def _with_indicators(self, places: NDArray[np.intp]) -> tuple[csr_array, NDArray[np.intp]]:
         return self.indicators(places), places
