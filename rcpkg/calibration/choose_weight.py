@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at, weight_of
+from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import history_row, row_losses
 from rcpkg.calibration.stops import Outcome
@@ -106,10 +107,10 @@ class RiskCalibrationCV(Learner):
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from. With hundreds of classes the least ones take most of the time.
     cv : "loo", int or splitter, default="loo"
-        "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
-        the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
-        place, with a warning; so they do for documents of unequal lengths, and for `Rows` of several blocks, where
-        rows share a fold by chance and errors are judged by block.
+        "loo": approximate leave-one-out, of a row with all of its weight. It is too optimistic for small b where rows
+        have great leverage, being few for the parameters: ask for folds there. With more than 1,000 parameters, or some
+        1e12 products, five folds take its place, with a warning; so they do for documents of unequal lengths, and for
+        `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -244,7 +245,7 @@ class RiskCalibrationCV(Learner):
                 train = of_train.training_rows(train, None, None)
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
                 held = held.map(partial(numbered, of_train))
-                share = np.array(list(held.each(weight_of)))
+                share = np.array(list(held.each(attrgetter("total_weight"))))
                 fold = TargetPath.of_rows(of_train, self.target, train, n_weights)
                 yield Fold(fold, held, np.arange(first, first + len(share)), share, in_mean=True)
                 first += len(share)

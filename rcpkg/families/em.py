@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import InvalidStatistics
-from rcpkg.families.portions import n_of
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
 
@@ -64,7 +64,7 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
     parameters : object
         θ where it begins.
     """
-    n_rows, settled = rows.sum(n_of), False
+    n_rows, settled = rows.sum(attrgetter("n")), False
     while True:
         statistics = rows.sum(partial(expected, model, parameters))
         try:

@@ -114,11 +114,6 @@ def weights_of(block: Block) -> Array | None:
     return check_weights(block.weight, block.n)
 
 
-def n_of(block: Block) -> int:
-    """Rows of a block."""
-    return block.n
-
-
 def has_gaps(block: Block) -> bool:
     """Whether values are missing."""
     return bool(np.isnan(block.X.sum()))
