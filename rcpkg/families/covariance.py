@@ -16,8 +16,8 @@ ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the s
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
 LEAST_PRECISION = 0.1  # what it is raised to if it does not
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
-CACHED = 2**17  # numbers in a block of labelled rows
-MANY = 2**15  # labelled rows from which it pays to take those of each class apart
+CACHED = 2**17  # numbers in a block of many rows
+MANY = 2**15  # rows from which it pays to go through them in such blocks, and to take those of each class apart
 
 
 class Fault(NamedTuple):
@@ -354,7 +354,7 @@ class Diagonal(Form):
         return (X * X) @ self.by_class(S).T
 
     def rows_at_once(self, W: Array, d: int) -> int:
-        return self.block_of_rows
+        return max(BLOCK, CACHED // max(d, 1)) if len(W) >= MANY else self.block_of_rows
 
     def add_moments(self, total: Array, X: Array, W: Array) -> None:
         np.multiply(X, X, out=X)
