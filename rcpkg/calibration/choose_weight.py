@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +26,7 @@ from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose
+from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Unsupported, require
 from rcpkg.families.portions import Numbered
 from rcpkg.linalg import slices
@@ -265,37 +266,26 @@ class RiskCalibrationCV(Learner):
         self, X: Any, y: Any, sample_weight: Any, groups: Any, n_weights: int, rng: np.random.RandomState
     ) -> tuple[TargetPath, Callable[[Any], Iterator[Fold]]]:
         """The path of rows in memory, and a function of ``cv`` that gives their folds."""
-        given = sample_weight
-        model, X, y, weight = self._in_memory(X, y, given)
-        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
-            groups = np.asarray(groups)[np.asarray(given) > 0]
+        if isinstance(X, Rows):
+            X, y, sample_weight, _ = X.only("RiskCalibrationCV")
+        model = clone(self.estimator)
+        X, y = model.check_X_y(X, y)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        present = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        block = Block(X, y, weight).counting()  # rows of weight zero tell nothing, not even which states there are
+        X, y, weight, _ = block
         view = self.gaps_in_view, rng
-        block = Block(X, y, weight)
 
         def folds(cv: Any) -> Iterator[Fold]:
-            for train, held in self._folds(cv, y, groups):
+            if isinstance(cv, Integral) and self.random_state is not None:
+                cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
+            for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
                 fold = TargetPath.of(model, self.target, *block.part(train)[:3], n_weights, *view)
                 judged, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
                 yield Fold(fold, Rows.of(judged.X, y[held][judged.of]), held, share, judged.mean)
 
         return TargetPath.of(model, self.target, *block[:3], n_weights, *view), folds
-
-    def _in_memory(
-        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
-        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
-        if isinstance(X, Rows):
-            X, y, sample_weight, _ = X.only("RiskCalibrationCV")
-        model = clone(self.estimator)
-        X, y = model.check_X_y(X, y)
-        if sample_weight is None:
-            return model, X, y, None
-        weight = check_weights(sample_weight, len(y))
-        listed = not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split")
-        present = (weight > 0) | listed
-        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -383,18 +373,6 @@ class RiskCalibrationCV(Learner):
                 f"class {classes[~present][0]!s} has no row in the training part of a fold: use fewer folds, or leave "
                 "such classes out"
             )
-
-    def _folds(
-        self, cv: Any, y: NDArray[np.intp], groups: ArrayLike | None
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Training and held-out rows of each fold that has both."""
-        if isinstance(cv, Integral) and self.random_state is not None:
-            cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
-        try:
-            divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y, groups))
-        except ValueError as error:
-            raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
-        return [(train, held) for train, held in divisions if len(train) and len(held)]
 
 
 def _closed_form(path: TargetPath) -> Outcome:
