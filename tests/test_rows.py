@@ -47,7 +47,6 @@ from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Pass
-from rcpkg.families.portions import n_of
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
 
@@ -124,7 +123,7 @@ def greatest_gap(objective, at, tol):
     """
     form = MinimalForm(objective.family, objective.X, at.statistics)
     I = form.information(at.parameters)
-    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(objective.rows.sum(n_of)))
+    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(len(objective.y)))
     if objective.target:
         H += objective.target.weight * objective.target.size * I
     values, axes = np.linalg.eigh(I)
