@@ -14,7 +14,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test test-full test-slow test-oldest bench peers experiments notebooks lab lint archive lock clean distclean
+.PHONY: help environment book test test-full test-slow test-oldest bench peers experiments notebooks lab lint archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,8 @@ $(READY): requirements.txt pyproject.toml book/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e book
 	@touch $@
+
+environment: $(READY)  ## install what is pinned into .venv, which every other target does by itself
 
 book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
 	@rm -rf _build/html

@@ -152,7 +152,9 @@ class Classifier(ClassifierMixin, Estimator):
         self.classes_ = classes
         if len(self.classes_) < 2:
             label = self.classes_.tolist()[0]
-            raise ValueError(f"y holds one class only ({label!r}); a classifier needs at least 2 classes")
+            raise ValueError(
+                f"y holds one class only ({label!r}); a classifier needs at least 2 classes of positive weight"
+            )
         if self.classes_.dtype.kind in "if" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
             warnings.warn(UNLABELLED, stacklevel=4)
         check_cost(getattr(self, "cost", None), self.classes_)

@@ -94,8 +94,7 @@ def folds(
     cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_], groups: ArrayLike | None = None
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, which may keep ``groups`` of
-    rows together, or a list of folds, which
-    numbers the caller's rows; those ``present`` are X and y."""
+    rows together, or a list of folds, which numbers the caller's rows; those ``present`` are X and y."""
     if isinstance(cv, str):
         raise refusal("cv", 'be "loo", a number of folds or a splitter', cv)
     if isinstance(cv, Integral):

@@ -71,7 +71,7 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     sets = np.arange(2**d)
     seen = (sets[:, None] >> np.arange(d)) % 2 == 1
     weight = np.array([1 / (d * comb(d - 1, size)) for size in range(d)])[np.minimum(seen.sum(axis=1), d - 1)]
-    for rows in slices(len(X), max(1, LARGEST_TABLE >> d)):
+    for rows in slices(max(1, len(X)), max(1, LARGEST_TABLE >> d)):  # no rows: the model refuses them
         log_P = _finite_log_posteriors(model, X.iloc[rows], seen)
         without = [sets[~seen[:, j]] for j in range(d)]
         gains = [np.tensordot(weight[S], log_P[S + 2**j] - log_P[S], 1) for j, S in enumerate(without)]

@@ -17,7 +17,7 @@ from rcpkg.linalg import Array, correlations
 LARGEST_BLOCK = 2**19  # numbers that the factors and the rows of a block hold
 
 
-class Block(NamedTuple):
+class Patterns(NamedTuple):
     """Some patterns: what they see (p, d), their rows one pattern after another, and the bounds of each (p + 1,)."""
 
     seen: NDArray[np.bool_]
@@ -30,7 +30,7 @@ class Block(NamedTuple):
         return map(slice, self.bounds[:-1], self.bounds[1:])
 
 
-def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[Block]:
+def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[Patterns]:
     """The patterns of rows (n, d), in blocks of few enough that p d² + n d numbers are hardly more than ``largest``.
 
     A pattern with too many rows for one block is met in several.
@@ -49,7 +49,7 @@ def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[B
         if len(group):
             first, last = starts[group[0]], ends[group[-1]]
             bounds = np.r_[starts[group], last] - first
-            blocks.append(Block(~missing[order[starts[group]]], order[first:last], bounds))
+            blocks.append(Patterns(~missing[order[starts[group]]], order[first:last], bounds))
     return blocks
 
 
@@ -66,7 +66,7 @@ class GappyRows:
         """Number of the features that each row has, shape (n,)."""
         return self.missing.shape[1] - self.missing.sum(axis=1)
 
-    def _white(self, block: Block, factors: Array, mean: Array, scale: Array) -> Array:
+    def _white(self, block: Patterns, factors: Array, mean: Array, scale: Array) -> Array:
         """L⁻¹ of the scaled deviations (m, d) from a mean, zero where values are missing."""
         deviations = (self.filled[block.rows] - mean) / scale
         deviations[self.missing[block.rows]] = 0.0

@@ -576,3 +576,8 @@ def test_clustering_refuses_bad_input():
         BregmanClustering(n_clusters=1, divergence="itakura_saito").fit([[1.0], [-1.0]])
     with pytest.raises(ValueError, match="n_clusters=9"):
         BregmanClustering(n_clusters=9).fit(np.ones((3, 2)))
+    for name, value in {"n_clusters": 2.5, "n_init": 0, "max_iter": -1, "tol": -1.0}.items():
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            BregmanClustering(**{"n_clusters": 1, name: value}).fit(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="no divergence is called None"):
+        BregmanClustering(n_clusters=1, divergence=None).fit(np.ones((3, 2)))

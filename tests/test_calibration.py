@@ -1020,3 +1020,9 @@ def test_advice_names_what_can_be_changed():
     with pytest.warns(ConvergenceWarning) as told:
         TM(SharedVarianceGaussianNB(), max_iter=1, stopping=Converged(1e-9)).fit(X, y)
     assert "target_weight" not in str(told[0].message)
+
+
+def test_what_a_given_step_would_ignore_is_refused():
+    for options in {"learning_rate": 0.5}, {"on_invalid": "raise"}:
+        with pytest.raises(ValueError, match="learning_rate and on_invalid are those of fixed steps"):
+            RiskCalibration.as_published(QDA(), step=Safe(), **options)

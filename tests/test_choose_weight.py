@@ -267,7 +267,7 @@ def test_fold_without_a_class_is_refused():
     ("cv", "message"),
     [
         ([(np.arange(150), np.arange(0))], "leaves out no row of positive weight"),
-        (400, "cv=400 does not divide 150 rows"),
+        (400, "cv=400 folds need a class of as many rows; the largest class has 50"),
     ],
 )
 def test_divisions_that_leave_out_nothing_are_refused(cv, message):
@@ -362,6 +362,19 @@ def test_groups_are_for_the_splitter():
     model.fit(X, y, counted, groups)
     with pytest.raises(ValueError, match="groups"):
         RiskCalibrationCV(LDA(), cv=GroupKFold(5)).fit(X, y)
+    with pytest.raises(ValueError, match="groups must hold 178 labels, one a row"):
+        model.fit(X, y, groups=groups[:-1])
+
+
+def test_listed_folds_number_the_rows_as_given():
+    X, y = load_wine(return_X_y=True)
+    counted, place = np.arange(len(y)) % 4 > 0, np.arange(len(y))
+    folds = [(place[place % 3 != k], place[place % 3 == k]) for k in range(3)]
+    of_counted = np.cumsum(counted) - 1
+    kept = [[of_counted[part[counted[part]]] for part in fold] for fold in folds]
+    models = [RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0], cv=cv) for cv in (folds, kept)]
+    given, dropped = models[0].fit(X, y, counted.astype(float)), models[1].fit(X[counted], y[counted])
+    assert_allclose(given.cv_results_.log_loss, dropped.cv_results_.log_loss, rtol=1e-12)
 
 
 def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):

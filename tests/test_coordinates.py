@@ -30,7 +30,6 @@ from rcpkg.calibration.features import (
     PassCosts,
     gram,
     groups_of,
-    has_features,
     joint_codes,
     moments,
     products,
@@ -47,6 +46,7 @@ from rcpkg.calibration.newton import (
     quasi_newton,
     stratified,
 )
+from rcpkg.capabilities import can
 from rcpkg.linalg import cholesky
 
 KINDS = ("plain", "natural", "conditioned")
@@ -517,7 +517,7 @@ class OtherScores(CategoricalNB):
 
 def test_a_model_without_features_has_lbfgs_as_before():
     X, y = rows_for("CategoricalNB")
-    assert not has_features(OtherScores()) and all(map(has_features, (*GAUSSIAN.values(), *COUNTS.values())))
+    assert not can(OtherScores(), "l2") and all(can(model, "l2") for model in (*GAUSSIAN.values(), *COUNTS.values()))
     ours = ConditionalLikelihood(OtherScores()).fit(X, y)
     same = ConditionalLikelihood(CategoricalNB(), coordinates="standardised").fit(X, y)
     # the latter's joint model is the most probable on its fibre, which has the same posteriors but for rounding
@@ -528,5 +528,5 @@ def test_a_model_without_features_has_lbfgs_as_before():
 
 def test_a_product_has_the_features_of_its_blocks():
     blocks = [("a", CategoricalNB(), [0, 1]), ("b", OtherScores(), [2])]
-    assert not has_features(ProductModel(blocks).fit(*categorical_rows()))
-    assert has_features(fitted("ProductModel").model)
+    assert not can(ProductModel(blocks).fit(*categorical_rows()), "l2")
+    assert can(fitted("ProductModel").model, "l2")

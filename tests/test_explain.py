@@ -167,7 +167,8 @@ def test_what_has_no_marginals_or_no_finite_log_posterior_is_refused():
     assert_array_equal(sufficient_sets(CategoricalNB().fit(X, y), X).features, [[True, False]] * 4)
 
 
-def test_no_rows():
+@pytest.mark.parametrize("method", ["hidden", "shapley"])
+def test_no_rows(method):
     model = QDA().fit(*fitted("QDA")[1:3])
     with pytest.raises(ValueError, match="0 sample"):
-        contributions(model, np.empty((0, 3)))
+        contributions(model, np.empty((0, 3)), method)

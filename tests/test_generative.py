@@ -560,6 +560,9 @@ def test_samples_have_the_moments_of_the_model(name):
 def test_samples_are_reproducible_and_labelled():
     X, y = gaussian_rows()
     model = QDA().fit(X, np.array(["a", "b", "c"])[y])
+    for n_samples in -1, 2.5:
+        with pytest.raises(ValueError, match="n_samples must be an integer >= 0"):
+            model.sample(n_samples)
     first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
     assert_array_equal(first[0], second[0])
     assert set(first[1]) <= {"a", "b", "c"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from rcbook import citation
 
 import rcpkg
@@ -21,6 +22,7 @@ FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
 PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
+NEWEST = (ROOT / "requirements-newest.txt").read_text(encoding="utf-8")
 PEERS = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
 
 
@@ -90,6 +92,17 @@ def test_oldest_lock_pins_the_lower_bounds_of_the_dependencies():
         assert f"{found[normalised(name)]}.".startswith(f"{bound}."), dependency
 
 
+def test_newest_versions_are_permitted_and_complete():
+    found = dict(line.strip().split("==") for line in NEWEST.splitlines() if not line.startswith("#"))
+    versions = {normalised(name): version for name, version in found.items()}
+    for papers in PAPERS.values():
+        optional = papers["project"]["optional-dependencies"]
+        for dependency in [*papers["project"]["dependencies"], *(d for extra in optional.values() for d in extra)]:
+            requirement = Requirement(dependency)
+            if requirement.name != "rcpkg":
+                assert requirement.specifier.contains(versions[normalised(requirement.name)]), dependency
+
+
 @pytest.mark.parametrize("lock", [LOCK, OLDEST, PEERS], ids=["pinned", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
@@ -111,6 +124,8 @@ def test_pythons_are_the_same_in_all_papers():
 def test_citation_agrees_with_package_and_bibliography():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == rcpkg.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changelog, re.MULTILINE)[1] == citation["version"]
     bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]

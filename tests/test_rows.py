@@ -47,7 +47,6 @@ from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Pass
-from rcpkg.families.portions import n_of
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
 
@@ -124,7 +123,7 @@ def greatest_gap(objective, at, tol):
     """
     form = MinimalForm(objective.family, objective.X, at.statistics)
     I = form.information(at.parameters)
-    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(objective.rows.sum(n_of)))
+    H = form.conditional_curvature(np.exp(at.log_posterior(objective.X)), np.ones(len(objective.y)))
     if objective.target:
         H += objective.target.weight * objective.target.size * I
     values, axes = np.linalg.eigh(I)
@@ -291,6 +290,25 @@ def test_parquet_is_memory(parquet, block_size):
     fitted = clone(MIXED).fit(rows)
     assert_array_equal(fitted.predict(rows), fitted.predict(X))
     assert_allclose(fitted.score_samples(rows), fitted.score_samples(X), rtol=0, atol=SAME * 100)
+
+
+def test_what_is_missing_in_a_file_of_numbers(parquet):
+    X, y = gaussian_rows(200)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
+    frame.loc[::7, "b"] = np.nan  # which pandas writes as null
+    rows = Rows.from_parquet(parquet(frame), "label")
+    assert_same_bits(GaussianNB().fit(rows), GaussianNB().fit(frame[["a", "b", "c"]], y), frame[["a", "b", "c"]])
+
+
+def test_rows_of_each_class_apart():
+    X, y = gaussian_rows(2**15 + 99)
+    weight = np.arange(len(y)) % 3
+    Y = weight[:, None] * np.equal.outer(y, np.unique(y))
+    whole = QDA().fit(X, y, sample_weight=weight)
+    Z = X - whole.origin_
+    assert_allclose(whole.statistics_.second, np.einsum("iy,ij,ik->yjk", Y, Z, Z), rtol=1e-10)
+    blocks = QDA().fit(Rows.of(np.asfortranarray(X), y, weight, block_size=2**15))
+    assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-10)
 
 
 def test_some_columns_of_several_files(parquet):

@@ -1,6 +1,7 @@
 """Training rows with gaps: expected statistics, EM, and calibration of what there is of each row."""
 
 from copy import copy
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -25,7 +26,7 @@ from rcpkg import (
 from rcpkg.calibration import Converged, Objective, Safe, climb
 from rcpkg.families import one_hot
 from rcpkg.families.em import em
-from rcpkg.families.portions import Encoded
+from rcpkg.families.portions import encoded
 
 GRAPH = KDependenceBayes(structure=[[], [0], [0], [1, 2]])
 BLOCKS = ProductModel([("numbers", LDA(), [0, 1]), ("states", TAN(), [2, 3])])
@@ -61,7 +62,7 @@ def encoded_rows(model, X, y):
     """Rows as EM takes them, of a model that is prepared for them."""
     of_arrays = model.training_rows(X, y, None)
     model.learn_structure(of_arrays)
-    return of_arrays.map(Encoded(copy(model)))
+    return of_arrays.map(partial(encoded, copy(model)))
 
 
 def prepared(name):

@@ -35,13 +35,13 @@ def model(request):
 def test_a_refit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(model, error, monkeypatch):
     model.fit(X, Y)
     before, attributes = model.predict_proba(X), sorted(vars(model))
-    number = Classifier.check_X_y
+    number = Classifier._set_labels
 
-    def broken(self, X, y):
-        number(self, X, y)
+    def broken(self, classes):
+        number(self, classes)
         raise error
 
-    monkeypatch.setattr(Classifier, "check_X_y", broken)
+    monkeypatch.setattr(Classifier, "_set_labels", broken)
     with pytest.raises(error):
         model.fit(X[:, :2], np.array(["a", "b", "c"])[Y - 1])
     assert_array_equal(model.classes_, [1, 2, 3])
@@ -75,6 +75,31 @@ def test_a_frame_of_costs_without_the_labels_is_refused():
     for frame in (pd.DataFrame(1 - np.eye(3)), pd.DataFrame(1 - np.eye(3), index=[1, 2, 3])):
         with pytest.raises(ValueError, match=r"cost must have the labels \[1, 2, 3\] on its rows and its columns"):
             BayesianQDA(cost=frame).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [BayesianQDA, BDA7, RDA, EDDA])
+def test_costs_are_of_the_classes_that_count(kind):
+    """A fit asked for costs of three classes where the rows of one had no weight, and the model for those of two."""
+    weights, cost = (Y < 3).astype(float), np.array([[0.0, 1.0], [4.0, 0.0]])
+    model = kind(cost=cost).fit(X, Y, sample_weight=weights)
+    assert_array_equal(model.predict(X), kind(cost=cost).fit(X[Y < 3], Y[Y < 3]).predict(X))
+    with pytest.raises(ValueError, match="cost must have shape"):
+        kind(cost=1 - np.eye(3)).fit(X, Y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [LocalBDA, BregmanKNN])
+def test_nothing_of_an_earlier_choice_stays(kind):
+    model = kind(n_neighbors=(1, 3)).fit(X, Y)
+    assert hasattr(model, "cv_log_loss_")
+    model.set_params(ties="smallest").fit(X, Y)
+    assert hasattr(model, "grid_") and not hasattr(model, "cv_log_loss_")
+    model.set_params(n_neighbors=3).fit(X, Y)
+    assert sorted(vars(model)) == sorted(vars(clone(model).fit(X, Y)))
+
+
+def test_no_seed_of_an_earlier_fit_stays():
+    model = LocalBDA().fit(X, Y).set_params(seed="neighborhood").fit(X, Y)
+    assert not hasattr(model, "seed_")
 
 
 @pytest.mark.parametrize("model", [BDA7(**FAST), RDA(lambdas=(0.0, 0.5))], ids=repr)

@@ -321,6 +321,8 @@ def test_two_unknown_ends_by_quadrature():
         (lambda: uniform.bayes_restricted([0.0]), "not all of them zero"),
         (lambda: uniform.bayes_restricted(X, measure="jeffreys"), "measure must be one of fisher"),
         (lambda: uniform.bayes_unrestricted([1.0], measure=0.0), "improper"),
+        (lambda: uniform.bayes_unrestricted(X, measure=np.nan), "improper"),
+        (lambda: uniform.parameter_mean(-1.0, 3), "maximum must be a positive number"),
         (lambda: uniform.bayes_parameter(X, t2=0.0), "t2 positive"),
         (lambda: uniform.bayes_parameter([1.0], t1=0.0), "infinite"),
         (lambda: uniform.expected_squared_error("median", 3), "name must be one of"),

@@ -7,7 +7,6 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-OWN_FOLD = "Symbols of this chapter"  # where a chapter has written it itself
 LEARNING_RATE = re.compile(r"(?<![\\A-Za-z])lr(?![A-Za-z])")
 
 
@@ -19,7 +18,7 @@ def prepared(text: str, symbols: bool) -> str:
         tags = codes[0]["metadata"].setdefault("tags", [])
         tags += [] if "hide-input" in tags else ["hide-input"]
     opening = notebook["cells"][0]
-    if symbols and opening["cell_type"] == "markdown" and OWN_FOLD not in text:
+    if symbols and opening["cell_type"] == "markdown":
         opening["source"] = "".join(opening["source"]) + "\n\n```{chapter-symbols}\n```\n"
     return json.dumps(notebook)
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import crate
+import rebuild
 from rcbook import citation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,8 @@ def main() -> None:
     print(f"{target.relative_to(ROOT)}: {len(members)} files, {size:.1f} MiB, sha256 {checksum}")
     if not any(PRINTED.glob("*.pdf")):
         print("It has no PDF: none is built in _build/pdf.")
+    if not rebuild.RECORD.is_file():
+        print("It has no record of a rebuild from scratch: book/_tools/rebuild.py writes one.")
 
 
 if __name__ == "__main__":

@@ -64,8 +64,22 @@ def codemeta(entry: dict[str, Any]) -> dict[str, Any]:
     } | ({"codeRepository": entry["repository-code"]} if "repository-code" in entry else {})
 
 
-def bibtex(entry: dict[str, Any], key: str, title: str, kind: str = "book", note: str = "") -> str:
-    """An entry of BibTeX."""
+def works(entry: dict[str, Any], number: int, chapter: str) -> dict[str, tuple[str, str]]:
+    """The book, one of its chapters (number and title) and the library: each as a line of text and in BibTeX."""
+    book, (short, _, _) = entry["title"], entry["title"].partition(": ")
+    library = f"rcpkg, the library of: {short}"
+    return {
+        "The book": (plain(entry, book), bibtex(entry, "book", "rcbook", book)),
+        "A chapter": (
+            plain(entry, f"{chapter}. Chapter {number} of: {short}"),
+            bibtex(entry, "incollection", f"rcbook-{number}", chapter, booktitle=f"{{{book}}}", chapter=str(number)),
+        ),
+        "The library": (plain(entry, library), bibtex(entry, "software", "rcpkg", library)),
+    }
+
+
+def bibtex(entry: dict[str, Any], kind: str, key: str, title: str, **more: str) -> str:
+    """An entry of BibTeX, with further fields."""
     date = str(entry["date-released"])
     fields = {
         "author": " and ".join(f"{{{name}}}" if ", " not in name else name for name in authors(entry)),
@@ -73,16 +87,18 @@ def bibtex(entry: dict[str, Any], key: str, title: str, kind: str = "book", note
         "year": date[:4],
         "version": entry["version"],
         "date": date,
-    } | ({"note": note} if note else {})
+    } | more
+    if "repository-code" in entry:
+        fields["url"] = entry["repository-code"]
     width = max(map(len, fields))
     lines = [f"  {name:{width}} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@{kind}{{{key},", *lines, "}"])
 
 
-def plain(entry: dict[str, Any]) -> str:
+def plain(entry: dict[str, Any], title: str) -> str:
     """A line of text."""
     year = str(entry["date-released"])[:4]
-    return f"{'; '.join(authors(entry))} ({year}). {entry['title']}. Version {entry['version']}."
+    return f"{'; '.join(authors(entry))} ({year}). {title}. Version {entry['version']}."
 
 
 def files() -> dict[str, str]:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rcpkg.base import Estimator, constructed
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
-from rcpkg.checks import check_weights
+from rcpkg.checks import check_number, check_weights
 from rcpkg.linalg import Array
 
 
@@ -74,10 +74,15 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     @property
     def _divergence(self) -> BregmanDivergence:
-        return named_divergence(self.divergence) if isinstance(self.divergence, str) else self.divergence
+        if isinstance(self.divergence, BregmanDivergence):
+            return self.divergence
+        return named_divergence(self.divergence)
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> "BregmanClustering":
         """Cluster the rows of X, shape (n, d); a row counts ``sample_weight`` times."""
+        for name, least in ("n_clusters", 1), ("n_init", 1), ("max_iter", 0):
+            check_number(name, getattr(self, name), least, integer=True)
+        check_number("tol", self.tol, 0)
         X = validate_data(self, X, dtype=np.float64)
         weights = check_weights(sample_weight, len(X))
         divergence = self._divergence
@@ -85,7 +90,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         # equal rows become one of added weight: weights and repetitions then lead to the same random choices
         points, row = np.unique(X[weights > 0], axis=0, return_inverse=True)
         weights = np.bincount(row.ravel(), weights[weights > 0])
-        if not 1 <= self.n_clusters <= len(row):
+        if self.n_clusters > len(row):
             raise ValueError(f"n_clusters={self.n_clusters} must lie between 1 and n_samples={len(row)}")
         rng = check_random_state(self.random_state)
         runs = [self._lloyd(points, weights, self._seeds(points, weights, rng)) for _ in range(self.n_init)]

@@ -356,10 +356,9 @@ divergences: dict[str, BregmanDivergence] = {
 
 
 def named_divergence(name: str) -> BregmanDivergence:
-    try:
-        return divergences[name]
-    except KeyError:
-        raise ValueError(f"no divergence is called {name!r}; there are {', '.join(divergences)}") from None
+    if not isinstance(name, str) or name not in divergences:
+        raise ValueError(f"no divergence is called {name!r}; there are {', '.join(divergences)}")
+    return divergences[name]
 
 
 def gaussian_kl(mean_0: ArrayLike, cov_0: ArrayLike, mean_1: ArrayLike, cov_1: ArrayLike) -> Array:

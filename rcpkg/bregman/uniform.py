@@ -54,7 +54,7 @@ def order(n: ArrayLike, measure: str | float = "fisher") -> Array:
     if isinstance(measure, str) and measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)} or an exponent; got {measure!r}")
     N = np.asarray(n, dtype=float) + (MEASURES[measure] if isinstance(measure, str) else float(measure)) - 1
-    if np.any(N <= 0):
+    if not np.all(N > 0):
         raise ValueError("the posterior is improper: n + c must exceed 1; take more data or another measure")
     return N
 
@@ -85,7 +85,9 @@ def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float 
     if not t1 >= 0 or not t2 > 0:
         raise ValueError(f"t1 must be at least 0 and t2 positive; got {t1} and {t2}")
     alpha = n + t1
-    if np.any(alpha <= 1):
+    if not np.all((maximum > 0) & (maximum < np.inf)):
+        raise ValueError("maximum must be a positive number, the largest of the draws")
+    if not np.all(alpha > 1):
         raise ValueError("the posterior mean is infinite: n + t1 must exceed 1")
     return (maximum * alpha * _reciprocal_kummer(alpha, 1 / (t2 * maximum)) + 1 / t2) / (alpha - 1)
 

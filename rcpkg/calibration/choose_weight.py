@@ -3,7 +3,9 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,15 +21,16 @@ from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at, weight_of
+from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
 from rcpkg.calibration.penalised import NotConverged
 from rcpkg.calibration.rules import history_row, row_losses
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose
+from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Unsupported, require
-from rcpkg.families.portions import Numbered
+from rcpkg.families.portions import numbered
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Rows
 
@@ -79,17 +82,10 @@ class InFold:
         return block.part(np.flatnonzero((fold == self.fold) == self.held))
 
 
-@dataclass(frozen=True)
-class Judged:
+def judged(family: ClosedFormClassifier, parameters: Any, in_mean: bool, block: Block) -> Array:
     """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
-
-    family: ClosedFormClassifier
-    parameters: Any
-    in_mean: bool
-
-    def __call__(self, block: Block) -> Array:
-        losses = row_losses(log_posterior_of(self.family, block.X, self.parameters), block.y)[1:]
-        return np.average(losses, axis=1, weights=block.weight, keepdims=True) if self.in_mean else losses
+    losses = row_losses(log_posterior_of(family, block.X, parameters), block.y)[1:]
+    return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
 @documented()
@@ -111,10 +107,10 @@ class RiskCalibrationCV(Learner):
     target_weights : array-like, default=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
         Weights b > 0 to choose from. With hundreds of classes the least ones take most of the time.
     cv : "loo", int or splitter, default="loo"
-        "loo": approximate leave-one-out. It is too optimistic for small b where rows have great leverage, being few for
-        the parameters: ask for folds there. With more than 1,000 parameters, or some 1e12 products, five folds take its
-        place, with a warning; so they do for documents of unequal lengths, and for `Rows` of several blocks, where
-        rows share a fold by chance and errors are judged by block.
+        "loo": approximate leave-one-out, of a row with all of its weight. It is too optimistic for small b where rows
+        have great leverage, being few for the parameters: ask for folds there. With more than 1,000 parameters, or some
+        1e12 products, five folds take its place, with a warning; so they do for documents of unequal lengths, and for
+        `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -129,10 +125,7 @@ class RiskCalibrationCV(Learner):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        log p(y) of the calibrated model.
+    %(fitted)s
     target_weight_ : float
         The weight chosen; NaN where the closed form is.
     at_end_ : bool
@@ -143,8 +136,6 @@ class RiskCalibrationCV(Learner):
         for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
-    estimator_ : ClosedFormClassifier
-        The calibrated model.
     n_iter_ : int
         Steps to the optimum of the chosen weight, Newton's from that of the next greater one, or updates.
     best_iter_ : int
@@ -253,8 +244,8 @@ class RiskCalibrationCV(Learner):
                 of_train = clone(self.estimator)
                 train = of_train.training_rows(train, None, None)
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
-                held = held.map(Numbered(of_train))
-                share = np.array(list(held.each(weight_of)))
+                held = held.map(partial(numbered, of_train))
+                share = np.array(list(held.each(attrgetter("total_weight"))))
                 fold = TargetPath.of_rows(of_train, self.target, train, n_weights)
                 yield Fold(fold, held, np.arange(first, first + len(share)), share, in_mean=True)
                 first += len(share)
@@ -265,37 +256,26 @@ class RiskCalibrationCV(Learner):
         self, X: Any, y: Any, sample_weight: Any, groups: Any, n_weights: int, rng: np.random.RandomState
     ) -> tuple[TargetPath, Callable[[Any], Iterator[Fold]]]:
         """The path of rows in memory, and a function of ``cv`` that gives their folds."""
-        given = sample_weight
-        model, X, y, weight = self._in_memory(X, y, given)
-        if groups is not None and len(groups) != len(y):  # rows of weight zero have been left out
-            groups = np.asarray(groups)[np.asarray(given) > 0]
-        view = self.gaps_in_view, rng
-        block = Block(X, y, weight)
-
-        def folds(cv: Any) -> Iterator[Fold]:
-            for train, held in self._folds(cv, y, groups):
-                self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
-                fold = TargetPath.of(model, self.target, *block.part(train)[:3], n_weights, *view)
-                judged, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
-                yield Fold(fold, Rows.of(judged.X, y[held][judged.of]), held, share, judged.mean)
-
-        return TargetPath.of(model, self.target, *block[:3], n_weights, *view), folds
-
-    def _in_memory(
-        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[ClosedFormClassifier, Any, NDArray[np.intp], Array | None]:
-        """A clone of the estimator, its rows, class numbers and weights, if any are given; without the rows of weight
-        zero, which tell nothing, not even which states there are, unless a list of folds in ``cv`` numbers them."""
         if isinstance(X, Rows):
             X, y, sample_weight, _ = X.only("RiskCalibrationCV")
         model = clone(self.estimator)
         X, y = model.check_X_y(X, y)
-        if sample_weight is None:
-            return model, X, y, None
-        weight = check_weights(sample_weight, len(y))
-        listed = not isinstance(self.cv, str | Integral) and not hasattr(self.cv, "split")
-        present = (weight > 0) | listed
-        return (model, X, y, weight) if present.all() else (model, X[present], y[present], weight[present])
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        present = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        block = Block(X, y, weight).counting()  # rows of weight zero tell nothing, not even which states there are
+        X, y, weight, _ = block
+        view = self.gaps_in_view, rng
+
+        def folds(cv: Any) -> Iterator[Fold]:
+            if isinstance(cv, Integral) and self.random_state is not None:
+                cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
+            for train, held in divisions(cv, X, y, present, groups):
+                self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
+                fold = TargetPath.of(model, self.target, *block.part(train)[:3], n_weights, *view)
+                seen, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
+                yield Fold(fold, Rows.of(seen.X, y[held][seen.of]), held, share, seen.mean)
+
+        return TargetPath.of(model, self.target, *block[:3], n_weights, *view), folds
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -363,8 +343,9 @@ class RiskCalibrationCV(Learner):
             if self.closed_form:
                 prepared = of_fold.prepared
                 candidates.append((prepared, prepared.parameters(of_fold.objective.labels)))
-            judged = [np.hstack(list(fold.held.each(Judged(*at, fold.in_mean)))) for at in candidates]
-            found.append((fold.mean(np.array(judged)), fold.places, fold.share))
+            tasks = [partial(judged, *at, fold.in_mean) for at in candidates]
+            losses = np.array([np.hstack(list(fold.held.each(task))) for task in tasks])
+            found.append((fold.mean(losses), fold.places, fold.share))
         if not any(share.any() for *_, share in found):
             raise ValueError(f"cv={self.cv!r} leaves out no row of positive weight: there is nothing to choose by")
         losses, places, share = (np.concatenate(parts, axis=-1) for parts in zip(*found))
@@ -383,18 +364,6 @@ class RiskCalibrationCV(Learner):
                 f"class {classes[~present][0]!s} has no row in the training part of a fold: use fewer folds, or leave "
                 "such classes out"
             )
-
-    def _folds(
-        self, cv: Any, y: NDArray[np.intp], groups: ArrayLike | None
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Training and held-out rows of each fold that has both."""
-        if isinstance(cv, Integral) and self.random_state is not None:
-            cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
-        try:
-            divisions = list(check_cv(cv, y, classifier=True).split(np.empty((len(y), 1)), y, groups))
-        except ValueError as error:
-            raise ValueError(f"cv={cv!r} does not divide {len(y)} rows: {error}") from None
-        return [(train, held) for train, held in divisions if len(train) and len(held)]
 
 
 def _closed_form(path: TargetPath) -> Outcome:

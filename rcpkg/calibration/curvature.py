@@ -19,7 +19,7 @@ from rcpkg.families import ConjugateClassifier, Statistics, class_counts, requir
 from rcpkg.linalg import slices
 
 BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
-TINY = float(np.finfo(float).tiny)
+TINY = float(np.finfo(float).tiny / np.finfo(float).eps)  # by which what is no probability can be divided, too
 
 
 def conditional_information(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.families import ConjugateClassifier, FeatureMap, Statistics, can
+from rcpkg.families import FeatureMap, Statistics
 from rcpkg.linalg import slices
 
 BLOCK_ENTRIES = 2**18  # of features in a block: 2 MB, which the second cache holds
@@ -108,7 +108,7 @@ class JointCodes(NamedTuple):
         return G
 
 
-Block = Array | csr_array | JointCodes
+FeatureBlock = Array | csr_array | JointCodes
 
 
 def states_of(group: list[slice]) -> tuple[slice, Array]:
@@ -141,11 +141,6 @@ def joint_codes(ones: NDArray[np.integer], groups: list[list[slice]], kept: NDAr
             code += next(features)
             code -= columns.start
     return JointCodes(groups, codes, kept)
-
-
-def has_features(model: ConjugateClassifier) -> bool:
-    """Whether the scores of the model are known to be linear in `Features`."""
-    return can(model, "l2")
 
 
 class Features:
@@ -213,7 +208,7 @@ class Features:
     def _places(self, index: Any) -> Any:
         return index if self.index is None else self.index[index]
 
-    def block(self, index: Any) -> Block:
+    def block(self, index: Any) -> FeatureBlock:
         """φ of some rows: dense, (p, n), sparse and without the constant, (n, p − 1), or by joint codes."""
         if self.joint is not None:
             return self.joint.take(self._places(index))
@@ -227,7 +222,7 @@ class Features:
         self.map.write(self._places(index), out[1:])
         return out
 
-    def blocks(self) -> Iterator[tuple[slice, Block]]:
+    def blocks(self) -> Iterator[tuple[slice, FeatureBlock]]:
         """All rows, block by block."""
         yield from zip(self.slices, self.cached or map(self.block, self.slices))
 
@@ -267,7 +262,7 @@ class Features:
         return np.vstack([np.zeros((1, M.shape[1])), M])
 
 
-def products(B: Array, block: Block) -> Array:
+def products(B: Array, block: FeatureBlock) -> Array:
     """Scores Bφ of a block, shape (r, n)."""
     if isinstance(block, JointCodes):
         return block.scores(B)
@@ -276,7 +271,7 @@ def products(B: Array, block: Block) -> Array:
     return B @ block
 
 
-def moments(W: Array, block: Block) -> Array:
+def moments(W: Array, block: FeatureBlock) -> Array:
     """Σ_i W_yi φ(x_i) of a block, shape (r, p)."""
     if isinstance(block, JointCodes):
         return block.moments(W)
@@ -293,7 +288,7 @@ def gram(block: Array | JointCodes, weight: Array, space: Array | None = None) -
     return root @ root.T
 
 
-def squared(block: Block) -> Block:
+def squared(block: FeatureBlock) -> FeatureBlock:
     """The squares of the features of a block."""
     if isinstance(block, JointCodes):
         return block  # of zeros and ones

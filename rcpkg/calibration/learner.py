@@ -399,6 +399,8 @@ class RiskCalibration(Learner):
         ``changes`` are other parameters of the class. rc2024 takes ``stopping="best_error"``, and
         ``on_invalid="freeze"`` for naive Bayes.
         """
+        if "step" in changes and (learning_rate, on_invalid) != (0.1, "halt"):
+            raise ValueError("learning_rate and on_invalid are those of fixed steps: give them to your step")
         settings = {"step": Fixed(learning_rate, on_invalid), "stopping": "soft_error", "max_iter": FIXED_STEPS}
         return cls(estimator, **settings | {"target_weight": 0.0, "tol": 0.0} | changes)
 

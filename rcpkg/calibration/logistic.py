@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array
 from rcpkg.calibration.curvature import conditional_information
-from rcpkg.calibration.features import Block, Features, JointCodes, gram, moments, products, squared
+from rcpkg.calibration.features import FeatureBlock, Features, JointCodes, gram, moments, products, squared
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factor, jittered_cholesky
 
@@ -104,7 +104,7 @@ class LogisticObjective:
         """l2 M Mᵀ / m, the Hessian of the penalty of one class, but for ``between``."""
         return self.l2 / self.total * (self.ridge @ self.ridge.T if self.ridge.ndim == 2 else np.diag(self.ridge))
 
-    def _posteriors(self, V: Array) -> Iterator[tuple[slice, Block, Array]]:
+    def _posteriors(self, V: Array) -> Iterator[tuple[slice, FeatureBlock, Array]]:
         for rows, block in self.features.blocks():
             yield rows, block, posteriors(products(V, block), self.y[rows], self.r)[0]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +20,8 @@ from rcpkg.calibration.in_view import check_in_view, shown
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losses, soft_error_weights, sum_of_losses
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, one_hot, require
-from rcpkg.families.portions import Encoded, n_of
-from rcpkg.rows import Block, Blocks, Rows
+from rcpkg.families.portions import encoded
+from rcpkg.rows import Block, Blocks, OfX, Rows
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
@@ -195,15 +196,15 @@ class Objective:
                 "would undo them; for a population with other weights take predict_proba(X, class_prior=…)"
             )
         model.learn_structure(rows)
-        given_rows, encoded = rows, Encoded(copy(model))
-        rows = rows.map(encoded).kept()
+        given_rows, encode = rows, partial(encoded, copy(model))
+        rows = rows.map(encode).kept()
         labels = model.closed_form_statistics(rows)
         given = {"rule": rule, "labels": labels}
-        closed_form = model.settle(labels, rows.sum(n_of))
+        closed_form = model.settle(labels, rows.sum(attrgetter("n")))
         check_in_view(gaps_in_view)
         if gaps_in_view is not None:
             block = shown(given_rows.only("gaps_in_view"), model, gaps_in_view, check_random_state(random_state))
-            rows = Blocks([encoded(block)])
+            rows = Blocks([encode(block)])
         if target_weight:
             drawn = target_of(model, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
@@ -254,7 +255,7 @@ class Objective:
     @cached_property
     def total_weight(self) -> float:
         """Total weight of the rows."""
-        return self.rows.sum(weight_of)
+        return self.rows.sum(attrgetter("total_weight"))
 
     @property
     def class_frequencies(self) -> Array:
@@ -361,25 +362,10 @@ class Pass:
         return Statistics(gradient=gradient, losses=sum_of_losses(by_row, block.weight))
 
 
-@dataclass(frozen=True)
-class Check:
-    """What ``refuse`` has against the X of a block."""
-
-    refuse: Callable[[Any], None]
-
-    def __call__(self, block: Block) -> None:
-        self.refuse(block.X)
-
-
 def check_each(rows: Rows, refuse: Callable[[Any], None]) -> None:
     """Have the X of each block looked at by what ``refuse``s it."""
-    for _ in rows.each(Check(refuse)):
+    for _ in rows.each(OfX(refuse)):
         pass
-
-
-def weight_of(block: Block) -> float:
-    """Weight of the rows of a block."""
-    return block.total_weight
 
 
 def signed_weights(rule: Rule, log_P: Array, y: NDArray[np.intp], weight: Array | None) -> Array:

@@ -12,7 +12,7 @@ from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights, history_row
 from rcpkg.checks import check_class_prior
 from rcpkg.families import ClosedFormClassifier, Statistics, class_counts
-from rcpkg.families.portions import Numbered
+from rcpkg.families.portions import numbered
 from rcpkg.rows import Block
 
 HALVINGS = 30  # at most, of what a model is beyond its closed form
@@ -61,7 +61,7 @@ def after(
     drawn_to = sample_size(closed_form.statistics_) * family.mean_parameters(closed_form.parameters_)
     if before is None or before.drawn_to is None:
         return Online(closed_form, drawn_to, copy(family).set_statistics(drawn_to), [])
-    given, block = block, Numbered(closed_form)(block)
+    given, block = block, numbered(closed_form, block)
     if not block.n:
         return before
     old, drawn_before = (_extended(before.closed_form, given, of) for of in (before.model.statistics_, before.drawn_to))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.features import Features, has_features
+from rcpkg.calibration.features import Features
 from rcpkg.calibration.fibre import most_probable
 from rcpkg.calibration.lbfgs import (
     LARGEST_WHITENED,
@@ -27,8 +27,7 @@ from rcpkg.calibration.steps import Run, Step
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath, by_safe_steps
 from rcpkg.families import Statistics, can, require
-
-EPS = np.finfo(float).eps
+from rcpkg.linalg import EPS
 
 
 class Settings(NamedTuple):
@@ -119,7 +118,7 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
 
 def searched(objective: Objective, settings: Settings, natural: Statistics) -> Found:
     """What the search finds from ``natural`` on that the settings, the family and its size ask for."""
-    name, l2, linear = settings.coordinates, settings.l2, has_features(objective.family)
+    name, l2, linear = settings.coordinates, settings.l2, can(objective.family, "l2")
     given = {"start": natural, "tol": settings.tol, "max_iter": settings.max_iter}
     if not linear and (l2 or settings.solver == "newton" or name not in ("whitened", "standardised")):
         raise ValueError(

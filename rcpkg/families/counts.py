@@ -1,5 +1,6 @@
 """Naive Bayes for what is counted: categories, and words of documents."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import CodedCategories, CountedInParts, row_blocks
+from rcpkg.families.states import CodedCategories, counted_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
 from rcpkg.rows import Rows
 
@@ -124,7 +125,7 @@ class CategoricalNB(CodedCategories):
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """Encoded a part of a block at a time; sparse rows take no more memory when encoded."""
-        return rows.sum(CountedInParts(self))
+        return rows.sum(partial(counted_in_parts, self))
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.n_states_)

@@ -16,6 +16,8 @@ ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the s
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
 LEAST_PRECISION = 0.1  # what it is raised to if it does not
 BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+CACHED = 2**17  # numbers in a block of many rows
+MANY = 2**15  # rows from which it pays to go through them in such blocks, and to take those of each class apart
 
 
 class Fault(NamedTuple):
@@ -160,10 +162,22 @@ class Full(Form):
         """xᵀ S_y x, shape (n, r), or (n, 1) where shared."""
         return np.stack([np.einsum("id,id->i", X @ one, X) for one in self.by_class(S)], axis=1)
 
+    def rows_at_once(self, W: Array, d: int) -> int:
+        """How many rows `add_moments` takes: more than `BLOCK` of labels, where each counts in one class at most."""
+        labels = not self.shared and len(W) >= MANY and np.count_nonzero(W) <= len(W)
+        return max(BLOCK, CACHED // max(d, 1)) if labels else BLOCK
+
     def add_moments(self, total: Array, X: Array, W: Array) -> None:
         """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten."""
+        if len(X) <= BLOCK:
+            for of_class, w in zip(total, W.T):
+                of_class += (X * w[:, None]).T @ X
+            return
+        columns = np.ascontiguousarray(X.T)
         for of_class, w in zip(total, W.T):
-            of_class += (X * w[:, None]).T @ X
+            counts = w != 0
+            x = columns.compress(counts, axis=1)
+            of_class += (x * w.compress(counts)) @ x.T
 
     def whitener(self, S: Array, power: Array) -> Array | Fault:
         """Whiteners, or why there are none: S is a difference of second moments ``power`` and a square, and bears
@@ -338,6 +352,9 @@ class Diagonal(Form):
 
     def forms(self, X: Array, S: Array) -> Array:
         return (X * X) @ self.by_class(S).T
+
+    def rows_at_once(self, W: Array, d: int) -> int:
+        return max(BLOCK, CACHED // max(d, 1)) if len(W) >= MANY else self.block_of_rows
 
     def add_moments(self, total: Array, X: Array, W: Array) -> None:
         np.multiply(X, X, out=X)

@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import InvalidStatistics
-from rcpkg.families.portions import n_of
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
 
@@ -17,15 +17,9 @@ MAX_STEPS = 1000
 TOL = 1e-12  # ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends the search
 
 
-@dataclass(frozen=True)
-class Expected:
+def expected(model: Any, parameters: Any, block: Block) -> Statistics:
     """E[s(X, Y) | what there is, θ] of an encoded block, by its weights."""
-
-    model: Any
-    parameters: Any
-
-    def __call__(self, block: Block) -> Statistics:
-        return self.model.expected_statistics(block.X, block.weights(len(self.model.classes_)), self.parameters)
+    return model.expected_statistics(block.X, block.weights(len(model.classes_)), parameters)
 
 
 def led_to(model: Any, rows: Rows, start: Any) -> Statistics:
@@ -70,9 +64,9 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
     parameters : object
         θ where it begins.
     """
-    n_rows, settled = rows.sum(n_of), False
+    n_rows, settled = rows.sum(attrgetter("n")), False
     while True:
-        statistics = rows.sum(Expected(model, parameters))
+        statistics = rows.sum(partial(expected, model, parameters))
         try:
             parameters = (None if settled else model.settle(statistics, n_rows)) or model.parameters(statistics)
         except InvalidStatistics:  # a covariance has become singular on the way

@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -57,7 +58,7 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, c
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.portions import Counted, Look, Numbered, OfLabels, Seen, agree, typical_rows
+from rcpkg.families.portions import Seen, agree, counted, counted_anew, look, numbered, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -116,11 +117,11 @@ class ClosedFormClassifier(GenerativeClassifier):
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics s of the closed form of encoded rows: s(X, Y), or where they have gaps what EM leads to, with
         s = E[s(X, Y) | what there is; θ(s)]."""
-        return rows.sum(OfLabels(self))
+        return rows.sum(partial(counted, self))
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
-        return rows.sum(Counted(self))
+        return rows.sum(partial(counted_anew, self))
 
     def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""
@@ -212,6 +213,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
         check_is_fitted(self)
         require(self, "sampling")
+        check_number("n_samples", n_samples, 0, integer=True)
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
@@ -240,13 +242,13 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _of_blocks(self, rows: Rows) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""
-        seen = list(rows.each(Look(self)))
+        seen = list(rows.each(partial(look, self)))
         agree(seen)
         self._take_on(seen)
         self._n_rows = sum(of.n for of in seen)  # by the same pass, which may read files
         self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
         self.prepare(self._gathered([of for of in seen if of.n]))
-        rows = rows.map(Numbered(copy(self)))
+        rows = rows.map(partial(numbered, copy(self)))
         if len(seen) == 1:  # which needs no representatives
             self.prepare(rows.only("prepare").X)
         return rows

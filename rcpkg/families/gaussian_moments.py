@@ -30,7 +30,7 @@ class GaussianMoments(GaussianPrior):
         first, seen = np.zeros((2, r, X.shape[1]))
         second = np.zeros_like(form.by_class(form.outer(first, first)))
         weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
-        for rows in slices(len(X), form.block_of_rows):
+        for rows in slices(len(X), form.rows_at_once(weights, X.shape[1])):
             x = X[rows] - self._origin
             if self._incomplete:
                 there = ~np.isnan(x)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from rcpkg.families.count_model import CategoricalParameters, CountModel, StateF
 from rcpkg.families.elimination import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.em import led_to
 from rcpkg.families.family import safe_counts
-from rcpkg.families.portions import Encoded, has_gaps
-from rcpkg.families.states import CodedCategories, Placed
+from rcpkg.families.portions import encoded, has_gaps
+from rcpkg.families.states import CodedCategories, placed
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
 from rcpkg.rows import Block, Rows
@@ -91,7 +92,7 @@ class NetworkModel(CodedCategories):
         d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
         if self.structure is None:
             most = max(1, LARGEST_TABLES // (r * d))
-            of_class, pairs = mutual_information(rows.map(Placed(copy(self))), self.n_states_, r)
+            of_class, pairs = mutual_information(rows.map(partial(placed, copy(self))), self.n_states_, r)
             parents = self._learn_parents(of_class, pairs, most)
         else:
             parents = self._given_parents()
@@ -161,11 +162,9 @@ class NetworkModel(CodedCategories):
             return X @ counted.T + parameters.log_prior
         indicators, places = X if isinstance(X, tuple) else self._with_indicators(self.places(X))
         joint = indicators @ counted.T + parameters.log_prior
-        return (
-            joint + log_marginal(self.families_, places, self.families_.split(log_prob))
-            if places.min(initial=0) < 0
-            else joint
-        )
+        if places.min(initial=0) < 0:
+            joint = joint + log_marginal(self.families_, places, self.families_.split(log_prob))
+        return joint
 
     def _with_indicators(self, places: NDArray[np.intp]) -> tuple[csr_array, NDArray[np.intp]]:
         return self.indicators(places), places
@@ -183,7 +182,7 @@ class NetworkModel(CodedCategories):
         """Where values are missing, those of EM."""
         if not any(rows.each(has_gaps)):
             return super().raw_statistics(rows)
-        return self.closed_form_statistics(rows.map(Encoded(copy(self))).kept())
+        return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Where values are missing, those that EM leads to from the families of which all is known."""

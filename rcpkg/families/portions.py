@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,22 +31,17 @@ class Seen(NamedTuple):
     X: Array
 
 
-@dataclass(frozen=True)
-class Look:
+def look(model: Any, block: Block) -> Seen:
     """What a ``model`` sees of a block, which it validates."""
-
-    model: Any
-
-    def __call__(self, block: Block) -> Seen:
-        model = clone(self.model)
-        if block.y is None:
-            raise ValueError("it has no labels: name the column with label=…, or pass y")
-        weight = weights_of(block)
-        X, y = model.check_labelled(block.X, block.y)
-        counting = Block(X, y, weight).counting()
-        columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
-        representatives = model.representatives(counting.X) if counting.n else counting.X
-        return Seen(block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives)
+    model = clone(model)
+    if block.y is None:
+        raise ValueError("it has no labels: name the column with label=…, or pass y")
+    weight = weights_of(block)
+    X, y = model.check_labelled(block.X, block.y)
+    counting = Block(X, y, weight).counting()
+    columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
+    representatives = model.representatives(counting.X) if counting.n else counting.X
+    return Seen(block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives)
 
 
 def agree(seen: list[Seen]) -> None:
@@ -80,70 +74,37 @@ def agree(seen: list[Seen]) -> None:
                 raise ValueError(f"{of.name}: {label} holds numbers, and text in {text.name}: make it one of them")
 
 
-@dataclass(frozen=True)
-class Numbered:
+def numbered(model: Any, block: Block) -> Block:
     """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
-
-    model: Any
-
-    def __call__(self, block: Block) -> Block:
-        X, classes = self.model.check_X(block.X), self.model.classes_
-        y = pd.Index(classes).get_indexer(pd.Index(np.asarray(block.y).ravel()))
-        if y.min(initial=0) < 0:
-            raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
-        weight = weights_of(block)
-        return Block(X, y, weight, block.name).counting()
+    X, y = model.check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(np.asarray(block.y).ravel()))
+    if y.min(initial=0) < 0:
+        raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
+    return Block(X, y, weights_of(block), block.name).counting()
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """Blocks as a ``model`` encodes them."""
-
-    model: Any
-
-    def __call__(self, block: Block) -> Block:
-        return block._replace(X=self.model.encode(block.X))
+def encoded(model: Any, block: Block) -> Block:
+    """A block as a ``model`` encodes it."""
+    return block._replace(X=model.encode(block.X))
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The statistics s(X, Y) of a block, by the weights of its rows."""
-
-    model: Any
-
-    def __call__(self, block: Block) -> Statistics:
-        X = self.model.encode(block.X)
-        return self.model.statistics(X, block.weights(len(self.model.classes_)))
-
-
-@dataclass(frozen=True)
-class OfLabels:
+def counted(model: Any, block: Block) -> Statistics:
     """The statistics s(X, Y) of an encoded block, by the weights of its rows."""
-
-    model: Any
-
-    def __call__(self, block: Block) -> Statistics:
-        return self.model.statistics(block.X, block.weights(len(self.model.classes_)))
+    return model.statistics(block.X, block.weights(len(model.classes_)))
 
 
-@dataclass(frozen=True)
-class Chosen:
+def counted_anew(model: Any, block: Block) -> Statistics:
+    """Those of a block that is encoded for it."""
+    return counted(model, encoded(model, block))
+
+
+def chosen(columns: NDArray[np.intp], block: Block) -> Block:
     """Some of the ``columns``."""
-
-    columns: NDArray[np.intp]
-
-    def __call__(self, block: Block) -> Block:
-        return block._replace(X=block.X[:, self.columns])
+    return block._replace(X=block.X[:, columns])
 
 
-@dataclass(frozen=True)
-class Part:
+def part_of(place: int, block: Block) -> Block:
     """Those rows of an encoded block that one ``place`` of a product holds."""
-
-    place: int
-
-    def __call__(self, block: Block) -> Block:
-        return block._replace(X=block.X[self.place])
+    return block._replace(X=block.X[place])
 
 
 def weights_of(block: Block) -> Array | None:
@@ -151,11 +112,6 @@ def weights_of(block: Block) -> Array | None:
     if block.weight is None or not np.any(block.weight):
         return block.weight
     return check_weights(block.weight, block.n)
-
-
-def n_of(block: Block) -> int:
-    """Rows of a block."""
-    return block.n
 
 
 def has_gaps(block: Block) -> bool:

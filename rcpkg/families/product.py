@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import field
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +18,7 @@ from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
-from rcpkg.families.portions import Chosen, Part
+from rcpkg.families.portions import chosen, part_of
 from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Rows
@@ -247,7 +248,7 @@ class ProductModel(NamedCategories, _BaseComposition):
     def learn_structure(self, rows: Rows) -> None:
         for model, columns in zip(self.models_, self.columns_):
             if model.learns_structure or hasattr(model, "structure"):
-                model.learn_structure(rows.map(Chosen(columns)))
+                model.learn_structure(rows.map(partial(chosen, columns)))
 
     def check_complete(self, X: tuple) -> None:
         for model, x in zip(self.models_, X):
@@ -269,11 +270,13 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""
-        return self._blockwise("raw_statistics", [rows.map(Chosen(columns)) for columns in self.columns_])
+        return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""
-        return self._blockwise("closed_form_statistics", [rows.map(Part(k)) for k in range(len(self.models_))])
+        return self._blockwise(
+            "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.models_))]
+        )
 
     def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
         """Block by block: given the class, what one block has tells nothing of another."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -270,24 +270,16 @@ def _with_new(names: NDArray[np.object_], values: NDArray[np.object_], label: st
     return np.append(names, np.array(sorted(set(present) - set(names)), dtype=object))
 
 
-class Placed(NamedTuple):
-    """Blocks with the places of states, by a ``model``."""
-
-    model: CodedCategories
-
-    def __call__(self, block: Block) -> Block:
-        return block._replace(X=self.model.known_places(block.X))
+def placed(model: CodedCategories, block: Block) -> Block:
+    """A block with the places of states, by a ``model``."""
+    return block._replace(X=model.known_places(block.X))
 
 
-class CountedInParts(NamedTuple):
+def counted_in_parts(model: CodedCategories, block: Block) -> Statistics:
     """The statistics s(X, Y) of a block by a ``model``, encoded a part at a time."""
-
-    model: CodedCategories
-
-    def __call__(self, block: Block) -> Statistics:
-        X, weights = block.X, block.weights(len(self.model.classes_))
-        parts = [slice(None)] if issparse(X) else row_blocks(X)
-        return reduce(add, (self.model.statistics(self.model.encode(X[rows]), weights[rows]) for rows in parts))
+    X, weights = block.X, block.weights(len(model.classes_))
+    parts = [slice(None)] if issparse(X) else row_blocks(X)
+    return reduce(add, (model.statistics(model.encode(X[rows]), weights[rows]) for rows in parts))
 
 
 def _merged(names: list[NDArray[np.object_]]) -> NDArray[np.object_]:

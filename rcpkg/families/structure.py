@@ -1,6 +1,6 @@
 """Structure of Bayesian network classifiers by conditional mutual information: trees, Sahami's order, k-trees."""
 
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,12 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
         within = np.searchsorted(np.cumsum(n_states[first:]), LARGEST_COUNTS // (K * n_classes), side="right")
         last = first + max(1, int(within))
         if few[first]:
-            pairs[first:last] = _of_pairs(
-                rows.sum(_PairCounts(n_states, n_classes, first, last)), n_states, first, last
-            )
+            counts = rows.sum(partial(_pairs, n_states, n_classes, slice(first, last)))
+            pairs[first:last] = _of_pairs(counts, n_states, first, last)
         first = last
     pairs = np.maximum((pairs + pairs.T) / 2, 0.0) * np.multiply.outer(few, few)
     np.fill_diagonal(pairs, 0.0)
-    of_class = _of_classes(rows.sum(_Counts(n_states, n_classes)), n_states)
+    of_class = _of_classes(rows.sum(partial(_counts, n_states, n_classes)), n_states)
     return np.maximum(of_class, 0.0).round(DECIMALS), pairs.round(DECIMALS)
 
 
@@ -86,30 +85,17 @@ def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np
     return counts
 
 
-class _Counts(NamedTuple):
+def _counts(n_states: NDArray[np.intp], n_classes: int, block: Block) -> Array:
     """Weights of the rows of a block with each state, by class, shape (r, K)."""
-
-    n_states: NDArray[np.intp]
-    n_classes: int
-
-    def __call__(self, block: Block) -> Array:
-        d, K = len(self.n_states), int(self.n_states.sum())
-        columns = _columns(block.X, self.n_states).ravel()
-        return np.array([np.bincount(columns, np.repeat(w, d), K + 1)[:K] for w in block.weights(self.n_classes).T])
+    d, K = len(n_states), int(n_states.sum())
+    columns = _columns(block.X, n_states).ravel()
+    return np.array([np.bincount(columns, np.repeat(w, d), K + 1)[:K] for w in block.weights(n_classes).T])
 
 
-class _PairCounts(NamedTuple):
-    """Weights of the rows of a block with a state of some features and one of any, by class, shape (r, K', K)."""
-
-    n_states: NDArray[np.intp]
-    n_classes: int
-    first: int
-    last: int
-
-    def __call__(self, block: Block) -> Array:
-        columns, chosen = _columns(block.X, self.n_states), slice(self.first, self.last)
-        weights = block.weights(self.n_classes).T
-        return np.array([_pair_counts(columns, w, self.n_states, chosen) for w in weights])
+def _pairs(n_states: NDArray[np.intp], n_classes: int, chosen: slice, block: Block) -> Array:
+    """Weights of the rows of a block with a state of ``chosen`` features and one of any, by class, shape (r, K', K)."""
+    columns = _columns(block.X, n_states)
+    return np.array([_pair_counts(columns, w, n_states, chosen) for w in block.weights(n_classes).T])
 
 
 def _of_classes(counts: Array, n_states: NDArray[np.intp]) -> Array:

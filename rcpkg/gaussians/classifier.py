@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed
-from rcpkg.checks import check_choice, check_cost, check_weights
+from rcpkg.checks import check_choice, check_cost, check_weights, number_labels
 from rcpkg.choice import (
     choose,
     decision_losses,
@@ -44,20 +44,13 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 
     def _sample(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, NDArray[np.bool_]]:
         """The training rows of positive weight, and which of the caller's rows these are; sets ``classes_``."""
-        X, y = self.check_X_y(X, y)
-        present = np.ones(len(X), dtype=bool)
-        if sample_weight is None:
-            return Sample(X, y, len(self.classes_)), present
+        X, y = self._check_rows(X, y)
         weights = check_weights(sample_weight, len(X))
         present = weights > 0
-        if not present.all():
-            self.classes_, y = np.unique(self.classes_[y[present]], return_inverse=True)
-            X, weights = X[present], weights[present]
-            if len(self.classes_) < 2:
-                raise ValueError(
-                    "sample_weight is positive for one class at most; a classifier needs at least 2 classes"
-                )
-        return Sample(X, y, len(self.classes_), None if (weights == 1).all() else weights), present
+        classes, y = number_labels(y[present])
+        self._set_labels(classes)
+        weighted = not (weights[present] == 1).all()
+        return Sample(X[present], y, len(classes), weights[present] if weighted else None), present
 
 
 class Grid:

@@ -59,6 +59,8 @@ class LocalClassifier(SquareableRows):
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
         that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead."""
         X, self._codes = self.check_X_y(X, y)
+        for name in ("grid_", "cv_errors_", "cv_log_loss_"):
+            vars(self).pop(name, None)  # of an earlier choice
         self._cost = None if self.cost is None else check_cost(self.cost, self.classes_).copy()
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         self._index(X)

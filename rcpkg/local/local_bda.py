@@ -78,6 +78,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
 
     def _index(self, X: Array) -> None:
         super()._index(X)
+        vars(self).pop("seed_", None)  # of an earlier fit
         self._rule = self.seed if isinstance(self.seed, str) else "given"
         if self._rule not in ("given", "trace", "diag", "neighborhood"):
             raise refusal("seed", "be a number, 'trace', 'diag', 'neighborhood' or a matrix", self.seed)

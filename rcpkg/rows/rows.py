@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from rcpkg.capabilities import Unsupported
@@ -23,7 +24,7 @@ from rcpkg.linalg import Array, slices
 from rcpkg.rows.block import Block, Named, OfX
 from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
-BLOCK_SIZE = 2**16  # rows of a block that is read from a file
+BLOCK_SIZE = 2**17  # rows of a block that is read from a file
 
 
 class Rows:
@@ -220,9 +221,15 @@ class _Parquet(Rows):
                 )
 
     def _block(self, batch: Any, name: str) -> Block:
-        frame = batch.to_pandas()
-        y, weight = (None if of is None else frame[of].to_numpy() for of in (self.label, self.weights))
-        return Block(frame[self.features], y, weight, name)
+        y, weight = (
+            None if of is None else batch.column(of).to_pandas().to_numpy() for of in (self.label, self.weights)
+        )
+        if any(str(self.types[of]) != "double" for of in self.features):
+            return Block(batch.select(self.features).to_pandas(), y, weight, name)
+        columns = np.empty((len(self.features), batch.num_rows))
+        for column, of in zip(columns, self.features):
+            column[:] = batch.column(of).to_numpy(zero_copy_only=False)
+        return Block(pd.DataFrame(columns.T, columns=self.features, copy=False), y, weight, name)
 
 
 class _Dask(Rows):

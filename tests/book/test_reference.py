@@ -14,6 +14,7 @@ import results_index
 import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from pybtex.database import parse_string
 from rcbook.experiments import scorecard
 
 import rcpkg
@@ -138,6 +139,21 @@ def test_front_page_says_whom_to_cite(html):
     line = soup(html / "book" / "intro.html").select_one(".front-line").get_text()
     assert work["version"] in line and str(work["date-released"]) in line
     assert all((who.get("name") or who["family-names"]) in line for who in work["authors"])
+
+
+def test_front_page_has_bibtex_and_text_of_book_chapter_and_library(html):
+    work = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    page = soup(html / "book" / "intro.html")
+    entries = [block.get_text() for block in page.select("article .highlight-bibtex pre")]
+    parsed = parse_string("\n".join(entries), "bibtex").entries
+    assert [entry.type for entry in parsed.values()] == ["book", "incollection", "software"]
+    assert {(entry.fields["version"], entry.fields["date"]) for entry in parsed.values()} == {
+        (work["version"], str(work["date-released"]))
+    }
+    lines = [block.get_text() for block in page.select("article details .highlight-text pre")]
+    assert len(lines) == len(parsed)
+    for line, entry in zip(lines, parsed.values(), strict=True):
+        assert entry.fields["title"].strip("{}") in line and work["version"] in line
 
 
 def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
