@@ -29,7 +29,7 @@ EXERCISES = (exercise_node, exercise_enumerable_node, solution_node)
 LINE = 455  # points that a line is wide
 SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables, in points
 GAP = 0.95  # ems between two columns
-LONG = 24  # rows of a table that may go on over pages
+LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by itself, and nothing can shrink it
 WORD = re.compile(r"[\s–/-]+")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^_$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
@@ -80,6 +80,7 @@ class Printed(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         self.name_parts()
         for page in self.document.findall(addnodes.start_of_file):
+            page[:] = page.children  # Sphinx has left them with the page as their parent that they were read from
             self.number_chapter(page)
         changes = (
             (self.moving_picture, nodes.raw),
@@ -210,21 +211,32 @@ class Printed(SphinxPostTransform):
         if isinstance(above, addnodes.tabular_col_spec):
             above.parent.remove(above)
         size, spec = fitted(table)
-        rows = len(list(table.findall(nodes.row)))
-        table["classes"] = ["longtable"] if rows > LONG and not inside_frame(table) else []
         number = self.number(table, "table")
         said = f"\\booknumber{{table}}{{{number}}}" if number else ""
         before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
-        return [before, addnodes.tabular_col_spec(spec=spec), table, latex("\\end{bookshrunk}\n")]
+        inside = [node for piece in pieces(table) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
+        return [before, *inside, latex("\\end{bookshrunk}\n")]
 
 
-def inside_frame(node: nodes.Node) -> bool:
-    """Whether a page may not break where a node stands."""
-    while node.parent is not None:
-        node = node.parent
-        if isinstance(node, nodes.Admonition | nodes.entry):
-            return True
-    return False
+def pieces(table: nodes.table) -> list[nodes.table]:
+    """A long table cut where no cell goes on over the cut; each piece has the heads, the first one the caption."""
+    groups: list[list[nodes.row]] = [[]]
+    goes_on = 0
+    for row in next(table.findall(nodes.tbody)):
+        if len(groups[-1]) >= LONG and not goes_on:
+            groups.append([])
+        groups[-1].append(row)
+        goes_on = max(goes_on - 1, *(entry.get("morerows", 0) for entry in row))
+    found = []
+    for group in groups:
+        piece = table.deepcopy()
+        next(piece.findall(nodes.tbody))[:] = [row.deepcopy() for row in group]
+        piece["classes"] = []
+        if found:
+            piece["ids"] = []
+            piece[:] = [part for part in piece if not isinstance(part, nodes.title)]
+        found.append(piece)
+    return found
 
 
 def width(text: str) -> float:
