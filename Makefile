@@ -40,7 +40,8 @@ pdf: $(READY)  ## typeset the book from the stored outputs (the README names wha
 	  echo "error: make pdf needs $$tool; the README names the packages" >&2; exit 1; }; done
 	$(ONE_THREAD) $(BIN)/jupyter-book build . --builder custom --custom-builder latex
 	cd _build/latex && latexmk -xelatex -interaction=nonstopmode -silent book.tex
-	@echo "The book is at $(CURDIR)/_build/latex/book.pdf"
+	@mkdir -p _build/pdf && cp _build/latex/book.pdf _build/latex/scorecard.csv _build/pdf/
+	@echo "The book is at $(CURDIR)/_build/pdf/book.pdf"
 
 test: $(READY) lint  ## run the tests, then every chapter against its stored outputs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder

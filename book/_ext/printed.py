@@ -30,6 +30,7 @@ LINE = 455  # points that a line is wide
 SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables, in points
 GAP = 0.95  # ems between two columns
 LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by itself, and nothing can shrink it
+HIGH = 36  # lines of a piece of a table
 WORD = re.compile(r"[\s–/-]+")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^_$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
@@ -210,22 +211,26 @@ class Printed(SphinxPostTransform):
         above = table.parent[table.parent.index(table) - 1]
         if isinstance(above, addnodes.tabular_col_spec):
             above.parent.remove(above)
-        size, spec = fitted(table)
+        size, spec, widths = fitted(table)
         number = self.number(table, "table")
         said = f"\\booknumber{{table}}{{{number}}}" if number else ""
         before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
-        inside = [node for piece in pieces(table) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
+        inside = [node for piece in pieces(table, widths) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
         return [before, *inside, latex("\\end{bookshrunk}\n")]
 
 
-def pieces(table: nodes.table) -> list[nodes.table]:
+def pieces(table: nodes.table, widths: list[float]) -> list[nodes.table]:
     """A long table cut where no cell goes on over the cut; each piece has the heads, the first one the caption."""
     groups: list[list[nodes.row]] = [[]]
-    goes_on = 0
+    goes_on, high = 0, 0.0
     for row in next(table.findall(nodes.tbody)):
-        if len(groups[-1]) >= LONG and not goes_on:
+        cells = [entry.astext() for entry in row]
+        lines = max(1.0, *(width(cell) / room for cell, room in zip(reversed(cells), reversed(widths), strict=False)))
+        if groups[-1] and not goes_on and (len(groups[-1]) >= LONG or high + lines > HIGH):
             groups.append([])
+            high = 0.0
         groups[-1].append(row)
+        high += lines
         goes_on = max(goes_on - 1, *(entry.get("morerows", 0) for entry in row))
     found = []
     for group in groups:
@@ -269,8 +274,8 @@ def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
     return words, lines, numbers
 
 
-def fitted(table: nodes.table) -> tuple[str, str]:
-    """The size of the letters of a table, and what LaTeX is told of its columns."""
+def fitted(table: nodes.table) -> tuple[str, str, list[float]]:
+    """The size of the letters of a table, what LaTeX is told of its columns, and how wide these are, in ems."""
     words, lines, numbers = measured(table)
     fits = (size for size, points in SIZES.items() if sum(words) <= LINE / points - GAP * len(words))
     size = next(fits, "tiny")
@@ -282,7 +287,7 @@ def fitted(table: nodes.table) -> tuple[str, str]:
     for line, word, number in zip(lines, words, numbers, strict=True):
         share = max(cap, word)
         spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * SIZES[size] / LINE:.3f}}}"
-    return size, f"@{{}}{spec}@{{}}"
+    return size, f"@{{}}{spec}@{{}}", [max(cap, word) for word in words]
 
 
 def remember_parts(app: Sphinx, doctree: nodes.document) -> None:

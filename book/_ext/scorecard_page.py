@@ -151,11 +151,14 @@ class Claims(SphinxDirective):
 
 
 class CellList(SphinxDirective):
-    """``{scorecard-cells}``: all printed numbers, with filters; without JavaScript, a file to download."""
+    """``{scorecard-cells}``: all printed numbers, with filters; without JavaScript and on paper, a file."""
 
     def run(self) -> list[nodes.Node]:
         root = "../" * self.env.docname.count("/")
-        return [nodes.raw("", LIST.format(root=root), format="html")]
+        on_paper = (
+            f"The {len(card()):,} rows of the list are the file \\sphinxcode{{scorecard.csv}} beside this document."
+        )
+        return [nodes.raw("", LIST.format(root=root), format="html"), nodes.raw("", on_paper, format="latex")]
 
 
 def shown_rows() -> pd.DataFrame:
@@ -197,10 +200,12 @@ def _width(frame: pd.DataFrame) -> pd.Series:
 
 def write_data(app: Sphinx, exception: Exception | None) -> None:
     """Write the rows for the list as a script, and as a file to download."""
-    if exception is not None or app.builder.format != "html":
+    if exception is not None or app.builder.format not in ("html", "latex"):
         return
-    static = Path(app.outdir, "_static")
+    static = Path(app.outdir, "_static" if app.builder.format == "html" else "")
     card().to_csv(static / "scorecard.csv", index=False)
+    if app.builder.format == "latex":
+        return
     rows = shown_rows()
     texts = pd.unique(rows.to_numpy().ravel()).tolist()
     number = {text: i for i, text in enumerate(texts)}

@@ -32,6 +32,10 @@ def test_no_line_is_more_than_five_points_too_wide(log):
     assert [float(w) for w in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log) if float(w) > 5] == []
 
 
+def test_no_page_is_more_than_five_points_too_high(log):
+    assert [float(h) for h in re.findall(r"Overfull \\vbox \(([\d.]+)pt too high\)", log) if float(h) > 5] == []
+
+
 def test_latex_ran_without_errors_and_found_all_signs_and_references(log):
     joined = log.replace("\n", "")
     assert re.findall(r"^! .*", log, re.MULTILINE) == []
