@@ -13,6 +13,7 @@ from rcbook.gap_rivals import Mechanism, at_random, by_value, in_groups, indicat
 from rcpkg.base import Array
 
 TRAINING_ROWS, TEST_ROWS, LEAST_CLASS, LEAST_VALUES, BINS = 2_000, 1_000, 10, 5, 6
+TRAINING_ROWS_WITH_GAPS = 1_000
 REPETITIONS = {400: 3, 10**9: 1}  # by the greatest number of rows that is divided so often
 SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.8)
 KINDS: dict[str, tuple[Mechanism, float]] = {
@@ -115,16 +116,16 @@ class Division(NamedTuple):
         return rows if self.n_states is None else most_probable(rows, self.n_states)
 
 
-def _parts(X: Array, y: NDArray[np.intp], seed: int) -> tuple[Array, NDArray[np.intp], NDArray, NDArray]:
-    """Rows and labels of large classes, and which are for training and for testing."""
+def _parts(X: Array, y: NDArray[np.intp], most: int, seed: int) -> tuple[Array, NDArray[np.intp], NDArray, NDArray]:
+    """Rows and labels of large classes, and which are for training, ``most`` at most, and for testing."""
     n_test = min(TEST_ROWS, len(y) // 3)
-    n_train = min(TRAINING_ROWS, len(y) - n_test)
+    n_train = min(most, len(y) - n_test)
     kept = np.bincount(y)[y] * n_train / len(y) >= LEAST_CLASS
     X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
     n_test = min(TEST_ROWS, len(y) // 3)
     train, test = train_test_split(
         np.arange(len(y)),
-        train_size=min(TRAINING_ROWS, len(y) - n_test),
+        train_size=min(most, len(y) - n_test),
         test_size=n_test,
         stratify=y,
         random_state=seed,
@@ -164,7 +165,7 @@ def division(arm: str, name: str, variant: str, seed: int, share: float) -> Divi
         X = X[:, many & ~bunch.nominal]
         whole = ~np.isnan(X).any(axis=1)
         X, y = X[whole], y[whole]
-    X, y, train, test = _parts(X, y, seed)
+    X, y, train, test = _parts(X, y, TRAINING_ROWS_WITH_GAPS if share else TRAINING_ROWS, seed)
     X = _numbers(X, train) if arm == NUMBERS else _codes(X, bunch.nominal, train)
     kinds = {f"{share:.0%} at random": (at_random, share)} if share else KINDS
     streams = np.random.SeedSequence(seed).spawn(len(kinds) + 1)
