@@ -12,7 +12,7 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   five) and gradient boosting by its defaults, in memory, both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows.
   ``exponent``: of cpu between the sizes 10⁶ and 10⁷. Rows with ``predicted`` are a cost model, c n, with c from the
   largest size.
-- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁶ rows in one process over
+- *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁷ rows in one process over
   blocks in memory, in two processes that know nothing of each other over half of the rows each, and on a `LocalCluster`
   of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; twice in
   turn. ``a_pass_cpu``: seconds of the processor of all that take part, which other work on the machine disturbs less.
@@ -54,7 +54,7 @@ CLASSES, DIMENSIONS, GROUP = 5, 20, 100_000
 SIZES = 10**6, 10**7
 PEERS, PREDICTED = 10**6, 10**8
 FEW, MANY = 2, 7  # updates
-REPETITIONS, ROWS_OF_WORKERS = 2, 10**6
+REPETITIONS, ROWS_OF_WORKERS = 2, 10**7
 TURNS = 3  # of the closed forms
 PAYLOADS, BLOCKS, WIDE, WIDE_ROWS = (1, 400), (10, 100), (20, 50, 100), 20_000
 FEATURES = [f"x{j}" for j in range(DIMENSIONS)]

@@ -49,6 +49,8 @@ def logistic_regression(X: Array, y: Array, iterations: int = 40) -> Array:
         while np.any(worse := objective(beta + step) > objective(beta) + 1e-9):
             step[worse] /= 2
         beta += step
+        if np.max(np.abs(step)) <= 1e-12 * np.max(np.abs(beta)):
+            break
     return beta
 
 
