@@ -2,6 +2,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 EXECUTE ?=
+SLOW ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -51,7 +52,7 @@ test: $(READY) lint  ## run the tests, then every chapter against its stored out
 test-full: test test-slow  ## run the slow tests as well
 
 test-slow: $(READY)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of a book that is built)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder -m slow
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder -m slow $(SLOW)
 
 # of the library: not the tests that need rcbook or the pinned environment
 PINNED := architecture docstrings hostile_inputs installation package plotting typing

@@ -1,11 +1,12 @@
-"""What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, and the
-learning rate in upright letters."""
+"""What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, the
+learning rate in upright letters, and titles of solutions whose links begin with a letter."""
 
 import json
 import re
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx_exercise.nodes import solution_node
 
 LEARNING_RATE = re.compile(r"(?<![\\A-Za-z])lr(?![A-Za-z])")
 
@@ -36,7 +37,18 @@ def set_upright(app: Sphinx, doctree: nodes.document) -> None:
             formula[:] = [nodes.Text(upright)]
 
 
+def begin_with_a_letter(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """The space before the name of the exercise belongs to no link."""
+    for solution in doctree.findall(solution_node):
+        for link in solution[0].findall(nodes.reference):
+            first = next(link.findall(nodes.Text))
+            if first.startswith(" "):
+                first.parent.replace(first, nodes.Text(first.lstrip()))
+                link.parent.insert(link.parent.index(link), nodes.Text(" "))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", prepare)
     app.connect("doctree-read", set_upright)
+    app.connect("doctree-resolved", begin_with_a_letter)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -25,7 +25,7 @@ BRIEF = 24  # letters of a name of a row that stays in one line
 LONG = 30  # rows of a table that Sphinx lets go on over pages of LaTeX, where columns of wrapped text are unknown
 MINUS = re.compile(r"(?<![\w)\]])-(?=[\d.]|inf)|(?<=\de)-(?=\d)")
 AMOUNT = re.compile(r"[−+±<>≤≥≈=×·/%()\[\],;:.\s\d–→✓*†e^]*|−?inf")
-MISSING = {"NaN", "nan", "None", "<NA>", "NaT"}
+ANSWERS = {"True": "yes", "False": "no"} | dict.fromkeys(("NaN", "nan", "None", "<NA>", "NaT"), "–")
 
 
 class Cell(NamedTuple):
@@ -37,9 +37,9 @@ class Cell(NamedTuple):
 
 
 def said(text: str) -> str:
-    """The text as the book writes it: words for raw names, true minus signs, a dash for what is missing."""
+    """The text as the book writes it: words for raw names, true minus signs, yes or no, a dash for what is missing."""
     text = " ".join(text.split())
-    return "–" if text in MISSING else MINUS.sub("−", in_words(text))
+    return ANSWERS.get(text) or MINUS.sub("−", in_words(text))
 
 
 def cells(row: Tag) -> list[Cell]:

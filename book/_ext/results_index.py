@@ -14,6 +14,7 @@ from typing import NamedTuple
 import nbformat
 import pandas as pd
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
@@ -104,7 +105,7 @@ class ResultsIndex(SphinxDirective):
 
 
 def held(names: list[str], tests: list[str]) -> nodes.container:
-    """Names of rcpkg, and the tests behind a fold: there are many."""
+    """Names of rcpkg, and the tests, behind a fold where there is one: they are many."""
     cell = nodes.container("", nodes.paragraph())
     for name in names:
         cell[0] += [link("py", "obj", name, name.removeprefix("rcpkg."), nodes.literal), nodes.Text(" ")]
@@ -112,6 +113,10 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
         listed = "".join(f"<br><code>{test}</code>" for test in tests)
         cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
+        printed = nodes.paragraph(text=f"{count}:")
+        for test in tests:
+            printed += [nodes.Text(" "), nodes.literal(text=test)]
+        cell += addnodes.only("", printed, expr="latex")
     return cell
 
 

@@ -5,8 +5,8 @@ In a fresh clone::
     .ci/run | tee /tmp/run.log
     .venv/bin/python book/_tools/rebuild.py /tmp/run.log
 
-The durations of the parts are those that ``.ci/run`` prints. A build that executes every chapter
-is measured here. The record is ``data/rebuild.json``: it goes into the archive of the release, and names the
+The durations of the parts are those that ``.ci/run`` prints; the book is built beside the first slow tests. A build
+that executes every chapter is measured here. The record is ``data/rebuild.json``: it goes into the archive of the release, and names the
 processor, the cores and the memory, but neither the machine nor a folder of it.
 """
 
@@ -24,7 +24,13 @@ from rcbook.experiments import runner
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "data" / "rebuild.json"
-PARTS = ("make environment", "make test", "make book", "make test-slow")
+PARTS = (
+    "make environment",
+    "make test",
+    "make book",
+    "make test-slow SLOW=--ignore=tests/book",
+    "make test-slow SLOW=tests/book",
+)
 EXECUTED = "make book EXECUTE=1"
 
 
