@@ -6,8 +6,8 @@ In a fresh clone::
     .venv/bin/python book/_tools/rebuild.py /tmp/run.log
 
 The durations of the parts are those that ``.ci/run`` prints; the book is built beside the first slow tests. A build
-that executes every chapter is measured here. The record is ``data/rebuild.json``: it goes into the archive of the release, and names the
-processor, the cores and the memory, but neither the machine nor a folder of it.
+that executes every chapter is measured here. The record is ``data/rebuild.json``: it goes into the archive of the
+release, and names the processor, the cores and the memory, but neither the machine nor a folder of it.
 """
 
 import argparse
