@@ -1,6 +1,6 @@
 """``make archive``: the release in one file, the same bytes whenever it is written from the same files.
 
-Sources as they are committed, the pages that are built, and the PDF if there is one, with a Research Object Crate of
+Sources as they are committed, the pages that are built, PDF and EPUB if they are there, with a Research Object Crate of
 the stored results and a checksum for every file. Unpacked anywhere, ``html/index.html`` reads without a network, and
 ``sha256sum -c SHA256SUMS`` holds.
 """
@@ -12,6 +12,7 @@ import io
 import json
 import subprocess
 import tarfile
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from rcbook import citation
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
-PRINTED = ROOT / "_build" / "pdf"
+OTHERS = ROOT / "_build" / "pdf", ROOT / "_build" / "epub"  # what make pdf and make epub leave
 
 
 def sources() -> list[str]:
@@ -33,13 +34,13 @@ def sources() -> list[str]:
     return sorted(name for name in listed.split("\0") if name)
 
 
-def contents(files: list[str], html: Path = HTML, printed: Path = PRINTED) -> dict[str, bytes | Path]:
+def contents(files: list[str], html: Path = HTML, others: Iterable[Path] = OTHERS) -> dict[str, bytes | Path]:
     """Name in the archive -> file, or its bytes where it is written here."""
     if not (html / "index.html").is_file():
         raise SystemExit("error: no pages are built; run `make book` first")
     members: dict[str, bytes | Path] = {name: ROOT / name for name in files}
     members |= {f"html/{path.relative_to(html).as_posix()}": path for path in html.rglob("*") if path.is_file()}
-    members |= {path.name: path for path in printed.glob("*.pdf")}
+    members |= {path.name: path for folder in others for path in folder.glob("*.*")}
     members["ro-crate-metadata.json"] = json.dumps(crate.crate(files), indent=1, ensure_ascii=False).encode()
     checksums = (f"{hashlib.sha256(read(members[name])).hexdigest()}  {name}\n" for name in sorted(members))
     members["SHA256SUMS"] = "".join(checksums).encode()
@@ -79,8 +80,9 @@ def main() -> None:
     size = target.stat().st_size / 2**20
     checksum = hashlib.sha256(target.read_bytes()).hexdigest()
     print(f"{target.relative_to(ROOT)}: {len(members)} files, {size:.1f} MiB, sha256 {checksum}")
-    if not any(PRINTED.glob("*.pdf")):
-        print("It has no PDF: none is built in _build/pdf.")
+    for folder in OTHERS:
+        if not folder.is_dir():
+            print(f"It has no {folder.name.upper()}: make {folder.name} has not been run.")
     if not rebuild.RECORD.is_file():
         print("It has no record of a rebuild from scratch: book/_tools/rebuild.py writes one.")
 

@@ -18,7 +18,7 @@ def members(tmp_path):
     html = tmp_path / "html"
     html.mkdir()
     (html / "index.html").write_text("<title>The book</title>", encoding="utf-8")
-    return archive.contents(FILES, html, tmp_path / "pdf")
+    return archive.contents(FILES, html, [tmp_path / "pdf"])
 
 
 def test_two_archives_have_the_same_bytes(members, tmp_path):
