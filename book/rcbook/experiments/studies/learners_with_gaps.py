@@ -188,7 +188,8 @@ RIVALS = {
 }
 CLOSED = {name: _of_model(name, lambda model: model) for name in MODELS} | {"QDA, shrunk": Learner(_shrunk)}
 CALIBRATED = {f"{name}, calibrated": _calibrated(name, target) for name, target in TARGETS.items()}
-CALIBRATED["TAN, calibrated, pooled target"] = _calibrated("TAN", "pooled")
+POOLED_TREES = "TAN, calibrated, pooled target"
+CALIBRATED[POOLED_TREES] = _calibrated("TAN", "pooled")
 CONFORMANT = {
     f"{name}, conformant": _of_model(name, lambda model: RiskCalibration(model, target_weight=0.0)) for name in MODELS
 }
