@@ -218,6 +218,7 @@ def test_stored_cells_are_of_the_protocol():
         assert done.is_of(cells[name, done.key]) and not done.failure and done.provenance["modified"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("place", range(3))
 def test_stored_cells_are_recomputed(place):
