@@ -118,6 +118,7 @@ def test_stored_cells_are_of_the_protocol():
         assert {record.n_runs for record in done.records} == {done.arguments["repetitions"]}
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("place", np.random.default_rng(18).choice(len(SHORT), 4, replace=False))
 def test_stored_cells_are_recomputed(place):

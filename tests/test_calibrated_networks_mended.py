@@ -141,6 +141,7 @@ def test_logistic_regression_is_converged():
     assert len(gradients) > 30 and max(gradients) <= study.GRADIENT
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("place", np.random.default_rng(19).choice(max(len(SHORT), 4), 4, replace=False))
 def test_stored_cells_are_recomputed(place):

@@ -101,6 +101,7 @@ def test_the_weight_is_chosen_ten_times_faster_and_as_well():
     assert abs(found["mean difference"]) <= 0.01 and found["upper end"] < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.needs_data
 def test_a_case_of_the_benchmark_is_recomputed():
     stored = pd.read_csv(TABLE).set_index(KEY).loc[("haberman", "QDA")]

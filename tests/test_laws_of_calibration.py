@@ -68,6 +68,7 @@ def test_stored_spreads_tend_to_those_of_the_law():
     assert (abs(most.value - 1) < 4 * most.value_se).all()
 
 
+@pytest.mark.slow
 def test_a_stored_law_recomputed():
     file = runner.table_path("study", laws.LAW)
     done = next(done for done in runner.read(file) if done.key == "BernoulliNB, copies/100")

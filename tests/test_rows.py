@@ -40,6 +40,7 @@ from rcpkg import (
     RiskCalibration,
     RiskCalibrationCV,
     Rows,
+    SharedVarianceGaussianNB,
     SoftErrorCalibration,
     calibration_test,
 )
@@ -47,6 +48,7 @@ from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
 from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import Pass
+from rcpkg.rows import Blocks
 
 SAME = 1e-12  # of several blocks: sums are added up in another order
 
@@ -100,6 +102,37 @@ def test_several_blocks_give_the_same_model(name):
         assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
         in_parts = parts.predict_proba(Rows.of(X, block_size=17))
         assert_allclose(in_parts, parts.predict_proba(X), rtol=0, atol=SAME)
+
+
+class Counted(Blocks):
+    """Blocks that count how often they are gone through, changed as they are, like those of a file."""
+
+    passes, map = 0, Rows.map
+
+    def __iter__(self):
+        self.passes += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize(
+    "model", [QDA(), LDA(), GaussianNB(), SharedVarianceGaussianNB(), QDA(prior_strength=2.0)], ids=repr
+)
+def test_gaussian_closed_forms_take_one_pass_and_lose_no_digits(model):
+    """Far from zero, blocks of one class each, a feature that varies late, and one that never does."""
+    X, y = gaussian_rows(400)
+    order, w = np.argsort(y, kind="stable"), np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    X = np.column_stack([X, np.arange(len(y)) > 380, np.full(len(y), 0.1)])[order] + 1e6
+    y = np.array(["late", "none", "early"])[y[order]]
+    rows = Counted(Rows.of(X, y, w, block_size=30).blocks)
+    parts, whole = clone(model).fit(rows), clone(model).fit(X, y, w)
+    assert rows.passes == 1
+    assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-11, atol=1e-13)
+    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+    if model.prior_strength:  # whose mean, zero, is too far for EM
+        return
+    X[397, 0] = np.nan
+    parts = clone(model).fit(Rows.of(X, y, w, block_size=30))
+    assert_allclose(parts.predict_proba(X), clone(model).fit(X, y, w).predict_proba(X), atol=1e-7)
 
 
 EXPONENTIAL = ["QDA", "LDA", "GaussianNB", "CategoricalNB", "BernoulliNB"]

@@ -59,6 +59,7 @@ def test_size_where_the_model_is_right():
     assert (found.loc[list(study.LEARNT)].value < study.STATED[1]).all()
 
 
+@pytest.mark.slow
 def test_a_stored_cell_recomputed():
     key = "LDA, skewed feature/100"
     done = next(done for done in runner.read(runner.table_path("study", study.SIZE)) if done.key == key)

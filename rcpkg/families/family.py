@@ -58,7 +58,7 @@ from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, c
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.portions import Seen, agree, counted, counted_anew, look, numbered, typical_rows
+from rcpkg.families.portions import Seen, agree, check_blocks, counted, counted_anew, look, numbered, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -95,6 +95,10 @@ class ClosedFormClassifier(GenerativeClassifier):
     def representatives(self, X: Array) -> Array:
         """Rows whose columns, each by itself, tell ``prepare`` what those of X do: typical ones, and the extremes."""
         return typical_rows(X)
+
+    def part_at_sight(self, block: Block) -> Any:
+        """Of a block of validated rows with labels what can be added to that of others, before the model knows these,
+        and make a pass over the rows needless; None if nothing can."""
 
     def learn_structure(self, rows: Rows) -> None:
         """Learn what else the three functions need from the training rows and their labels."""
@@ -148,7 +152,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
         Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
         """
-        rows = self.training_rows(X, y, sample_weight)
+        rows = self.training_rows(X, y, sample_weight, sums=True)
         self.learn_structure(rows)
         statistics = self.raw_statistics(rows)
         return self.set_statistics(statistics, self.settle(statistics, self._n_rows))
@@ -218,12 +222,16 @@ class ClosedFormClassifier(GenerativeClassifier):
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.draw(self.fitted_parameters(), y, rng), self.classes_[y]
 
-    def training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
-        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the model."""
+    def training_rows(
+        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None, sums: bool = False
+    ) -> Rows:
+        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the model.
+
+        With ``sums`` what several blocks add up to may come with them, found by the look that prepares the model."""
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")
-            return self._of_blocks(X)
+            return self._of_blocks(X, sums)
         X, y = self.check_X_y(X, y)
         rows = self._of_arrays(X, y, sample_weight)
         block = rows.only("prepare")
@@ -240,10 +248,15 @@ class ClosedFormClassifier(GenerativeClassifier):
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         return Blocks([Block(X, y, weight).counting()])
 
-    def _of_blocks(self, rows: Rows) -> Rows:
+    def _of_blocks(self, rows: Rows, sums: bool) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""
-        seen = list(rows.each(partial(look, self)))
-        agree(seen)
+        seen: list[Seen] = []
+        summed = None
+        for of in rows.each(partial(look, self, sums)):
+            seen.append(of._replace(part=None))
+            agree(seen[0], of)
+            summed = of.part if summed is None else summed if of.part is None else summed + of.part
+        check_blocks(seen)
         self._take_on(seen)
         self._n_rows = sum(of.n for of in seen)  # by the same pass, which may read files
         self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
@@ -251,6 +264,8 @@ class ClosedFormClassifier(GenerativeClassifier):
         rows = rows.map(partial(numbered, copy(self)))
         if len(seen) == 1:  # which needs no representatives
             self.prepare(rows.only("prepare").X)
+        else:
+            rows.summed = summed
         return rows
 
     def _take_on(self, seen: list[Seen]) -> None:

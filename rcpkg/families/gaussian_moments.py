@@ -1,21 +1,60 @@
 """Statistics of Gaussian rows, complete or with gaps: the sums of a pass, and those of the closed form."""
 
 from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.checks import number_labels
+from rcpkg.families.covariance import Diagonal, Full
 from rcpkg.families.em import led_to
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
-from rcpkg.rows import Rows
+from rcpkg.rows import Block, Rows
 
 PASS_BLOCK = 2**12  # rows of one call of `weigh`
 GAPPY_BLOCK = 2**15  # the same where values are missing
+
+
+@dataclass(frozen=True)
+class PartMoments:
+    """Of some rows the sorted ``labels`` and, for each, the weight, the mean, about an ``origin`` amid the rows, and
+    the scatter about the mean, which is summed over the labels where the ``form`` shares it."""
+
+    form: Full | Diagonal
+    origin: Array
+    labels: NDArray
+    count: Array
+    mean: Array
+    scatter: Array
+
+    def among(self, labels: NDArray) -> "PartMoments":
+        """The same with further ``labels``, of no weight."""
+        place, r = np.searchsorted(labels, self.labels), len(labels)
+        count, mean = np.zeros(r), np.zeros((r, self.mean.shape[1]))
+        count[place], mean[place] = self.count, self.mean
+        scatter = self.scatter
+        if not self.form.shared:
+            scatter = np.zeros((r, *scatter.shape[1:]))
+            scatter[place] = self.scatter
+        return PartMoments(self.form, self.origin, labels, count, mean, scatter)
+
+    def __add__(self, other: "PartMoments") -> "PartMoments":
+        """Of both together (Chan, Golub & LeVeque 1979): no moments are taken about a point far from the rows."""
+        labels = number_labels(np.concatenate([self.labels, other.labels]))[0]
+        a, b = self.among(labels), other.among(labels)
+        count, shift = a.count + b.count, b.mean - a.mean + (b.origin - a.origin)
+        share = np.divide(b.count, count, out=np.zeros_like(count), where=count > 0)[:, None]
+        between = self.form.outer(a.count[:, None] * share * shift, shift)
+        return PartMoments(self.form, a.origin, labels, count, a.mean + share * shift, a.scatter + b.scatter + between)
 
 
 class GaussianMoments(GaussianPrior):
@@ -41,8 +80,22 @@ class GaussianMoments(GaussianPrior):
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
+    def part_at_sight(self, block: Block) -> PartMoments:
+        """Moments of complete rows, NaN where one is not."""
+        model, (codes, labels) = copy(self), pd.factorize(block.y, sort=True)
+        model.origin_, model.varying_ = block.X.mean(axis=0), np.ones(block.X.shape[1], dtype=bool)
+        with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses such numbers with the block's name
+            s = model.statistics(block.X, block._replace(y=codes).weights(len(labels)))
+            mean, scatter, _ = model._moments(s)
+        return PartMoments(model._form, model.origin_, labels, s.count, mean, scatter)
+
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Where features are independent, those of what is seen: they are additive."""
+        """Those found at sight, if the rows are complete. Where features are independent, those of what is seen: they
+        are additive."""
+        if rows.summed is not None and not np.isnan(rows.summed.mean).any():
+            found, varying = rows.summed.among(self.classes_), np.flatnonzero(self.varying_)
+            mean = (found.mean + (found.origin - self.origin_))[:, varying]
+            return self._from_moments(found.count, mean, found.scatter[self._form.block(varying)])
         return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:

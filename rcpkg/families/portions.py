@@ -21,7 +21,8 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
 
 class Seen(NamedTuple):
     """What a model sees of a block: its ``name`` and number of rows that count, its sorted ``labels``, the attributes
-    that describe its ``columns``, the ``names`` in those of text, by their numbers, and representatives X."""
+    that describe its ``columns``, the ``names`` in those of text, by their numbers, representatives X, and what the
+    model can add up of a block before it knows the others."""
 
     name: str
     n: int
@@ -29,10 +30,11 @@ class Seen(NamedTuple):
     columns: dict[str, Any]
     names: dict[int, NDArray]
     X: Array
+    part: Any = None
 
 
-def look(model: Any, block: Block) -> Seen:
-    """What a ``model`` sees of a block, which it validates."""
+def look(model: Any, sums: bool, block: Block) -> Seen:
+    """What a ``model`` sees of a block, which it validates, and if asked for what it ``sums``."""
     model = clone(model)
     if block.y is None:
         raise ValueError("it has no labels: name the column with label=…, or pass y")
@@ -41,31 +43,36 @@ def look(model: Any, block: Block) -> Seen:
     counting = Block(X, y, weight).counting()
     columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
     representatives = model.representatives(counting.X) if counting.n else counting.X
-    return Seen(block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives)
+    part = model.part_at_sight(counting) if sums and counting.n else None
+    return Seen(
+        block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives, part
+    )
 
 
-def agree(seen: list[Seen]) -> None:
-    """Refuse blocks whose columns differ in number, name or kind, and rows of which none counts."""
+def agree(first: Seen, of: Seen) -> None:
+    """Refuse two blocks whose columns differ in number or name, or whose labels in kind."""
+    names, here = (some.columns.get("feature_names_in_") for some in (first, of))
+    for some, others, lacking, having in ((here, names, of, first), (names, here, first, of)):
+        absent = [] if some is None or others is None else [name for name in others if name not in some]
+        if absent:
+            raise ValueError(f"{lacking.name} has no column {absent[0]!r}, which {having.name} has")
+    if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
+        raise ValueError(
+            f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
+            f"{first.columns['n_features_in_']}"
+        )
+    if (here is None) != (names is None) or (names is not None and (here != names).any()):
+        differ = "no names of columns" if here is None or names is None else repr(here[here != names][0])
+        raise ValueError(f"{of.name} has {differ} in another place than {first.name}: give both the same columns")
+    if of.labels.dtype.kind != first.labels.dtype.kind and "O" in of.labels.dtype.kind + first.labels.dtype.kind:
+        raise ValueError(f"{of.name} has labels of another type than {first.name}: make them one type")
+
+
+def check_blocks(seen: list[Seen]) -> None:
+    """Refuse blocks of which no row counts, or of which a column holds text in one and numbers in another."""
     if not any(of.n for of in seen):
         raise ValueError("there are no rows of positive weight")
-    first = seen[0]
-    names = first.columns.get("feature_names_in_")
-    for of in seen[1:]:
-        here = of.columns.get("feature_names_in_")
-        for some, others, lacking, having in ((here, names, of, first), (names, here, first, of)):
-            absent = [] if some is None or others is None else [name for name in others if name not in some]
-            if absent:
-                raise ValueError(f"{lacking.name} has no column {absent[0]!r}, which {having.name} has")
-        if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
-            raise ValueError(
-                f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
-                f"{first.columns['n_features_in_']}"
-            )
-        if (here is None) != (names is None) or (names is not None and (here != names).any()):
-            differ = "no names of columns" if here is None or names is None else repr(here[here != names][0])
-            raise ValueError(f"{of.name} has {differ} in another place than {first.name}: give both the same columns")
-        if of.labels.dtype.kind != first.labels.dtype.kind and "O" in of.labels.dtype.kind + first.labels.dtype.kind:
-            raise ValueError(f"{of.name} has labels of another type than {first.name}: make them one type")
+    names = seen[0].columns.get("feature_names_in_")
     for j in sorted({j for of in seen for j in of.names}):
         text = next(of for of in seen if j in of.names)
         for of in seen:

@@ -35,6 +35,8 @@ class Rows:
     names may first appear in a late block; a block may be empty. Errors name the block.
     """
 
+    summed: Any = None  # what a first look at the blocks has already added up
+
     def __iter__(self) -> Iterator[Block]:
         raise NotImplementedError
 
