@@ -52,7 +52,8 @@ nearest neighbours, the other rivals, conformant learning, and gaps in training.
 sets each comparison is.
 
 **Times** are processor seconds: of the fit with tuning and imputer; of a prediction of all test rows with filling in,
-in the mean over the kinds of gaps. Memory was not measured.
+in the mean over the kinds of gaps. Memory was measured afterwards, on four sets
+(``tests/benchmarks/compare_memory_with_gaps.py``).
 """
 
 import time
@@ -128,7 +129,7 @@ def _given(method: str, way: str, seed: int, *of_division: Any) -> Filled:
     return Filled([form(rows) for rows in found.train], tests, found.fit_seconds, found.seconds)
 
 
-def _compared(method: str, seed: int, *of_division: Any) -> Iterator[tuple[str, dict[str, float]]]:
+def compared(method: str, seed: int, *of_division: Any) -> Iterator[tuple[str, dict[str, float]]]:
     """Of one division the numbers of a learner, for each way in which gaps reach it."""
     data, fits = division(*of_division), []
     share = of_division[-1]
@@ -158,7 +159,7 @@ def compare(cell: Cell, seed: int) -> list[Record]:
     runs: dict[tuple[str, str], list[float]] = {}
     for part in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
         with warnings.catch_warnings(action="ignore"):
-            for method, numbers in _compared(cell.method, int(part), *of_set, int(part), cell.arguments["share"]):
+            for method, numbers in compared(cell.method, int(part), *of_set, int(part), cell.arguments["share"]):
                 for metric, value in numbers.items():
                     runs.setdefault((method, metric), []).append(value)
     return [mean_record(*names, values) for names, values in runs.items()]
