@@ -2,7 +2,7 @@
 
 Fixed before anything was measured: of each arm the two sets of 2,000 training rows that are widest or have most classes
 (`SETS`), one division of each, all learners but conformant learning. A learner has a process of its own on one thread,
-which makes the division, notes its resident set, and then fills in, tunes, fits and predicts the rows of all kinds of
+which makes the division, gives back what it no longer needs, notes its resident set, and then fills in, tunes, fits and predicts the rows of all kinds of
 gaps, in every way in which gaps reach the learner. ``megabytes`` is how far the resident set rises above that note.
 Linux only: the kernel is told to forget the peak before.
 
@@ -12,11 +12,15 @@ To regenerate (needs RCPKG_DATA):
         data/results
 """
 
+import ctypes
+import gc
 import json
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from rcbook.experiments.gappy_divisions import CATEGORIES, NUMBERS, division
@@ -39,6 +43,8 @@ def one(arm: str, name: str, method: str) -> float:
     """A measurement, in this process."""
     of_division = arm, name, gaps.ASIDE[arm][name], SEED, 0.0
     division(*of_division)
+    gc.collect()
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
     before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     with warnings.catch_warnings(action="ignore"):
@@ -47,20 +53,26 @@ def one(arm: str, name: str, method: str) -> float:
     return resident("VmHWM") - before
 
 
+def apart(arm: str, name: str, method: str) -> dict[str, Any]:
+    """A measurement, in a process of its own."""
+    command = [sys.executable, __file__, "--one", arm, name, method]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {"arm": arm, "data set": name, "learner": method, "megabytes": json.loads(out.splitlines()[-1])}
+
+
 def main(results: Path) -> None:
-    """Write the table, row by row."""
-    found = []
-    for arm, names in SETS.items():
-        for name in names:
-            for method in LEARNERS:
-                if method in CONFORMANT or method.startswith(OF_ARM[OTHER[arm]]):
-                    continue
-                command = [sys.executable, __file__, "--one", arm, name, method]
-                out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                row = {"arm": arm, "data set": name, "learner": method, "megabytes": json.loads(out.splitlines()[-1])}
-                found.append(row | {"commit": commit(), "environment": environment()})
-                pd.DataFrame(found).to_csv(results / "benchmark_gaps_memory.csv", index=False, float_format="%.4g")
-                print(row, flush=True)
+    """Write the table."""
+    jobs = [
+        (arm, name, method)
+        for arm, names in SETS.items()
+        for name in names
+        for method in LEARNERS
+        if method not in CONFORMANT and not method.startswith(OF_ARM[OTHER[arm]])
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        found = pd.DataFrame(pool.map(apart, *zip(*jobs, strict=True)))
+    found = found.assign(commit=str(commit()), environment=str(environment()))
+    found.to_csv(results / "benchmark_gaps_memory.csv", index=False, float_format="%.4g")
 
 
 if __name__ == "__main__":
