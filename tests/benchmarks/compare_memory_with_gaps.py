@@ -2,9 +2,9 @@
 
 Fixed before anything was measured: of each arm the two sets of 2,000 training rows that are widest or have most classes
 (`SETS`), one division of each, all learners but conformant learning. A learner has a process of its own on one thread,
-which makes the division, gives back what it no longer needs, notes its resident set, and then fills in, tunes, fits and predicts the rows of all kinds of
-gaps, in every way in which gaps reach the learner. ``megabytes`` is how far the resident set rises above that note.
-Linux only: the kernel is told to forget the peak before.
+which makes the division, gives back what it no longer needs, notes its resident set, and then fills in, tunes, fits and
+predicts the rows of all kinds of gaps, in every way in which gaps reach the learner. ``megabytes`` is how far the
+resident set rises above that note. Linux only: the kernel is told to forget the peak before.
 
 To regenerate (needs RCPKG_DATA):
 
