@@ -34,6 +34,8 @@ row     to have                                              give
 15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
 16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
                                                              given the labels and the statistics of these
+17      a closed form of several blocks by one reading       ``part_at_sight(block)``, the parts of which are added up
+                                                             to ``rows.summed`` for ``raw_statistics(rows)``
 ======  ===================================================  ========================================================
 
 Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`
@@ -97,8 +99,8 @@ class ClosedFormClassifier(GenerativeClassifier):
         return typical_rows(X)
 
     def part_at_sight(self, block: Block) -> Any:
-        """Of a block of validated rows with labels what can be added to that of others, before the model knows these,
-        and make a pass over the rows needless; None if nothing can."""
+        """What of validated rows with labels can be added to the parts of other blocks before these are known, so that
+        ``raw_statistics`` needs no pass of its own; None if nothing can."""
 
     def learn_structure(self, rows: Rows) -> None:
         """Learn what else the three functions need from the training rows and their labels."""
@@ -227,7 +229,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     ) -> Rows:
         """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the model.
 
-        With ``sums`` what several blocks add up to may come with them, found by the look that prepares the model."""
+        With ``sums`` the rows may bring what the parts of several blocks add up to (`part_at_sight`)."""
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")

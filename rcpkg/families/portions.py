@@ -21,8 +21,8 @@ COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
 
 class Seen(NamedTuple):
     """What a model sees of a block: its ``name`` and number of rows that count, its sorted ``labels``, the attributes
-    that describe its ``columns``, the ``names`` in those of text, by their numbers, representatives X, and what the
-    model can add up of a block before it knows the others."""
+    that describe its ``columns``, the ``names`` in those of text, by their numbers, representatives X, and
+    the ``part`` that the block has in sums over all of them, if one can be had before the others are known."""
 
     name: str
     n: int
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 
 def look(model: Any, sums: bool, block: Block) -> Seen:
-    """What a ``model`` sees of a block, which it validates, and if asked for what it ``sums``."""
+    """What a ``model`` sees of a block, which it validates; with ``sums`` also what it can add up of it at sight."""
     model = clone(model)
     if block.y is None:
         raise ValueError("it has no labels: name the column with label=…, or pass y")

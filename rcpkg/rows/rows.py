@@ -35,7 +35,7 @@ class Rows:
     names may first appear in a late block; a block may be empty. Errors name the block.
     """
 
-    summed: Any = None  # what a first look at the blocks has already added up
+    summed: Any = None  # what the blocks add up to, where the look that prepares a model has found it
 
     def __iter__(self) -> Iterator[Block]:
         raise NotImplementedError
