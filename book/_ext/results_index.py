@@ -113,11 +113,18 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
         listed = "".join(f"<br><code>{test}</code>" for test in tests)
         cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
-        printed = nodes.paragraph(text=f"{count}:")
-        for test in tests:
-            printed += [nodes.Text(" "), nodes.literal(text=test)]
-        cell += addnodes.only("", printed, expr="latex")
+        words = "; ".join(sentence(test) for test in tests)
+        cell += addnodes.only("", nodes.paragraph(text=f"{count}: {words}"), expr="latex")
     return cell
+
+
+def sentence(test: str) -> str:
+    """What a test says, for paper, where its name finds no place to break.
+
+    >>> sentence("test_rows.py::test_one_block_is_the_array[QDA]")
+    'one block is the array'
+    """
+    return test.split("::")[-1].split("[")[0].removeprefix("test_").replace("_", " ")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
