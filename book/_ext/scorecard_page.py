@@ -18,6 +18,7 @@ from rcbook import published
 from rcbook.experiments import check_claims
 from rcbook.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
 from rcbook.experiments.scorecard import VERDICTS
+from rcbook.words import in_words
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
@@ -96,7 +97,7 @@ class TableCounts(SphinxDirective):
         for entry in index.itertuples():
             found = verdicts.loc[(entry.source, entry.table)]
             numbers = [str(number) if number else "–" for number in found]
-            rows.append([f"{entry.source} {entry.table}", entry.caption, *numbers])
+            rows.append([in_words(f"{entry.source} {entry.table}"), entry.caption, *numbers])
         headings = [name.replace("_", " ") for name in NAMES.values()]
         return [table(("table", "what it holds", *headings), rows, "scorecard-tables")]
 
@@ -116,7 +117,7 @@ class Power(SphinxDirective):
             shares = [f"{number:.2f}" if number == number else "–" for number in (row.width, row.others_pass)]
             jointly = {True: "fits", False: "does not fit"}[fits[key]] if key in fits.index else "–"
             numbers = [str(int(number)) if number else "–" for number in (row.decidable, *found)]
-            rows.append([" ".join(key), str(int(row.compared)), *shares, *numbers, jointly])
+            rows.append([in_words(" ".join(key)), str(int(row.compared)), *shares, *numbers, jointly])
         headings = ("table", "compared", "width", "others pass", "can be decided", *WEIGHED, "jointly")
         return [nodes.paragraph(text=f"Rules {STATED}."), table(headings, rows, "scorecard-power")]
 
@@ -131,7 +132,7 @@ class Reasons(SphinxDirective):
         cells = card()[card().verdict == self.arguments[0]]
         rows = []
         for (source, why, section), part in cells.groupby(["source", "why", "section"], sort=False):
-            tables = f"{source} {', '.join(part.table.unique())}"
+            tables = in_words(f"{source} {', '.join(part.table.unique())}")
             rows.append([tables, str(len(part)), why, link("std", "ref", section, "shown here") if section else "–"])
         if not rows:
             return [nodes.paragraph(text="None.")]
@@ -145,7 +146,7 @@ class Claims(SphinxDirective):
         rows = []
         for claim in check_claims().itertuples():
             outcome = link("std", "ref", claim.erratum, claim.outcome) if claim.erratum else claim.outcome
-            rows.append([claim.source, claim.place, claim.claim, claim.stated, claim.found, outcome])
+            rows.append([in_words(claim.source), claim.place, claim.claim, claim.stated, claim.found, outcome])
         headings = ("source", "place", "claim", "stated", "in the tables", "outcome")
         return [table(headings, rows, "scorecard-claims")]
 
