@@ -224,7 +224,7 @@ def pieces(table: nodes.table, widths: list[float]) -> list[nodes.table]:
     groups: list[list[nodes.row]] = [[]]
     goes_on, high = 0, 0.0
     for row in next(table.findall(nodes.tbody)):
-        cells = [entry.astext() for entry in row]
+        cells = [" ".join(texts_of(entry)) for entry in row]
         lines = max(1.0, *(width(cell) / room for cell, room in zip(reversed(cells), reversed(widths), strict=False)))
         if groups[-1] and not goes_on and (len(groups[-1]) >= LONG or high + lines > HIGH):
             groups.append([])
@@ -242,6 +242,11 @@ def pieces(table: nodes.table, widths: list[float]) -> list[nodes.table]:
             piece[:] = [part for part in piece if not isinstance(part, nodes.title)]
         found.append(piece)
     return found
+
+
+def texts_of(entry: nodes.entry) -> list[str]:
+    """What a cell has on paper, paragraph by paragraph."""
+    return [part.astext() for part in entry.findall(nodes.paragraph)] or [entry.astext()]
 
 
 def width(text: str) -> float:
@@ -266,7 +271,7 @@ def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
                 below[taken] = entry.get("morerows", 0)
             free = free[across:]
             if across == 1:
-                texts = [part.astext() for part in entry.findall(nodes.paragraph)] or [entry.astext()]
+                texts = texts_of(entry)
                 bold = 1.08 if isinstance(row.parent, nodes.thead) else 1
                 lines[column] = max(lines[column], bold * max(width(text) for text in texts))
                 words[column] = max(words[column], bold * max(width(w) for text in texts for w in WORD.split(text)))

@@ -108,7 +108,7 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
     """Names of rcpkg, and the tests, behind a fold where there is one: they are many."""
     cell = nodes.container("", nodes.paragraph())
     for name in names:
-        cell[0] += [link("py", "obj", name, name.removeprefix("rcpkg."), nodes.literal), nodes.Text(" ")]
+        cell[0] += [link("py", "obj", name, short(name), nodes.literal), nodes.Text(" ")]
     if tests:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
         listed = "".join(f"<br><code>{test}</code>" for test in tests)
@@ -116,6 +116,16 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
         words = "; ".join(sentence(test) for test in tests)
         cell += addnodes.only("", nodes.paragraph(text=f"{count}: {words}"), expr="latex")
     return cell
+
+
+def short(name: str) -> str:
+    """A name of rcpkg without its modules.
+
+    >>> short("rcpkg.local.BregmanKNN.neighbor_weights"), short("rcpkg.bregman.gaussian_kl")
+    ('BregmanKNN.neighbor_weights', 'gaussian_kl')
+    """
+    *modules, last = name.split(".")
+    return ".".join([part for part in modules if not part.islower()] + [last])
 
 
 def sentence(test: str) -> str:
