@@ -8,6 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from rcbook.experiments import check_claims
 from rcbook.experiments.power import power, power_by_table
+from rcbook.words import in_words
 
 CHAPTER = "chapters/20_scorecard.html"
 
@@ -50,7 +51,8 @@ def test_each_table_that_is_compared_says_what_it_decides(html, card):
     rows = [[cell.get_text(" ", strip=True) for cell in row.select("td")] for row in table.select("tbody tr")]
     expected = power_by_table(card)
     compared = expected.compared.astype(str)
-    assert [row[:2] for row in rows] == [[" ".join(key), number] for key, number in compared.items()]
+    assert [row[:2] for row in rows] == [[in_words(" ".join(key)), number] for key, number in compared.items()]
+    assert not re.search(r"[a-z]\d{4}", table.get_text(" "))
     assert [int(row[4].replace("–", "0")) for row in rows] == expected.decidable.tolist()
     assert "stated after the results were known" in page.get_text(" ")
 
