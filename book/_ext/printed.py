@@ -9,8 +9,9 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 from docutils import nodes
 from rcbook import citation
 from sphinx import addnodes
@@ -30,7 +31,9 @@ LINE = 455  # points that a line is wide
 SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables, in points
 GAP = 0.95  # ems between two columns
 LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by itself, and nothing can shrink it
-HIGH = 36  # lines of a piece of a table
+HIGH = 290  # points of letters that the lines of a piece of a table are high
+STEP = 0.25  # ems by which a column grows
+SLIGHT = 1e-6  # weight of a long line where no row would be lower
 WORD = re.compile(r"[\s–/-]+")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^_$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
@@ -215,18 +218,17 @@ class Printed(SphinxPostTransform):
         number = self.number(table, "table")
         said = f"\\booknumber{{table}}{{{number}}}" if number else ""
         before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
-        inside = [node for piece in pieces(table, widths) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
+        inside = [node for piece in pieces(table, widths, SIZES[size]) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
         return [before, *inside, latex("\\end{bookshrunk}\n")]
 
 
-def pieces(table: nodes.table, widths: list[float]) -> list[nodes.table]:
+def pieces(table: nodes.table, widths: np.ndarray, points: float) -> list[nodes.table]:
     """A long table cut where no cell goes on over the cut; each piece has the heads, the first one the caption."""
     groups: list[list[nodes.row]] = [[]]
     goes_on, high = 0, 0.0
-    for row in next(table.findall(nodes.tbody)):
-        cells = [" ".join(texts_of(entry)) for entry in row]
-        lines = max(1.0, *(width(cell) / room for cell, room in zip(reversed(cells), reversed(widths), strict=False)))
-        if groups[-1] and not goes_on and (len(groups[-1]) >= LONG or high + lines > HIGH):
+    for row, cells in zip(next(table.findall(nodes.tbody)), measured(table).body, strict=True):
+        lines = max(1.0, *np.ceil(cells / widths))
+        if groups[-1] and not goes_on and (len(groups[-1]) >= LONG or (high + lines) * points > HIGH):
             groups.append([])
             high = 0.0
         groups[-1].append(row)
@@ -256,14 +258,27 @@ def width(text: str) -> float:
     return 0.88 * wide + 0.34 * narrow + 0.56 * (len(text) - wide - narrow)
 
 
-def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
-    """Of each column: its longest word, its longest line, and whether it holds numbers."""
+class Measures(NamedTuple):
+    """Of each column the longest word, the longest line and whether it holds numbers; the width of each cell's text.
+
+    Widths are in ems; a cell that spans columns counts as empty.
+    """
+
+    words: np.ndarray
+    lines: np.ndarray
+    numbers: np.ndarray
+    body: np.ndarray
+
+
+def measured(table: nodes.table) -> Measures:
+    """All that the widths of the columns depend on."""
     columns = sum(1 for _ in table.findall(nodes.colspec))
-    words, lines, numbers = [1.0] * columns, [1.0] * columns, [False] * columns
-    below = [0] * columns
+    words, lines, numbers = np.ones(columns), np.ones(columns), np.zeros(columns, bool)
+    below, body = [0] * columns, []
     for row in table.findall(nodes.row):
         free = [column for column in range(columns) if not below[column]]
         below = [max(left - 1, 0) for left in below]
+        cells = np.zeros(columns)
         for entry in row:
             across = entry.get("morecols", 0) + 1
             column = free[0]
@@ -271,28 +286,42 @@ def measured(table: nodes.table) -> tuple[list[float], list[float], list[bool]]:
                 below[taken] = entry.get("morerows", 0)
             free = free[across:]
             if across == 1:
-                texts = texts_of(entry)
                 bold = 1.08 if isinstance(row.parent, nodes.thead) else 1
-                lines[column] = max(lines[column], bold * max(width(text) for text in texts))
-                words[column] = max(words[column], bold * max(width(w) for text in texts for w in WORD.split(text)))
+                texts = [bold * width(text) for text in texts_of(entry)]
+                cells[column] = sum(texts)
+                lines[column] = max(lines[column], *texts)
+                words[column] = max(
+                    words[column], *(bold * width(word) for text in texts_of(entry) for word in WORD.split(text))
+                )
                 numbers[column] |= "number" in entry["classes"]
-    return words, lines, numbers
+        if isinstance(row.parent, nodes.tbody):
+            body.append(cells)
+    return Measures(words, lines, numbers, np.array(body))
 
 
-def fitted(table: nodes.table) -> tuple[str, str, list[float]]:
+def fitted(table: nodes.table) -> tuple[str, str, np.ndarray]:
     """The size of the letters of a table, what LaTeX is told of its columns, and how wide these are, in ems."""
-    words, lines, numbers = measured(table)
-    fits = (size for size, points in SIZES.items() if sum(words) <= LINE / points - GAP * len(words))
+    words, lines, numbers, body = measured(table)
+    fits = (size for size, points in SIZES.items() if words.sum() <= LINE / points - GAP * len(words))
     size = next(fits, "tiny")
-    room = LINE / SIZES[size] - GAP * len(words)
-    cap = max(lines)
-    while sum(min(line, max(cap, word)) for line, word in zip(lines, words, strict=True)) > room and cap > 1:
-        cap *= 0.97
+    widths = shared(words, lines, body, LINE / SIZES[size] - GAP * len(words))
     spec = ""
-    for line, word, number in zip(lines, words, numbers, strict=True):
-        share = max(cap, word)
+    for line, share, number in zip(lines, widths, numbers, strict=True):
         spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * SIZES[size] / LINE:.3f}}}"
-    return size, f"@{{}}{spec}@{{}}", [max(cap, word) for word in words]
+    return size, f"@{{}}{spec}@{{}}", widths
+
+
+def shared(words: np.ndarray, lines: np.ndarray, body: np.ndarray, room: float) -> np.ndarray:
+    """Widths of columns: each takes its longest word, and the rest goes where it saves most lines of the table."""
+    widths = words.copy()
+    while widths.sum() + STEP <= room and (widths < lines).any():
+        heights = body / widths
+        tallest = heights.max(axis=1, keepdims=True)
+        saved = np.where((heights == tallest) & (tallest > 1), heights / widths, 0).sum(axis=0)
+        saved = np.where(widths < lines, saved + lines / widths * SLIGHT, -1)
+        widest = saved.argmax()
+        widths[widest] = min(widths[widest] + STEP, lines[widest])
+    return widths
 
 
 def remember_parts(app: Sphinx, doctree: nodes.document) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import nbformat
 import pandas as pd
 from docutils import nodes
+from rcbook.words import in_words
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -98,7 +99,7 @@ class ResultsIndex(SphinxDirective):
         says = nodes.container("", nodes.paragraph("", "", self.inline(entry.statement)))
         if result.verdict:
             says += nodes.paragraph(text=f"✓ {result.verdict}", classes=["verdict"])
-        return [name, says, entry.origin or UNREVIEWED, held(entry.names.split(), entry.tests.split())]
+        return [name, says, in_words(entry.origin) or UNREVIEWED, held(entry.names.split(), entry.tests.split())]
 
     def inline(self, text: str) -> nodes.inline:
         return nodes.inline("", "", *self.state.inline_text(text, self.lineno)[0])

@@ -22,6 +22,7 @@ WORDS = {
     "error_pyagrum": "error of pyAgrum",
     "fit_pyagrum": "fit by pyAgrum",
     "fit_ratio": "ratio of fits",
+    "gambosi2020": "Gambosi (2020)",
     "generalized_i": "generalised I-divergence",
     "itakura_saito": "Itakura–Saito",
     "kr_vs_kp": "chess (king–rook against king–pawn)",
