@@ -218,7 +218,8 @@ class Printed(SphinxPostTransform):
         number = self.number(table, "table")
         said = f"\\booknumber{{table}}{{{number}}}" if number else ""
         before = latex(f"{said}\\begin{{bookshrunk}}{{\\{size}}}")
-        inside = [node for piece in pieces(table, widths, SIZES[size]) for node in (addnodes.tabular_col_spec(spec=spec), piece)]
+        cut = pieces(table, widths, SIZES[size])
+        inside = [node for piece in cut for node in (addnodes.tabular_col_spec(spec=spec), piece)]
         return [before, *inside, latex("\\end{bookshrunk}\n")]
 
 
@@ -273,7 +274,7 @@ class Measures(NamedTuple):
 def measured(table: nodes.table) -> Measures:
     """All that the widths of the columns depend on."""
     columns = sum(1 for _ in table.findall(nodes.colspec))
-    words, lines, numbers = np.ones(columns), np.ones(columns), np.zeros(columns, bool)
+    words, lines, numbers = np.ones(columns), np.ones(columns), np.zeros(columns, int)
     below, body = [0] * columns, []
     for row in table.findall(nodes.row):
         free = [column for column in range(columns) if not below[column]]
