@@ -30,6 +30,7 @@ BLOCK = re.compile(
     re.MULTILINE,
 )
 UNREVIEWED = "not reviewed yet"
+PRINTED = 3  # tests of a result that are named on paper
 FILTER = """
 <form class="results-filter" hidden>
   <label>Kind <select name="kind"></select></label>
@@ -114,7 +115,7 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
         listed = "".join(f"<br><code>{test}</code>" for test in tests)
         cell += nodes.raw("", f"<details><summary>{count}</summary>{listed}</details>", format="html")
-        words = "; ".join(sentence(test) for test in tests)
+        words = "; ".join([*map(sentence, tests[:PRINTED]), *["…"] * (len(tests) > PRINTED)])
         cell += addnodes.only("", nodes.paragraph(text=f"{count}: {words}"), expr="latex")
     return cell
 
