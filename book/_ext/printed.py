@@ -34,7 +34,7 @@ LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by 
 HIGH = 200  # points of letters that the lines of a piece of a table are high
 STEP = 0.25  # ems by which a column grows
 SLIGHT = 1e-6  # weight of a long line where no row would be lower
-WORD = re.compile(r"[\s–/-]+")
+WORD = re.compile(r"[\s–/-]+|(?<=[a-z])\.(?=[a-z])")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
 
