@@ -100,7 +100,9 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
     diagonal = A.diagonal()
     largest = diagonal.max(initial=0.0)
     scale = np.sqrt(np.where(diagonal > EPS * largest, diagonal, largest or 1.0))
-    R = A / (scale[:, None] * scale)
+    unit = 1 / scale
+    R = A * unit
+    R *= unit[:, None]
     for share in jitter:
         np.fill_diagonal(R, 1 + share)
         factor = _scaled(R, scale)
@@ -110,9 +112,10 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
 
 
 def _scaled(R: Array, scale: Array) -> Factor:
-    """The factor of diag(scale) R diag(scale)."""
-    lower, failed = dpotrf(R, lower=1, clean=1)
+    """The factor of diag(scale) R diag(scale), R being symmetric: its columns are its rows, as LAPACK wants them."""
+    lower, failed = dpotrf(R.T, lower=1, clean=1)
     pivots = lower.diagonal()
     weakest = failed - 1 if failed else int(np.argmin(pivots))
     pivot = 0.0 if failed else float(pivots[weakest] ** 2)
-    return Factor(scale[:, None] * lower, pivot, weakest)
+    lower *= scale[:, None]
+    return Factor(lower, pivot, weakest)

@@ -33,6 +33,7 @@ from rcpkg.families import ClosedFormClassifier, Unsupported, require
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Rows
+from rcpkg.threads import one_thread_if_small
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")
@@ -179,6 +180,7 @@ class RiskCalibrationCV(Learner):
     gaps_in_view: Any = None
     random_state: int | np.random.RandomState | None = None
 
+    @one_thread_if_small
     def fit(
         self,
         X: ArrayLike | Rows,

@@ -15,6 +15,7 @@ from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 from rcpkg.rows import Rows
+from rcpkg.threads import one_thread_if_small
 
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
@@ -138,6 +139,7 @@ class ConditionalLikelihood(Learner):
             )
         require(self.estimator, "ConditionalLikelihood")
 
+    @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""
         self._check_parameters()

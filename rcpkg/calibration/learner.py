@@ -31,6 +31,7 @@ from rcpkg.capabilities import MARGINALS, Unsupported, require
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
+from rcpkg.threads import one_thread_if_small
 
 STOPS = {
     "soft_error": SoftErrorRises(),
@@ -82,6 +83,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         check_number("max_iter", self.max_iter, 0, integer=True)
         return Settings(step or Fixed(), stop_of(self.stopping), self.max_iter)
 
+    @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then calibrate it; ``fit(rows)`` takes `Rows`, of any size."""
         self._check_estimator()

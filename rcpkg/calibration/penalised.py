@@ -16,6 +16,7 @@ from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
+SAME = 1e-7  # share of such a difference that rounding may make of it
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
@@ -186,21 +187,21 @@ class PenalisedLikelihood(LogisticObjective):
 
         What all classes have in common moves no posterior.
         """
-        form, K, r, n = self.form, self.form.width, self.r, len(self.y)
-        f, later, rows = form.features.T, np.arange(1, r), slice(0, n)
-        S = np.zeros((r, K, r - 1, n))
-        S[later, :, later - 1] = f
-        S[0] = -f[:, None]
-        S = np.concatenate([S.reshape(r * K, -1), np.zeros((form.size - r * K, n * (r - 1)))])
-        solved = maximum.H.factor.solve(S).reshape(form.size, r - 1, n)
+        form, r, n = self.form, self.r, len(self.y)
+        rows, later, own = slice(0, n), np.arange(1, r), slice(0, r * form.width)
+        S = np.zeros((r - 1, n, form.size))  # of a row side by side, as LAPACK wants them
+        by_class = S[:, :, own].reshape(r - 1, n, r, -1)
+        by_class[later - 1, :, later] = form.features
+        by_class[:, :, 0] = -form.features
+        solved = maximum.H.factor.solve(S.reshape(-1, form.size).T).T.reshape(S.shape)
         A, pulled = np.zeros((n, r, r)), np.zeros((n, r))
-        met = solved[: r * K].reshape(r, K, r - 1, n)
-        A[:, 1:, 1:] = np.einsum("ykzn,kn->nyz", met[1:] - met[0], f)
+        met = solved[:, :, own].reshape(by_class.shape)
+        A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", met[:, :, 1:] - met[:, :, :1], form.features)
         if change is not None:
             if self.moved is None:
-                self.moved = form.times_statistics(np.vstack(change), self.y, rows)
-            moved = self.moved[:-1] - np.outer(form.mean(self.parameters(maximum.beta)), self.moved[-1])
-            pulled[:, 1:] = self.b * np.einsum("pzn,pn->nz", solved, moved)
+                self.moved = np.ascontiguousarray(form.times_statistics(np.vstack(change), self.y, rows).T)
+            moved = self.moved[:, :-1] - np.outer(self.moved[:, -1], form.mean(self.parameters(maximum.beta)))
+            pulled[:, 1:] = self.b * np.einsum("znp,np->nz", solved, moved)
         yield rows, A, pulled
 
     def rows_by_inverse(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
@@ -262,19 +263,30 @@ def target_change(
 ) -> Change:
     """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target.
 
-    ``by_total``: the target depends on the sums that the form calls totalled only added up over the classes.
+    ``by_total``: the target depends on the sums that the form calls totalled only added up over the classes. Mostly
+    each of them moves but itself in the target; then one difference tells of all, as another one confirms.
     """
-    at = form.sums(start)
-    (before, weight), target, size = target_of(start), np.empty((form.size, form.size)), np.empty(form.size)
-    alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
-    later = (alike + form.width * np.arange(1, form.r)[:, None]).ravel()
-    for k in np.setdiff1d(np.arange(form.size), later):
-        step = np.zeros(form.size)
-        step[k] = DIFFERENCE
+    at, (before, weight) = form.sums(start), target_of(start)
+
+    def change(step: Array) -> tuple[Array, float]:
         try:
-            after, more = target_of(form.statistics(at + step))
+            after, more = target_of(form.statistics(at + DIFFERENCE * step))
         except InvalidStatistics as error:
             raise NotConverged("the target lies too near the boundary of the model") from error
-        target[:, k], size[k] = (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
-    target[:, later], size[later] = np.tile(target[:, alike], form.r - 1), np.tile(size[alike], form.r - 1)
+        return (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
+
+    target, size, unit = np.zeros((form.size, form.size)), np.zeros(form.size), np.eye(form.size)
+    alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
+    everywhere = alike + form.width * np.arange(form.r)[:, None]
+    alone = np.setdiff1d(np.arange(form.size), everywhere)
+    if len(alike):
+        together, _ = change(unit[alike].sum(axis=0))
+        target[everywhere, alike] = together[everywhere]
+        uneven = np.cos(np.arange(form.size)) * unit[alike].sum(axis=0)
+        mixed, more = change(uneven)
+        if more or np.abs(target @ uneven - mixed).max() > SAME * np.abs(mixed).max():
+            alone = np.union1d(alone, alike)
+    for k in alone:
+        target[:, k], size[k] = change(unit[k])
+    target[:, everywhere[1:]], size[everywhere[1:]] = target[:, None, alike], size[alike]
     return target, size

@@ -63,6 +63,7 @@ from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.portions import Seen, agree, check_blocks, counted, counted_anew, look, numbered, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
+from rcpkg.threads import one_thread_if_small
 
 
 class ClosedFormClassifier(GenerativeClassifier):
@@ -149,6 +150,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         return self.expected_statistics(X, weigh(self.log_joint(X, parameters), slice(None)), parameters)
 
     @atomic
+    @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times. ``fit(rows)`` takes `Rows`, of any size.
 

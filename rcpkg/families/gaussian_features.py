@@ -26,6 +26,7 @@ class Monomials(FeatureMap):
         self.origin, self.shift = origin, np.broadcast_to(origin - centre, d)  # x − c = (x − o) + shift
         self.form, self.full, self.common = form, form.full, form.shared
         self.factor = form.from_diagonal(np.ones(d)) if factor is None else factor
+        self.inverse = form.inverted(self.factor)
         moved = X - centre
         self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
         self.i, self.j = np.triu_indices(d) if form.full else (np.arange(d), np.arange(d))
@@ -76,7 +77,7 @@ class Monomials(FeatureMap):
         return self._join(*self._congruent(statistics.first, statistics.second, self.factor))
 
     def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        first, second = self._congruent(*self._split(own, shared), self.form.inverted(self.factor))
+        first, second = self._congruent(*self._split(own, shared), self.inverse)
         return Statistics(count=count, first=first, second=second)
 
     def _moved(self, natural: Statistics, shift: Array) -> Statistics:
@@ -90,7 +91,7 @@ class Monomials(FeatureMap):
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
         eta = self._moved(natural, self.shift)
-        own, shared = self._join(*self._congruent(eta.first, eta.second, self.form.inverted(self.factor).T))
+        own, shared = self._join(*self._congruent(eta.first, eta.second, self.inverse.T))
         if self.common:
             return eta.count, own, shared * self.twice
         own[:, len(self.x) :] *= self.twice
@@ -102,7 +103,8 @@ class Monomials(FeatureMap):
 
     def ridge(self) -> Array:
         as_given, d = copy(self), len(self.x)
-        as_given.shift, as_given.factor = np.broadcast_to(self.origin, d), self.form.from_diagonal(np.ones(d))
+        as_given.shift = np.broadcast_to(self.origin, d)
+        as_given.factor = as_given.inverse = self.form.from_diagonal(np.ones(d))
         natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
         return as_given.coefficients(natural)[1]
 
@@ -115,14 +117,16 @@ class Monomials(FeatureMap):
         T = S + m[:, :, None] * m[:, None]  # E xxᵀ
         # Isserlis: Cov(x_a, x_i x_j) = S_ai m_j + S_aj m_i, E x_i x_j x_k x_l = T_ij T_kl + T_ik T_jl + T_il T_jk
         # − 2 m_i m_j m_k m_l
-        cross = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
-        Ti, Tj, mm = T[:, i], T[:, j], m[:, i] * m[:, j]
-        square = Ti[:, :, i] * Tj[:, :, j]
-        square += Ti[:, :, j] * Tj[:, :, i]
+        Ti, Tj, mm = T[:, :, i], T[:, :, j], m[:, i] * m[:, j]
+        covariance = np.empty((r, d + len(i), d + len(i)))
+        covariance[:, :d, :d] = S
+        covariance[:, :d, d:] = cross = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
+        covariance[:, d:, :d] = cross.swapaxes(1, 2)
+        square = Ti[:, i] * Tj[:, j]
+        square += Tj[:, i] * Ti[:, j]
         square -= 2 * mm[:, :, None] * mm[:, None]
-        upper = np.concatenate([S, cross], axis=2)
-        lower = np.concatenate([cross.swapaxes(1, 2), square], axis=2)
-        return np.hstack([mean, T[:, i, j]]), np.concatenate([upper, lower], axis=1)
+        covariance[:, d:, d:] = square
+        return np.hstack([mean, T[:, i, j]]), covariance
 
     def is_inside(self, natural: Statistics) -> bool:
         if not self.full:

@@ -22,6 +22,7 @@ from rcpkg.gaussians.densities import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array, slices
 from rcpkg.rows import Rows, in_memory
+from rcpkg.threads import one_thread_if_small
 
 BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 
@@ -93,6 +94,7 @@ class GridClassifier(MomentClassifier):
 
     @in_memory
     @atomic
+    @one_thread_if_small
     def fit(
         self,
         X: ArrayLike | Rows,
