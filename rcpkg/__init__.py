@@ -1,4 +1,8 @@
-"""Generative classifiers, trained to classify."""
+"""Generative classifiers, trained to classify.
+
+Docstrings name their sources: rc2024 and rc2025 are Pérez, Echegoyen and Santafé (2024, 2025), thesis2007 is the
+dissertation of Srivastava (2007), wanbia2014 is Zaidi, Carman, Cerquides and Webb (2014).
+"""
 
 from rcpkg import bregman, explain
 from rcpkg._version import __version__

@@ -2,6 +2,7 @@
 
 from docutils import nodes
 from rcbook import datasets
+from rcbook.words import in_words
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import table
@@ -22,9 +23,10 @@ def rows() -> list[list[str]]:
         for source in SOURCES:
             if source in by_source.index:
                 n, d = by_source.loc[source, ["n_rows", "n_features"]]
-                used.append(source if (n, d) == size else f"{source} ({n} × {d})")
+                words = in_words(source)
+                used.append(words if (n, d) == size else f"{words}: {n} × {d}")
         numbers = [str(original[column]) for column in ("n_rows", "n_features", "n_classes")]
-        found.append([name, *numbers, ", ".join(used) or "—", f"{original.citation}. {original.licence}"])
+        found.append([name, *numbers, "; ".join(used) or "—", f"{original.citation}. {original.licence}"])
     return found
 
 
