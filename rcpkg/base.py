@@ -4,7 +4,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import ThreadpoolController
 
 from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, require
@@ -21,6 +22,7 @@ from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, by_block
 
+SMALL = 1_000_000  # values of a table that is small
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
 
 
@@ -123,6 +125,27 @@ def atomic(fit: Fit) -> Fit:
             raise
 
     return cast(Fit, whole)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_thread_if_small(fit: Fit) -> Fit:
+    """Decorator of a ``fit`` that runs BLAS on one thread where the table X is small.
+
+    numpy and scipy bring a BLAS and its threads each. A fit goes back and forth between them, and the threads of one,
+    which stay busy a while after their work, hold up those of the other; only large products gain from them.
+    """
+
+    @wraps(fit)
+    def limited(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        small = np.prod(getattr(X, "shape", np.inf)) <= SMALL
+        with _libraries().limit(limits=1 if small else None, user_api="blas"):
+            return fit(self, X, *args, **kwargs)
+
+    return cast(Fit, limited)
 
 
 class Classifier(ClassifierMixin, Estimator):

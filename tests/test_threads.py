@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from rcpkg import GaussianNB, RiskCalibrationCV, threads
+from rcpkg import GaussianNB, RiskCalibrationCV, base
 
 
 def of_blas():
@@ -28,7 +28,7 @@ seen: list = []
 @pytest.mark.parametrize("fails", [True, False])
 def test_fits_to_small_tables_take_one_thread_of_blas(small, fails, monkeypatch):
     if not small:
-        monkeypatch.setattr(threads, "SMALL", 10)
+        monkeypatch.setattr(base, "SMALL", 10)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
     seen.clear()

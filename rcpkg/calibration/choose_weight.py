@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, constructed
+from rcpkg.base import Array, InvalidStatistics, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
@@ -33,7 +33,6 @@ from rcpkg.families import ClosedFormClassifier, Unsupported, require
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Rows
-from rcpkg.threads import one_thread_if_small
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 SCORING = ("log_loss", "error")

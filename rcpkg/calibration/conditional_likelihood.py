@@ -6,7 +6,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.base import constructed
+from rcpkg.base import constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
@@ -15,7 +15,6 @@ from rcpkg.calibration.stops import Outcome
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 from rcpkg.rows import Rows
-from rcpkg.threads import one_thread_if_small
 
 SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")

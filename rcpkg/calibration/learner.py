@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, atomic, constructed
+from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
@@ -31,7 +31,6 @@ from rcpkg.capabilities import MARGINALS, Unsupported, require
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
-from rcpkg.threads import one_thread_if_small
 
 STOPS = {
     "soft_error": SoftErrorRises(),

@@ -56,14 +56,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed, one_thread_if_small
 from rcpkg.capabilities import gives, require
 from rcpkg.checks import check_number, check_priors, check_weights, number_labels
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.portions import Seen, agree, check_blocks, counted, counted_anew, look, numbered, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Blocks, Rows
-from rcpkg.threads import one_thread_if_small
 
 
 class ClosedFormClassifier(GenerativeClassifier):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed
+from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
 from rcpkg.checks import check_choice, check_cost, check_weights, number_labels
 from rcpkg.choice import (
     choose,
@@ -22,7 +22,6 @@ from rcpkg.gaussians.densities import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array, slices
 from rcpkg.rows import Rows, in_memory
-from rcpkg.threads import one_thread_if_small
 
 BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 
