@@ -479,3 +479,17 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
     for b in (100.0, 10.0, 1.0, 0.1, 0.01):
         end = path.follow(b)
         assert end.stop_reason == "converged" and len(end.history) <= 12
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.1])
+def test_steps_do_not_run_away_where_rows_hardly_show_a_state(weight):
+    """Where neither rows nor model show a state the curvature all but vanishes: a step took its log-odds to -2e5, and
+    the search made 80 and 46 updates."""
+    rng = np.random.default_rng(2)
+    share = 1 / np.arange(1, 31) ** 2.5
+    X = rng.choice(30, size=(20000, 7), p=share / share.sum())
+    slope = rng.normal(scale=1.5, size=(7, 30))
+    y = rng.random(len(X)) < 1 / (1 + np.exp(8 - slope[np.arange(7), X].sum(axis=1)))
+    X = np.hstack([X, np.where(rng.random(X.shape) < 0.95, X, 7 * X % 11)]).astype(float)
+    learner = RiskCalibration(CategoricalNB(prior_strength=1.0), target_weight=weight).fit(X, y)
+    assert learner.converged_ and learner.n_iter_ <= 30

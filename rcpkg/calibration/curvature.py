@@ -176,6 +176,11 @@ class MinimalForm:
         return u
 
 
+def is_state(variance: Array, mean: Array) -> NDArray[np.bool_]:
+    """Which statistics show a state, being 0 or 1: their variances are μ(1 − μ)."""
+    return np.abs(variance - mean * (1 - mean)) <= 1e-6 * mean
+
+
 def bend_where_rare(variance: Array, mean: Array, t: Array) -> Array:
     """What the variance of a state, or of all its rivals, lacks where the model gives it far less than t asks for.
 
@@ -183,7 +188,6 @@ def bend_where_rare(variance: Array, mean: Array, t: Array) -> Array:
     bend = np.zeros_like(variance)
     for rare, wanted in ((mean, t), (1 - mean, 1 - t)):
         at_least = np.maximum(rare, TINY)
-        of_state = np.abs(variance - rare * (1 - rare)) <= 1e-6 * rare
-        far = of_state & (np.e * at_least < wanted)
+        far = is_state(variance, rare) & (np.e * at_least < wanted)
         bend[far] = (wanted[far] - rare[far]) / np.log(wanted[far] / at_least[far]) - variance[far]
     return bend

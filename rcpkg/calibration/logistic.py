@@ -183,9 +183,12 @@ class LogisticObjective:
 
 
 class Curvature(NamedTuple):
-    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size."""
+    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size.
+
+    It may serve once: for the next step alone, and not for further ones."""
 
     factors: list[Factor]
+    serves_once: bool = False
 
     def _blocks(self, g: Array) -> zip:
         return zip(self.factors, g.reshape(len(self.factors), -1))

@@ -204,7 +204,7 @@ def minimise(
             break
         length, moved, _, after = end
         poor = (at.value - after.value) * (plan.stint + 1) < promised * passes
-        age = plan.stint if poor else age + passes
+        age = plan.stint if poor or curvature.serves_once else age + passes
         blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
         without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.curvature import MinimalForm, bend_where_rare
+from rcpkg.calibration.curvature import MinimalForm, bend_where_rare, is_state
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
@@ -17,6 +17,7 @@ from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 SAME = 1e-7  # share of such a difference that rounding may make of it
+FARTHEST = 5.0  # that the logarithm of the odds of a state may go in one step
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
@@ -122,17 +123,25 @@ class PenalisedLikelihood(LogisticObjective):
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
 
-        It bends more where a state is far rarer than target and rows together ask for, μ − ∇f (m + b m̄) / b m̄, since
-        Newton's step would be too long; at the optimum it does not."""
+        It bends more where a state is far rarer than target and rows together ask for, μ − ∇f (m + b m̄) / b m̄, and
+        where Newton's step would take the logarithm of a state's odds farther than `FARTHEST`: of states that neither
+        rows nor model show, C and I all but vanish. At the optimum it does not, and where it does it serves once."""
         if not self.to_use:
             self._measure(V)
         self.to_use = False
         if self.slope is None or not np.array_equal(V, self.slope[0]):
             self(V)
-        mean, size = self.form.mean(self.parameters(V)), self.b * self.target_size
-        asked = mean - self.slope[1] * (self.total / size)
-        H = self._latest_hessian(size * bend_where_rare(self.latest[1].diagonal() / self.target_size, mean, asked))
-        return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))])
+        variance, mean = self.latest[1].diagonal() / self.target_size, self.form.mean(self.parameters(V))
+        fall, size = self.total * self.slope[1], self.b * self.target_size
+        bend = size * bend_where_rare(variance, mean, mean - fall / size)
+        H, more = self._latest_hessian(bend), 0.0
+        moved = is_state(variance, mean) & (self.form.class_weights == 0)
+        while (far := np.abs(step := moved * H.factor.solve(fall)).max()) > FARTHEST:
+            # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
+            more += max(more, (step @ step) / (step @ H.factor.solve(step)) * (2 * far / FARTHEST - 1))
+            H = self._latest_hessian(bend + more * moved)
+        serves_once = bool(more or bend.any())
+        return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))], serves_once)
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
         """The maximum of F from β on, or from the best of ``guesses`` if that is better, where a Newton step of f has
