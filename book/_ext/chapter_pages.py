@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx_exercise.nodes import solution_node
 
-LEARNING_RATE = re.compile(r"(?<![\\A-Za-z])lr(?![A-Za-z])")
+LEARNING_RATE = re.compile(r"(?<!\\mathrm\{)(?<![\\A-Za-z])lr(?![A-Za-z])")
 
 
 def prepared(text: str, symbols: bool) -> str:

@@ -214,31 +214,35 @@ class PenalisedLikelihood(LogisticObjective):
         yield rows, A, pulled
 
     def rows_by_inverse(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
-        """The same of S_i, by H⁻¹, of which each row meets r × r numbers fᵀ (H⁻¹)_ab f.
+        """The same by H⁻¹, of which each row meets (r − 1)² numbers fᵀ Δ_ab f, Δ being the differences of its blocks.
 
         They are pairs of features times its entries, where these are fewer than pairs of classes, or found by blocks.
         """
         form, K, r = self.form, self.form.width, self.r
         inverse, pulls = maximum.H.factor.inverse(), None
+        later = inverse[K : r * K].reshape(r - 1, K, -1) - inverse[:K]
         if change is not None:
             moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
-            pulls = self.b * (inverse[: r * K] @ moved)
-        own, (j, k) = inverse[: r * K, : r * K].reshape(r, K, r, K), np.triu_indices(K)
-        of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, r * r) if r * r > K else None
+            pulls = self.b * (later.reshape((r - 1) * K, -1) @ moved)
+        own = later[:, :, : r * K].reshape(r - 1, K, r, K)
+        own, (j, k) = own[:, :, 1:] - own[:, :, :1], np.triu_indices(K)
+        pairs_of_classes = (r - 1) ** 2
+        of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, pairs_of_classes) if pairs_of_classes > K else None
         for rows in slices(len(self.y), -(-BLOCK_ENTRIES // (form.size + r * r))):
             features = form.features[rows]
             n = len(features)
-            A, pulled = np.empty((n, r, r)), np.zeros((n, r))
+            A, pulled = np.zeros((n, r, r)), np.zeros((n, r))
+            met = A[:, 1:, 1:]  # a view
             if of_pairs is not None:
                 pairs = features[:, j] * features[:, k] * np.where(j == k, 0.5, 1.0)
-                A = (pairs @ of_pairs).reshape(n, r, r)
-            for y in range(r if of_pairs is None else 0):
+                met[:] = (pairs @ of_pairs).reshape(met.shape)
+            for y in range(r - 1 if of_pairs is None else 0):
                 products = features @ own[y, :, : y + 1].reshape(K, -1)
-                A[:, y, : y + 1] = np.einsum("nrk,nk->nr", products.reshape(n, y + 1, K), features)
-                A[:, :y, y] = A[:, y, :y]
+                met[:, y, : y + 1] = np.einsum("nrk,nk->nr", products.reshape(n, y + 1, K), features)
+                met[:, :y, y] = met[:, y, :y]
             if pulls is not None:
-                of_rows = form.times_statistics(pulls, self.y, rows).reshape(r, K, n)
-                pulled = np.einsum("rkn,nk->nr", of_rows, features)
+                of_rows = form.times_statistics(pulls, self.y, rows).reshape(r - 1, K, n)
+                pulled[:, 1:] = np.einsum("rkn,nk->nr", of_rows, features)
             yield rows, A, pulled
 
     def log_evidence(self, maximum: Maximum, mode: Array) -> float:

@@ -1,4 +1,4 @@
-"""What tables that need not fit in memory cost, on one machine and on local workers: writes three tables.
+"""What tables that need not fit in memory cost, on one machine and on local workers: writes four tables.
 
 Fixed before anything was measured: rows of five classes in twenty dimensions, Gaussian but for a bend of each number
 (x to |x|^1.2 with its sign), in Parquet as pyarrow writes it by default, row groups of 10⁵. Each measurement is a
@@ -12,6 +12,9 @@ process of its own on one thread a process; ``cpu`` and ``wall`` are seconds, ``
   five) and gradient boosting by its defaults, in memory, both on 10⁶ rows. ``log_loss`` is that of 10⁵ further rows.
   ``exponent``: of cpu between the sizes 10⁶ and 10⁷. Rows with ``predicted`` are a cost model, c n, with c from the
   largest size.
+- *dask-ml* (``benchmark_rows_dask_ml.csv``; with the Python of ``make peers``). The closed form of naive Bayes from
+  Parquet, by `Rows.from_parquet`, by `Rows.from_dask` and by dask-ml's `GaussianNB`, the latter two on dask arrays
+  of a block a row group, in one thread; as above otherwise. dask-ml's logistic regression knows two classes only.
 - *Workers* (``benchmark_rows_workers.csv``). Seconds by the clock of a pass over 10⁷ rows in one process over
   blocks in memory, in two processes that know nothing of each other over half of the rows each, and on a `LocalCluster`
   of one and of two workers of one thread, without ``MALLOC_TRIM_THRESHOLD_`` and with it, as Dask sets it; twice in
@@ -25,6 +28,7 @@ To regenerate (needs 6 GB of memory and of disk in the folder for temporary file
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=.:book python tests/benchmarks/compare_rows.py data/results \
         one_machine workers overheads
+    make peers
 """
 
 import json
@@ -148,6 +152,35 @@ class Quadratic:
         return self.scaler.transform(self.polynomial.transform(X))
 
 
+def group_of(file: Path, k: int) -> np.ndarray:
+    """The numbers of a row group, the label last."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file, pre_buffer=False).read_row_group(k).to_pandas().to_numpy(dtype=float)
+
+
+def of_dask(file: Path, theirs: bool) -> Any:
+    """`GaussianNB` on dask arrays, a block a row group, in this thread: ours, or ``theirs``, dask-ml's."""
+    import dask
+    import dask.array as da
+    import pyarrow.parquet as pq
+
+    groups = pq.ParquetFile(file).num_row_groups
+    shape = GROUP, DIMENSIONS + 1
+    read = [da.from_delayed(dask.delayed(group_of)(file, k), shape, float) for k in range(groups)]
+    table = da.concatenate(read)
+    X, y = table[:, :DIMENSIONS], table[:, DIMENSIONS]
+    with dask.config.set(scheduler="synchronous"):
+        if not theirs:
+            return GaussianNB().fit(Rows.from_dask(X, y))
+        from dask_ml.naive_bayes import GaussianNB as DaskGaussianNB
+
+        model = DaskGaussianNB(classes=np.arange(CLASSES)).fit(X, y)
+        learnt = "class_prior_", "theta_", "sigma_"  # which fit only describes
+        vars(model).update(zip(learnt, dask.compute(*(getattr(model, name) for name in learnt))))
+        return model
+
+
 def published(max_iter: int) -> RiskCalibration:
     """So many updates, each a pass."""
     return RiskCalibration.as_published(QDA(), max_iter=max_iter, stopping="none")
@@ -179,13 +212,17 @@ def one(job: str, engine: str, file: Path) -> dict[str, Any]:
         many, _ = measured(lambda: fit(published(MANY)))
         found = {name: (many[name] - few[name]) / (MANY - FEW) for name in few}
     elif engine in ("Parquet", "memory") and job in MODELS:
-        found, _ = measured(lambda: fit(MODELS[job]))
+        found, model = measured(lambda: fit(MODELS[job]))
+        predict = model.predict_proba(test)
     elif engine == "pyarrow and numpy":
         found, _ = measured(lambda: summed(file, job == "QDA"))
     elif engine == "polars":
         found, _ = measured(lambda: by_polars(file))
     elif engine == "partial_fit":
         found, _ = measured(lambda: partial_fits(file, TheirGaussianNB(), np.asarray))
+    elif engine in ("dask", "dask-ml"):
+        found, model = measured(lambda: of_dask(file, engine == "dask-ml"))
+        predict = np.asarray(model.predict_proba(test))
     elif engine.startswith("SGDClassifier"):
         change, passes = Quadratic(file), int(engine.split()[1])
         sgd = SGDClassifier(loss="log_loss", random_state=0)
@@ -247,6 +284,17 @@ def one_machine(folder: Path) -> Iterator[dict[str, Any]]:
     file = written(folder, PEERS)
     for engine in ("SGDClassifier 1", "SGDClassifier 5", "gradient boosting"):
         yield {"n": PEERS, "job": "calibrated", "engine": engine, **answer(apart("calibrated", engine, file))}
+
+
+def dask_ml(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the table that needs dask-ml."""
+    engines = "Parquet", "dask", "dask-ml"
+    for n in SIZES:
+        file = written(folder, n)
+        turns = [[answer(apart("GaussianNB", engine, file)) for engine in engines] for _ in range(TURNS)]
+        for engine, of_engine in zip(engines, zip(*turns)):
+            yield {"n": n, "engine": engine, **min(of_engine, key=lambda of: of["cpu"])}
+        file.unlink()
 
 
 def half_or_all(file: Path, part: int, parts: int) -> dict[str, float]:
@@ -344,7 +392,7 @@ def main(results: Path, *names: str) -> None:
     for name in names:
         found: list[dict[str, Any]] = []
         with tempfile.TemporaryDirectory() as folder:
-            tables = {"one_machine": one_machine, "workers": workers, "overheads": overheads}
+            tables = {"one_machine": one_machine, "dask_ml": dask_ml, "workers": workers, "overheads": overheads}
             for row in tables[name](Path(folder)):
                 found.append(row | {"commit": commit(), "environment": environment()})
                 pd.DataFrame(found).to_csv(results / f"benchmark_rows_{name}.csv", index=False, float_format="%.6g")
