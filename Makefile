@@ -79,8 +79,9 @@ lint: $(READY)  ## check the code style
 bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
-peers: $(PEERS)/.ready  ## compare networks with pyAgrum, in an environment beside the project's (needs RCPKG_DATA)
+peers: $(PEERS)/.ready  ## compare with pyAgrum and dask-ml, in an environment beside the project's (needs RCPKG_DATA)
 	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python tests/benchmarks/compare_pyagrum.py data/results/benchmark_pyagrum.csv
+	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python tests/benchmarks/compare_rows.py data/results dask_ml
 
 $(PEERS)/.ready: requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -113,7 +114,8 @@ lock: $(READY)  ## resolve the environments anew, with hashes
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --all-extras --no-emit-package rcpkg pyproject.toml book/pyproject.toml -o requirements.txt
 	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
-	printf '%s\n' pyagrum joblib tqdm | $(COMPILE) -c requirements.txt pyproject.toml - -o requirements-peers.txt
+	printf '%s\n' pyagrum dask-ml joblib tqdm | $(COMPILE) -c requirements.txt --extra parquet --extra dask pyproject.toml - \
+	  -o requirements-peers.txt
 	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
 	  -o requirements-oldest.txt
 
