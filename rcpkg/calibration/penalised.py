@@ -18,6 +18,7 @@ JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding make
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 SAME = 1e-7  # share of such a difference that rounding may make of it
 FARTHEST = 5.0  # that the logarithm of the odds of a state may go in one step
+BENT = 0.1  # share of a curvature that a bend adds, from which on it serves once
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
@@ -140,7 +141,8 @@ class PenalisedLikelihood(LogisticObjective):
             # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
             more += max(more, (step @ step) / (step @ H.factor.solve(step)) * (2 * far / FARTHEST - 1))
             H = self._latest_hessian(bend + more * moved)
-        serves_once = bool(more or bend.any())
+        C, I = (part.diagonal() for part in self.latest)
+        serves_once = more > 0 or bool((bend > BENT * (C + self.b * I)).any())
         return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))], serves_once)
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
