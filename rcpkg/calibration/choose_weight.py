@@ -125,7 +125,10 @@ class RiskCalibrationCV(Learner):
 
     Attributes
     ----------
-    %(fitted)s
+    %(path)s
+        Also "closed_form", where that is chosen. The way is that from the optimum of the next greater weight.
+    converged_ : bool
+        Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.
     target_weight_ : float
         The weight chosen; NaN where the closed form is.
     at_end_ : bool
@@ -136,16 +139,6 @@ class RiskCalibrationCV(Learner):
         for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
-    n_iter_ : int
-        Steps to the optimum of the chosen weight, Newton's from that of the next greater one, or updates.
-    best_iter_ : int
-        The last.
-    history_ : DataFrame
-        A row an iterate on that way: iteration, soft_error, error, log_loss, step.
-    stop_reason_ : str
-        Of the last fit: "converged"; "max_iter"; "no_step": no step is left that raises the objective; "closed_form".
-    converged_ : bool
-        Whether the reason is "converged" or "closed_form"; a `ConvergenceWarning` tells otherwise.
 
     Raises
     ------

@@ -183,9 +183,8 @@ class LogisticObjective:
 
 
 class Curvature(NamedTuple):
-    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size.
-
-    It may serve once: for the next step alone, and not for further ones."""
+    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size;
+    for the next step alone if it serves once."""
 
     factors: list[Factor]
     serves_once: bool = False

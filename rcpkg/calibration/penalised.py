@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.curvature import MinimalForm, bend_where_rare, is_state
+from rcpkg.calibration.curvature import MinimalForm, is_state
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
@@ -17,8 +17,7 @@ from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 SAME = 1e-7  # share of such a difference that rounding may make of it
-FARTHEST = 5.0  # that the logarithm of the odds of a state may go in one step
-BENT = 0.1  # share of a curvature that a bend adds, from which on it serves once
+FARTHEST = 5.0  # that the log-odds of a state may go in one step
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
@@ -108,42 +107,36 @@ class PenalisedLikelihood(LogisticObjective):
         return self._latest_hessian()
 
     def _measure(self, beta: Array) -> None:
-        """C and I anew."""
+        """C and I anew, and which coordinates are log-odds of states."""
         C = self.form.with_first_class(self.total * self.information(beta))
         I = self.form.information(self.parameters(beta))
+        self.states = is_state(I.diagonal(), self.form.mean(self.parameters(beta))) & (self.form.class_weights == 0)
         I *= self.target_size
         self.latest = C, I
 
-    def _latest_hessian(self, bend: Array | float = 0.0) -> Hessian:
+    def _latest_hessian(self, more: Array | float = 0.0) -> Hessian:
         C, I = self.latest
         H = self.b * I
         H += C
-        np.einsum("jj->j", H)[:] += bend
+        np.einsum("jj->j", H)[:] += more
         return factored(H, self.form.class_weights)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
 
-        It bends more where a state is far rarer than target and rows together ask for, μ − ∇f (m + b m̄) / b m̄, and
-        where Newton's step would take the logarithm of a state's odds farther than `FARTHEST`: of states that neither
-        rows nor model show, C and I all but vanish. At the optimum it does not, and where it does it serves once."""
+        Where neither rows nor model show a state it all but vanishes, and Newton's step would run away. So as much is
+        added for the states as keeps the log-odds of each within `FARTHEST`; such a curvature serves once."""
         if not self.to_use:
             self._measure(V)
         self.to_use = False
         if self.slope is None or not np.array_equal(V, self.slope[0]):
             self(V)
-        variance, mean = self.latest[1].diagonal() / self.target_size, self.form.mean(self.parameters(V))
-        fall, size = self.total * self.slope[1], self.b * self.target_size
-        bend = size * bend_where_rare(variance, mean, mean - fall / size)
-        H, more = self._latest_hessian(bend), 0.0
-        moved = is_state(variance, mean) & (self.form.class_weights == 0)
-        while (far := np.abs(step := moved * H.factor.solve(fall)).max()) > FARTHEST:
+        H, more, fall = self._latest_hessian(), 0.0, self.total * self.slope[1]
+        while (far := np.abs(step := self.states * H.factor.solve(fall)).max()) > FARTHEST:
             # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
             more += max(more, (step @ step) / (step @ H.factor.solve(step)) * (2 * far / FARTHEST - 1))
-            H = self._latest_hessian(bend + more * moved)
-        C, I = (part.diagonal() for part in self.latest)
-        serves_once = more > 0 or bool((bend > BENT * (C + self.b * I)).any())
-        return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))], serves_once)
+            H = self._latest_hessian(more * self.states)
+        return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))], serves_once=more > 0)
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
         """The maximum of F from β on, or from the best of ``guesses`` if that is better, where a Newton step of f has
