@@ -8,19 +8,16 @@ One idea a noun:
   evaluates statistics to a `Point` (statistics, parameters, gradient, losses, value) by one pass over the rows, and
   nothing ever changes it;
 - a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`, or at once to the optimum of
-  conditional likelihood: `Newton`, `LBFGS`. It is settings alone;
-  ``step.begin(objective, rng)`` starts a run, the function (point, t) → point t, or None where there is none, which
-  may remember what it likes. ``keeps_prior`` says whether the prior of the estimator acts on all points, and not on
-  the start alone; ``stop_reason`` names what it means that there is no further point. A point's ``step`` is the length
-  of the step that led to it;
+  conditional likelihood: `Newton`, `LBFGS`. ``step.begin(objective, rng)`` starts a run, the function (point, t) → next
+  point, or None. ``keeps_prior`` says whether the prior of the estimator acts on all points and not on the start alone,
+  ``stop_reason`` why there is no further one. A point's ``step`` is the length of the step to it;
 - a *stop* says by ``over(path)`` why a path ends where it is, or "", by ``chosen(path)`` which of its points is meant
   (the last, or what it was before), and by ``measure(point)`` what else enters the history: `Converged`,
   `SoftErrorRises`, `Best`, `FirstOf` of several; `HeldOut` is the learners' way to a `Best` on rows held out;
 - `climb` is the only loop: from the start of an objective, by a step, until a stop, to a `Path`.
 
-The learners are presets of these: `RiskCalibration` and ``RiskCalibration.as_published``, `TM`,
-`DiscriminativeFrequencyEstimate`, `SoftErrorCalibration`, `ProjectedGradientDescent`. `ConditionalLikelihood` moves the
-natural parameters η, in which the conditional log-likelihood CLL is concave, with the gradient s(X, Y − P).
+The learners are presets of these. `ConditionalLikelihood` moves the natural parameters η, in which the conditional
+log-likelihood CLL is concave, with the gradient s(X, Y − P).
 
 Notation (all of it is in the book's page of that name): s are statistics, m their total weight; θ(s) the parameters; η
 the natural parameters, μ = E[s(x, y)] the mean parameters, ψ(η) the log-partition, ∇ψ(η) = μ; P the posteriors

@@ -6,7 +6,7 @@ I = ∇²ψ = Cov s(x, y) under the model is the information of the joint model,
 for its sign, the Hessian of the conditional log-likelihood.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features, JointCodes, gram
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
-from rcpkg.linalg import slices
+from rcpkg.linalg import Factor, slices
 
 BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
-TINY = float(np.finfo(float).tiny / np.finfo(float).eps)  # by which what is no probability can be divided, too
+FARTHEST = 5.0  # that the log-odds of a state may go in one step
 
 
 def conditional_information(
@@ -181,13 +181,13 @@ def is_state(variance: Array, mean: Array) -> NDArray[np.bool_]:
     return np.abs(variance - mean * (1 - mean)) <= 1e-6 * mean
 
 
-def bend_where_rare(variance: Array, mean: Array, t: Array) -> Array:
-    """What the variance of a state, or of all its rivals, lacks where the model gives it far less than t asks for.
-
-    Its mean μ, of variance μ(1 − μ), grows as exp(c): Newton's step would go far beyond c = log(t / μ)."""
-    bend = np.zeros_like(variance)
-    for rare, wanted in ((mean, t), (1 - mean, 1 - t)):
-        at_least = np.maximum(rare, TINY)
-        far = is_state(variance, rare) & (np.e * at_least < wanted)
-        bend[far] = (wanted[far] - rare[far]) / np.log(wanted[far] / at_least[far]) - variance[far]
-    return bend
+def within_reach(H: Array, factored: Callable[[Array], Factor], fall: Array, states: Array) -> tuple[Factor, float]:
+    """The factor of a curvature with so much added at ``states`` that Newton's step for a slope ``fall`` takes the
+    log-odds of none farther than `FARTHEST`, and how much: where neither rows nor model show a state the curvature all
+    but vanishes, and the step would run away."""
+    factor, more = factored(H), 0.0
+    while (far := np.abs(step := states * factor.solve(fall)).max()) > FARTHEST:
+        # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
+        more += max(more, (step @ step) / (step @ factor.solve(step)) * (2 * far / FARTHEST - 1))
+        factor = factored(H + np.diag(more * states))
+    return factor, more

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rcpkg.calibration.curvature import MinimalForm, bend_where_rare
+from rcpkg.calibration.curvature import MinimalForm, is_state, within_reach
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics, can
 from rcpkg.linalg import Array, backtracked, jittered_cholesky
@@ -53,8 +53,8 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
         parameters = nearer
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
-        np.einsum("jj->j", covariance)[:] += bend_where_rare(covariance.diagonal(), mean, t)
-        step = jittered_cholesky(covariance).solve(t - mean)
+        states = is_state(covariance.diagonal(), mean)
+        step = within_reach(covariance, jittered_cholesky, t - mean, states)[0].solve(t - mean)
         slope = float((mean - t) @ step)
         end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
         if end is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.curvature import MinimalForm, is_state
+from rcpkg.calibration.curvature import MinimalForm, is_state, within_reach
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
@@ -17,7 +17,6 @@ from rcpkg.linalg import EPS, Factor, jittered_cholesky, slices
 JITTER = (0.0, 1e-12, 1e-9)  # shares of the diagonal, added where rounding makes a curvature indefinite
 DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
 SAME = 1e-7  # share of such a difference that rounding may make of it
-FARTHEST = 5.0  # that the log-odds of a state may go in one step
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
@@ -104,7 +103,7 @@ class PenalisedLikelihood(LogisticObjective):
     def hessian_at(self, beta: Array) -> Hessian:
         """H, with C and I anew."""
         self._measure(beta)
-        return self._latest_hessian()
+        return self._factored(self._latest_hessian())
 
     def _measure(self, beta: Array) -> None:
         """C and I anew, and which coordinates are log-odds of states."""
@@ -114,29 +113,25 @@ class PenalisedLikelihood(LogisticObjective):
         I *= self.target_size
         self.latest = C, I
 
-    def _latest_hessian(self, more: Array | float = 0.0) -> Hessian:
+    def _latest_hessian(self) -> Array:
         C, I = self.latest
-        H = self.b * I
-        H += C
-        np.einsum("jj->j", H)[:] += more
+        return C + self.b * I
+
+    def _factored(self, H: Array) -> Hessian:
         return factored(H, self.form.class_weights)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
 
-        Where neither rows nor model show a state it all but vanishes, and Newton's step would run away. So as much is
-        added for the states as keeps the log-odds of each within `FARTHEST`; such a curvature serves once."""
+        Where it has to keep a step `within_reach` it serves once."""
         if not self.to_use:
             self._measure(V)
         self.to_use = False
         if self.slope is None or not np.array_equal(V, self.slope[0]):
             self(V)
-        H, more, fall = self._latest_hessian(), 0.0, self.total * self.slope[1]
-        while (far := np.abs(step := self.states * H.factor.solve(fall)).max()) > FARTHEST:
-            # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
-            more += max(more, (step @ step) / (step @ H.factor.solve(step)) * (2 * far / FARTHEST - 1))
-            H = self._latest_hessian(more * self.states)
-        return Curvature([H.factor._replace(lower=H.factor.lower / np.sqrt(self.total))], serves_once=more > 0)
+        fall, factor_of = self.total * self.slope[1], lambda H: self._factored(H).factor
+        factor, more = within_reach(self._latest_hessian(), factor_of, fall, self.states)
+        return Curvature([factor._replace(lower=factor.lower / np.sqrt(self.total))], serves_once=more > 0)
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
         """The maximum of F from β on, or from the best of ``guesses`` if that is better, where a Newton step of f has
@@ -255,9 +250,10 @@ class PenalisedLikelihood(LogisticObjective):
 
 
 def factored(H: Array, u: Array) -> Hessian:
-    """H + c uuᵀ, in its place, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is
+    """H + c uuᵀ, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is
     singular."""
     c, on = H.diagonal() @ u / (u @ u) ** 2, np.flatnonzero(u)
+    H = H.copy()
     H[np.ix_(on, on)] += c * np.outer(u[on], u[on])
     try:
         factor = jittered_cholesky(H, JITTER)
