@@ -83,10 +83,11 @@ def within(limit: float, run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def losses(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """−log p(y | x) of rows that were left out; NaN without a model."""
+    """−log p(y | x) of rows that were left out, a probability being at least the rounding unit; NaN without a model."""
     if model is None:
         return np.full(len(y), np.nan)
-    return -np.log(model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)])
+    P = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return -np.log(np.maximum(P, np.finfo(float).eps))
 
 
 def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
