@@ -186,7 +186,7 @@ def within_reach(H: Array, factored: Callable[[Array], Factor], fall: Array, sta
     log-odds of none farther than `FARTHEST`, and how much: where neither rows nor model show a state the curvature all
     but vanishes, and the step would run away."""
     factor, more = factored(H), 0.0
-    while (far := np.abs(step := states * factor.solve(fall)).max()) > FARTHEST:
+    while states.any() and (far := np.abs(step := states * factor.solve(fall)).max()) > FARTHEST:
         # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
         more += max(more, (step @ step) / (step @ factor.solve(step)) * (2 * far / FARTHEST - 1))
         factor = factored(H + np.diag(more * states))

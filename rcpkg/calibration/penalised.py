@@ -115,7 +115,9 @@ class PenalisedLikelihood(LogisticObjective):
 
     def _latest_hessian(self) -> Array:
         C, I = self.latest
-        return C + self.b * I
+        H = self.b * I
+        H += C
+        return H
 
     def _factored(self, H: Array) -> Hessian:
         return factored(H, self.form.class_weights)
