@@ -121,17 +121,18 @@ def at_one_weight(name: str, kind: str) -> list[dict[str, Any]]:
     seconds, ours = seconds_of(lambda: RiskCalibration(model).fit(X, y))
     own = losses(ours, X_test, y_test)
 
-    def judged(learner: str, spent: float, fitted: Any) -> dict[str, Any]:
+    def judged(learner: str, spent: float, fitted: Any, weight: float = np.nan) -> dict[str, Any]:
         theirs = losses(fitted, X_test, y_test)
         ahead = own - theirs
         judgement = {"log_loss": theirs.mean(), "ahead": ahead.mean(), "std_error": ahead.std() / np.sqrt(len(ahead))}
-        return {"learner": learner, "ended": fitted is not None, "seconds": spent} | judgement
+        named = {"learner": learner, "ended": fitted is not None, "seconds": spent}
+        return named | judgement | {"weight": weight}
 
     rows = [judged("RiskCalibration", seconds, ours), judged("closed form", *seconds_of(lambda: model.fit(X, y)))]
     if kind == "NB":
         unfitted = equal_states(X, y)
-        learner = f"RiskCalibration, equal states, weight {unfitted.target_weight:g}"
-        rows.append(judged(learner, *seconds_of(lambda: unfitted.fit(X, y))))
+        of_equal = seconds_of(lambda: unfitted.fit(X, y))
+        rows.append(judged("RiskCalibration, equal states", *of_equal, weight=unfitted.target_weight))
     limit = max(LEAST_LIMIT, TIMES_OURS * seconds)
     for solver in SOLVERS:
         theirs = logistic(kind, solver=solver)
