@@ -153,6 +153,15 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     return weights
 
 
+def gaps_refused(label: str, instead: str) -> ValueError:
+    """The error that says why a fit that rests on a concave likelihood takes no rows with gaps, and what to do."""
+    return ValueError(
+        f"{label} holds missing values: each row then has a marginal of its own, and conditional likelihood is not "
+        f"concave, as Newton's method and calibration_test need it. Leave such rows out, {instead}, or take "
+        "RiskCalibration, which makes safe steps"
+    )
+
+
 def column_label(X: Any, j: int) -> str:
     """What to call column j of X, which has not been validated."""
     columns = getattr(X, "columns", None)
@@ -168,7 +177,7 @@ def unmasked(X: Any) -> Any:
     return X.astype(float if X.dtype.kind in "biuf" else object).filled(np.nan)
 
 
-def _check_kinds(X: Any) -> Any:
+def check_kinds(X: Any) -> Any:
     """X without a mask; refuses dates, and integers that floats cannot tell apart."""
     X = unmasked(X)
     is_frame = isinstance(X, pd.DataFrame)
@@ -220,7 +229,7 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
 def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
     missing values of rows without y where the joint model has marginals."""
-    X, *y = _check_kinds(X), *map(unmasked, y)
+    X, *y = check_kinds(X), *map(unmasked, y)
     tags = estimator.__sklearn_tags__().input_tags
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
     sums_out = can(estimator, MARGINALS)
@@ -232,8 +241,9 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         raise ValueError("y holds text and other labels: make all of it text with astype(str)")
     try:
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
-    except Exception:
-        _explain(estimator, X)
+    except Exception as error:
+        if not str(error).startswith("The feature names"):  # which says all
+            _explain(estimator, X)
         name = type(estimator).__name__
         why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
         if not sums_out:

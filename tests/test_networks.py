@@ -292,7 +292,7 @@ def test_newton_takes_complete_rows():
     X[4, 2] = np.nan
     model = KDependenceBayes(structure=CHAIN)
     assert model.fit(X, y).score(X, y) > 0.4
-    with pytest.raises(ValueError, match="feature 2 holds missing values, which Newton's method"):
+    with pytest.raises(ValueError, match="feature 2 holds missing values: each row then has a marginal"):
         ConditionalLikelihood(model).fit(X, y)
 
 

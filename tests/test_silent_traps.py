@@ -153,12 +153,25 @@ DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 300, size=(40, 2)).astype("
         (QDA(), DAYS, Y, "X holds dates or times"),
         (CategoricalNB(), DAYS, Y, "X holds dates or times"),
         (QDA(), pd.DataFrame({"day": DAYS[:, 0], "size": X[:, 0]}), Y, "feature 'day' holds dates or times"),
+        (
+            ProductModel([("a", CategoricalNB(), ["word"]), ("b", QDA(), ["size"])]),
+            pd.DataFrame({"day": DAYS[:, 0], "size": X[:, 0], "word": ["x", "y"] * 20}),
+            Y,
+            "feature 'day' holds dates or times",
+        ),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_what_cannot_be_taken_is_named(model, rows, labels, message):
     with pytest.raises(ValueError, match=message):
         model.fit(rows, labels)
+
+
+def test_columns_of_text_in_another_order():
+    rows = pd.DataFrame({"size": X[:, 0], "word": ["x", "y"] * 20})
+    model = ProductModel([("a", CategoricalNB(prior_strength=1.0), ["word"]), ("b", QDA(), ["size"])]).fit(rows, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(rows[["word", "size"]])
 
 
 def test_text_that_is_missing_in_the_first_portion():

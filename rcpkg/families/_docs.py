@@ -86,12 +86,13 @@ BLOCKS = {
     """,
     "gaps by EM": """
     Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps; calibration takes complete rows.
+    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps. Calibration takes such rows by
+    safe steps; `ConditionalLikelihood` refuses them.
     """,
     "gaps by feature": """
     Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, means and variances are those of the values seen. Fixed and safe steps of calibration take such rows, too;
-    targets and `ConditionalLikelihood` refuse them.
+    random, means and variances are those of the values seen. Calibration takes such rows by safe steps;
+    `ConditionalLikelihood` refuses them.
     """,
     "another prior": """
     Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence

@@ -11,11 +11,12 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
+from rcpkg.checks import gaps_refused
 from rcpkg.families._docs import documented
 from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
 from rcpkg.families.family import safe_counts
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import CodedCategories, counted_in_parts, row_blocks
+from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, counted_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
 from rcpkg.rows import Rows
 
@@ -195,11 +196,7 @@ class CategoricalNB(CodedCategories):
             self._refuse_missing(int(np.argmin(seen)))
 
     def _refuse_missing(self, j: int) -> None:
-        raise ValueError(
-            f"{self._feature_name(j)} holds missing values: each row then has a marginal of its own, and conditional "
-            "likelihood is not concave. Leave such rows out, give missing values a state of their own, or calibrate "
-            "with target_weight=0, whose steps are checked one by one"
-        )
+        raise gaps_refused(self._feature_name(j), STATE_OF_GAPS)
 
     def same_form(self, other: object) -> bool:
         """With the same states of each feature, too."""

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.checks import check_number
+from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, Whitened
 from rcpkg.families.gaussian_moments import GaussianMoments
@@ -136,11 +136,7 @@ class GaussianClassifier(GaussianMoments):
         if missing.any():
             j = int(missing.argmax())
             name = self._column_name(j) if len(missing) == len(self.varying_) else self._feature_name(j)
-            raise ValueError(
-                f"{name} holds missing values, which Newton's method and L-BFGS do not take: each row then has a "
-                "marginal of its own, and conditional likelihood is not concave. Leave such rows out, impute them, or "
-                "take RiskCalibration(…, step='safe')"
-            )
+            raise gaps_refused(name, "impute them")
 
     def same_form(self, other: object) -> bool:
         """With the same features that vary."""

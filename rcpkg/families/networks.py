@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
-from rcpkg.checks import check_number
+from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families._docs import documented
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
@@ -21,7 +21,7 @@ from rcpkg.families.elimination import expected_cells, log_marginal, state_proba
 from rcpkg.families.em import led_to
 from rcpkg.families.family import safe_counts
 from rcpkg.families.portions import encoded, has_gaps
-from rcpkg.families.states import CodedCategories, placed
+from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, placed
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
 from rcpkg.rows import Block, Rows
@@ -210,11 +210,7 @@ class NetworkModel(CodedCategories):
     def check_complete(self, X: csr_array | tuple) -> None:
         if isinstance(X, tuple):
             j = int((X[1] < 0).any(axis=0).argmax())
-            raise ValueError(
-                f"{self._feature_name(j)} holds missing values, which Newton's method and L-BFGS do not take: each row "
-                "then has a marginal of its own, and conditional likelihood is not concave. Leave such rows out, give "
-                "missing values a state of their own, or take RiskCalibration(…, step='safe')"
-            )
+            raise gaps_refused(self._feature_name(j), STATE_OF_GAPS)
 
     def feature_map(
         self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
@@ -336,8 +332,9 @@ class TAN(NetworkModel):
     -----
     Features are taken as `CategoricalNB` takes them; make numbers codes with `MDLDiscretizer` or `KBinsDiscretizer`.
     A tree is a full exponential family, so that all of calibration applies. A feature that is missing, or holds a
-    category unseen in training, is summed over, exactly. In training a table counts the rows in which all of its
-    features are known; calibration takes complete rows only. ``partial_fit`` learns the tree from its first rows.
+    category unseen in training, is summed over, exactly. In training EM starts from the tables of the rows in which all
+    their features are known; calibration takes such rows by safe steps. ``partial_fit`` learns the tree from its first
+    rows.
 
     References
     ----------

@@ -163,8 +163,8 @@ class ProductModel(NamedCategories, _BaseComposition):
         for (name, model, _), columns in zip(self.blocks, self.columns_):
             if not can(model, "ProductModel") or isinstance(model, ProductModel):
                 raise ValueError(
-                    f"block {name!r} must be one of the models of rcpkg.families, not a product itself, and of "
-                    f"networks a decomposable one; got {model!r}"
+                    f"block {name!r} must be one of the models of rcpkg.families, not a product or a pipeline (scale "
+                    f"columns before the product), and of networks a decomposable one; got {model!r}"
                 )
             model = clone(model)
             if hasattr(self, "classes_"):

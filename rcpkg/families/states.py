@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import check_sequence, column_label, unmasked
+from rcpkg.checks import check_kinds, check_sequence, column_label
 from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.portions import Seen
@@ -21,6 +21,7 @@ from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Blocks
 
+STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps that calibration cannot take
 UNKNOWN = ("skip", "impossible")  # what a state that is not known does to a row
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
 BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
@@ -72,10 +73,10 @@ class NamedCategories(ConjugateClassifier):
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""
-        X = unmasked(X)
+        X = check_kinds(X)
         if reset:
             self._names = {}
-        if holds_numbers(X) and not self._names:
+        if (holds_numbers(X) and not self._names) or (not reset and self._has_other_columns(X)):
             return X
         objects = X.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=object)
         if objects.ndim != 2:
@@ -100,6 +101,12 @@ class NamedCategories(ConjugateClassifier):
             self._names = names
         columns = getattr(X, "columns", None)
         return codes if columns is None else pd.DataFrame(codes, columns=list(columns))
+
+
+    def _has_other_columns(self, X: Any) -> bool:
+        """Whether a frame names other columns than the training rows, or in another order: validation refuses it."""
+        known, columns = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
+        return known is not None and columns is not None and list(columns) != list(known)
 
 
 class CodedCategories(NamedCategories, CountModel):

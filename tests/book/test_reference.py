@@ -1,7 +1,10 @@
 """The pages made at each build: front page, index of results, which classifier when, reference of rcpkg."""
 
 import ast
+import contextlib
+import inspect
 import re
+import warnings
 from functools import cache
 
 import checks
@@ -9,6 +12,7 @@ import classifier_table
 import findings
 import nbformat
 import notation_table
+import numpy as np
 import pytest
 import results_index
 import yaml
@@ -18,6 +22,7 @@ from pybtex.database import parse_string
 from rcbook.experiments import scorecard
 
 import rcpkg
+from rcpkg import QDA
 
 
 def soup(path):
@@ -97,6 +102,33 @@ def test_index_is_whole_without_javascript(html):
 
 def test_table_of_classifiers_has_every_one():
     assert set(classifier_table.entries().name) == classifier_table.classifiers()
+
+
+MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]]}
+OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
+
+
+@pytest.mark.parametrize("entry", [*classifier_table.entries().itertuples(index=False)], ids=lambda entry: entry.name)
+@pytest.mark.parametrize("training", [False, True], ids=["prediction", "training"])
+def test_table_of_classifiers_says_who_takes_missing_values(entry, training):
+    rng, kind = np.random.default_rng(0), getattr(rcpkg, entry.name)
+    wraps = "estimator" in inspect.signature(kind).parameters
+    model = kind(*([QDA()] if wraps else MODELS.get(entry.name, [])))
+    if entry.name in OF_CATEGORIES:
+        model.set_params(prior_strength=1.0)
+    if entry.name == "RiskCalibrationCV":
+        model.set_params(target_weights=[1.0], cv=2)
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 2)) + y[:, None]
+    X = (X > 0.5).astype(float) if entry.name in OF_CATEGORIES else X
+    gappy = X.copy()
+    gappy[::7, 0] = np.nan
+    refused = entry.unknown == "refused" or (training and "in training: refused" in entry.unknown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = model if training else model.fit(X, y)
+        with pytest.raises(ValueError, match="missing") if refused else contextlib.nullcontext():
+            model.fit(gappy, y) if training else model.predict(gappy)
 
 
 def test_reference_has_every_public_name(html):
