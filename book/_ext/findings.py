@@ -7,10 +7,16 @@ import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from rcbook import published
 from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest
-from rcbook.experiments.studies import calibrated_networks, calibrated_networks_mended, gain_of_calibration
+from rcbook.experiments.studies import (
+    bda7_among_todays_classifiers,
+    calibrated_networks,
+    calibrated_networks_mended,
+    gain_of_calibration,
+)
 from rcbook.experiments.studies import gaps as study_of_gaps
 from rcbook.experiments.studies.honest_comparison import ROPE, means
 from sphinx.application import Sphinx
@@ -38,13 +44,14 @@ def numbers() -> dict[str, str]:
 
 
 def histories() -> dict[str, int]:
-    """On how many runs of RC as published on all rows each loss rises in some update."""
+    """On how many runs of RC as published on all rows a loss rises in some update, and the soft error ends lower."""
     study = results("study", "training-histories")
     runs = study[study.method == "RC"].pivot_table(index=["row", "setting_value"], columns="metric", values="value")
     return {
         "rc_runs": len(runs),
         "rc_log_loss_rises": int((runs.log_loss_rises > 0).sum()),
         "rc_soft_error_rises": int((runs.soft_error_rises > 0).sum()),
+        "rc_soft_error_lower": int((runs.soft_error_last < runs.soft_error_first).sum()),
     }
 
 
@@ -63,7 +70,13 @@ def honest() -> dict[str, int]:
 def chosen() -> dict[str, int]:
     """`RiskCalibrationCV` against the closed form and against logistic regression, over pairs of a model and a set."""
     losses = gain_of_calibration.means(gain_of_calibration.divisions(), "log_loss")
-    ours, found = gain_of_calibration.CHOSEN, {"chosen_pairs": len(losses)}
+    ours, closed = gain_of_calibration.CHOSEN, gain_of_calibration.CLOSED
+    aside = losses[losses.index.get_level_values("set").isin(list(gain_of_calibration.SET_ASIDE))]
+    found = {
+        "chosen_pairs": len(losses),
+        "chosen_aside_pairs": len(aside),
+        "chosen_aside_better": int(contest(aside, [(ours, closed)], ROPE["log_loss"]).better.item()),
+    }
     for rival in gain_of_calibration.CLOSED, gain_of_calibration.LOGISTIC:
         row = contest(losses, [(ours, rival)], ROPE["log_loss"]).iloc[0]
         key = "closed" if rival == gain_of_calibration.CLOSED else "logistic"
@@ -72,14 +85,17 @@ def chosen() -> dict[str, int]:
 
 
 def networks() -> dict[str, int]:
-    """Calibrated k-dependence networks against a forest, boosting and HDP by log-loss, over all sets of the study."""
+    """Calibrated k-dependence networks against a forest, boosting and HDP by log-loss, over all stored sets of the
+    study but those on which grids were tried."""
     study, before = calibrated_networks_mended, calibrated_networks
-    names = study.stored()
+    stored = study.stored()
+    names = [name for name in stored if name not in before.TRIED]
     losses = study.means("log_loss", names)
     table = study.hypotheses(losses, {label: study.stored(**of) for label, of in study.GROUPS.items()})
     against_networks = table.hypothesis == 4
     found = {
         "net_sets": len(names),
+        "net_missing": len(before.sets()) - len(stored),
         "net_tests": len(table),
         "net_confirmed_for": int((table.outcome[~against_networks] == "as stated").sum()),
         "net_confirmed_against": int((table.outcome[against_networks] == "as stated").sum()),
@@ -96,10 +112,12 @@ def networks() -> dict[str, int]:
 
 
 def gaps() -> dict[str, int]:
-    """On how many sets of numbers calibrated QDA, or its rival, has less log-loss with half of the values missing."""
+    """On how many sets of numbers QDA calibrated with gaps in view, or its rival, has less log-loss with half of the
+    values missing."""
     arm = study_of_gaps.NUMBERS
-    losses = study_of_gaps.losses_of(arm).xs("50% at random", level="kind")
-    ours, shown = study_of_gaps.PLAINLY_CALIBRATED[arm], study_of_gaps.SHOWN_BOOSTING
+    losses = study_of_gaps.losses_of(arm)
+    ours, shown = study_of_gaps.candidate(arm, losses), study_of_gaps.SHOWN_BOOSTING
+    losses = losses.xs("50% at random", level="kind")
     rivals = {"boosting": study_of_gaps.BOOSTING, "logistic": "logistic regression, multiple"}
     losses = losses[[ours, shown, *rivals.values()]].dropna()
     better = {f"gaps_{key}_better": int((losses[ours] < losses[rival]).sum()) for key, rival in rivals.items()}
@@ -116,14 +134,22 @@ def sonar() -> dict[str, str]:
 
 
 def few_rows() -> dict[str, int]:
-    """On how many sets BDA7 errs more than a tuned support vector machine, with five rows a class and with half."""
+    """On how many sets BDA7 errs more than a tuned support vector machine, with five rows a class and with half, and on
+    how many by more than two standard errors for new rows."""
     study = results("study", "bda7-2026")
     excess = study[(study.metric == "excess_over_BDA7") & (study.method == "SVM")]
-    behind = (excess.value < 0).groupby(excess.setting_value).sum()
+    rows = study[study.metric.isin(["train_rows", "test_rows"])]
+    rows = rows.pivot(index=["row", "setting_value"], columns="metric", values="value")
+    for_new_rows = np.sqrt(1 + bda7_among_todays_classifiers.RUNS * rows.test_rows / rows.train_rows)  # nadeau2003
+    excess = excess.set_index(["row", "setting_value"])
+    clear = excess.value < -2 * excess.value_se * for_new_rows
+    behind, clearly = ((of.groupby("setting_value").sum()) for of in (excess.value < 0, clear))
     return {
-        "bda7_sets": excess.row.nunique(),
+        "bda7_sets": len(excess) // 2,
         "bda7_behind_few": int(behind["few"]),
         "bda7_behind_half": int(behind["half"]),
+        "bda7_clearly_few": int(clearly["few"]),
+        "bda7_clearly_half": int(clearly["half"]),
     }
 
 

@@ -78,8 +78,10 @@ def counts() -> dict[str, str]:
     numbers["compared"] = numbers["printed"] - numbers["not_attempted"] - numbers["impossible"]
     decidable = card()[card().decidable]
     numbers["decidable"] = len(decidable)
-    numbers["decidable_agree"] = int(decidable.weighed.str.startswith("agrees").sum())
-    numbers["decidable_unexplained"] = int((decidable.weighed == "differs: unexplained").sum())
+    numbers["decidable_agree"] = int(decidable.verdict.isin(["reproduced", "statistically consistent"]).sum())
+    numbers["decidable_unexplained"] = int((decidable.verdict == "differs: unexplained").sum())
+    as_wholes = table_tests(card()).fits
+    numbers |= {"wholes": len(as_wholes), "wholes_fit": int(as_wholes.sum())}
     return {name: f"{number:,}" if number else "none" for name, number in numbers.items()}
 
 

@@ -1,5 +1,6 @@
 """Every printed number beside ours, with a verdict by a tolerance fixed beforehand."""
 
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
@@ -146,15 +147,26 @@ def judged_beside(
     return cells.assign(agreed=as_stated.reindex(pd.MultiIndex.from_frame(cells[keys])).eq(True).to_numpy())
 
 
+def _no_estimate(failure: str) -> str:
+    """Why a run has no estimate, in words for a reader, from the message with which it failed."""
+    sizes = re.search(r"n = (\d+)(?: rows)? for d = (\d+)", failure)
+    if "no positive variance" in failure:
+        cause = "a feature has no variance within a class"
+    elif "not positive definite" in failure and sizes:
+        few = int(sizes[1]) <= int(sizes[2])
+        cause = "a class has no more rows than features" if few else "features of a class depend linearly on each other"
+    else:
+        return "no valid estimate: " + failure.partition(": ")[2].split(";")[0]
+    return f"no estimate exists: {cause}, so its covariance matrix is singular"
+
+
 def _not_attempted(source: str, table: str, printed: pd.DataFrame) -> pd.Series:
     """Why a printed number has no counterpart."""
     if (source, table) not in register():
         return pd.Series(NO_PROTOCOL, index=printed.index)
     cells = {(cell.row, cell.method): cell.reason for cell in cells_of(source, table)}
     failed = {
-        done.key: "no valid estimate: " + done.failure.partition(": ")[2].split(";")[0]
-        for done in runner.read(runner.table_path(source, table))
-        if done.failure
+        done.key: _no_estimate(done.failure) for done in runner.read(runner.table_path(source, table)) if done.failure
     }
     reasons = []
     for row in printed.itertuples():
