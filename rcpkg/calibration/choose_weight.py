@@ -108,10 +108,9 @@ class RiskCalibrationCV(Learner):
         Weights b > 0 to choose from. With hundreds of classes the least ones take most of the time.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out, of a row with all of its weight. Its log-losses are too low for small b where
-        rows are few for the parameters; the weight it chooses is about as good as that of folds. With more than 1,000
-        parameters, or some 1e12 products, five folds take its place, with a warning; so they do for rows with gaps, for
-        documents of unequal lengths, and for `Rows` of several blocks, where rows share a fold by chance and errors are
-        judged by block.
+        rows are few for the parameters; the weight it chooses is about as good as that of folds. Five folds take its
+        place, with a warning, beyond 1,000 parameters or some 1e12 products, for rows with gaps, documents of unequal
+        lengths, and `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.

@@ -102,7 +102,6 @@ class NamedCategories(ConjugateClassifier):
         columns = getattr(X, "columns", None)
         return codes if columns is None else pd.DataFrame(codes, columns=list(columns))
 
-
     def _has_other_columns(self, X: Any) -> bool:
         """Whether a frame names other columns than the training rows, or in another order: validation refuses it."""
         known, columns = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
