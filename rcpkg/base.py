@@ -256,8 +256,8 @@ class GenerativeClassifier(Classifier):
 
         With ``class_prior``, positive class weights π' that sum to one, in the order of ``classes_`` or by label, that
         of a population in which the classes have these: p'(y | x) ∝ p(y | x) π'_y / π_y, where π are those of the
-        model or, of a calibrated one, of its training rows. Of a row that tells nothing, p(x | y) = 1 for all y,
-        as of one of gaps only, it is π'.
+        model or, of a calibrated one, of its training rows.
+        A row of gaps only gets π', and without it the model's p(y).
         """
         joint, log_prior = self.predict_joint_log_proba(X), self.class_log_prior_
         if class_prior is not None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROUTES = {"theory": "#0072B2", "user": "#009E73", "auditor": "#D55E00"}
 ENTRY = re.compile(
     r'(?P<page>\d\d_\w+|\w+/\w+)(?: \[(?P<routes>[\w ]+)\])?(?: "(?P<short>[^"]+)")?'
-    r'(?: after (?P<after>[\d, ]+))?: (?P<text>.+)'
+    r"(?: after (?P<after>[\d, ]+))?: (?P<text>.+)"
 )
 ROW, PART, GAP, TEXT = 27, 34, 22, 84  # pixels: height of a stop, of a part, between routes, left of the titles
 

@@ -5,11 +5,12 @@
   const PAPER = 600; // pixels of a formula that fit beside the margins of a printed page, in a list or a proof
   const undo = [];
 
-  // a formula within a sentence cannot be broken: where it is wider than its box it scrolls
+  // a formula within a sentence cannot be broken: where it is wider than its box it scrolls; a table scrolls as a whole
   function markWide() {
     for (const formula of document.querySelectorAll("article span.math mjx-container")) {
       formula.classList.remove("wide", "goes-on");
-      const box = formula.closest("p, li, td, dd, dt, figcaption, h1, h2, h3, h4") || document.body;
+      if (formula.closest("td, th")) continue;
+      const box = formula.closest("p, li, dd, dt, figcaption, h1, h2, h3, h4") || document.body;
       const whole = formula.closest("span.kept") || formula;
       formula.classList.toggle("wide", whole.getBoundingClientRect().width > box.clientWidth);
     }
@@ -87,12 +88,24 @@
     for (const fold of document.querySelectorAll("nav summary")) fold.setAttribute("aria-label", "Pages below this one");
   }
 
+  // a link may lead into a closed solution
+  function openTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = target; (fold = fold?.closest(".admonition.toggle-hidden")); fold = fold.parentElement) {
+      fold.scrollTop = 0;
+      fold.querySelector(".toggle-button").click();
+    }
+    target?.scrollIntoView();
+  }
+
   window.addEventListener("DOMContentLoaded", nameFolds);
   window.addEventListener("DOMContentLoaded", keepPunctuation);
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);
   window.addEventListener("resize", markAll);
   window.addEventListener("load", markAll);
+  window.addEventListener("load", openTarget);
+  window.addEventListener("hashchange", openTarget);
   window.addEventListener("load", () => window.MathJax?.startup?.promise.then(markAll));
   document.addEventListener("toggle", markAll, true); // of a fold, whose inside may have had no size
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });

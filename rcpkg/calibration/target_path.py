@@ -45,7 +45,7 @@ class TargetPath:
         try:
             check_each(F.rows, F.family.check_complete)
         except ValueError:
-            self.lack, self.gaps = "rows have gaps, which leaves safe steps, and these take longer", True
+            self.lack, self.gaps = "rows have gaps, or are to have them, which leaves safe steps that take longer", True
             return
         try:
             # a cell that no row shows may have pseudo-rows of the target

@@ -64,8 +64,8 @@ class CategoricalNB(CodedCategories):
     -----
     Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
     rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
-    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim; targets and
-    `ConditionalLikelihood` refuse them. Which values are missing must not depend on what they would have been.
+    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim;
+    `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would have been.
 
     scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
     array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
