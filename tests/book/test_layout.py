@@ -105,3 +105,16 @@ def test_no_formula_stays_faded_when_a_phone_is_turned(visit):
     page.evaluate("window.dispatchEvent(new Event('resize'))")
     fading = "formulas => formulas.filter(f => f.scrollWidth - f.clientWidth <= 4).map(f => f.textContent.slice(0, 60))"
     assert page.locator("article mjx-container.goes-on").evaluate_all(fading) == []
+
+
+FOLDED = """links => links.map(link => link.hash).filter(hash =>
+  document.getElementById(decodeURIComponent(hash.slice(1)))?.closest('.admonition.toggle-hidden'))"""
+
+
+def test_link_into_a_closed_solution_opens_it(visit):
+    page = visit.show(width=1300)
+    for target in page.locator("article a[href^='#']").evaluate_all(FOLDED)[:1]:
+        page.evaluate("target => { location.hash = target }", target)
+        page.wait_for_function("target => document.querySelector(target).offsetHeight > 0", arg=target, timeout=5000)
+        assert page.locator(target).evaluate("element => element.closest('.toggle-hidden')") is None
+        assert 0 <= page.locator(target).evaluate("element => element.getBoundingClientRect().top") < 900
