@@ -94,8 +94,8 @@
     for (let fold = target; (fold = fold?.closest(".admonition.toggle-hidden")); fold = fold.parentElement) {
       fold.scrollTop = 0;
       fold.querySelector(".toggle-button").click();
+      target.scrollIntoView();
     }
-    target?.scrollIntoView();
   }
 
   window.addEventListener("DOMContentLoaded", nameFolds);
