@@ -36,9 +36,9 @@ book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every 
 	$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
 	@echo "The book is at $(CURDIR)/_build/html/index.html"
 
-pdf: $(READY)  ## typeset the book from the stored outputs (the README names what it needs of TeX)
+pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names what it needs of TeX)
 	@for tool in latexmk xelatex makeindex rsvg-convert; do command -v $$tool >/dev/null || { \
-	  echo "error: make pdf needs $$tool; the README names the packages" >&2; exit 1; }; done
+	  echo "error: make pdf needs $$tool; MAINTAINING.md names the packages" >&2; exit 1; }; done
 	$(ONE_THREAD) $(BIN)/jupyter-book build . --builder custom --custom-builder latex
 	cd _build/latex && latexmk -xelatex -interaction=nonstopmode -silent book.tex
 	@mkdir -p _build/pdf && cp _build/latex/book.pdf _build/latex/scorecard.csv _build/pdf/

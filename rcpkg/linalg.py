@@ -1,7 +1,7 @@
 """Positive definite matrices, factored through their correlation matrices: the scale of a feature costs no digits."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,9 @@ class Factor(NamedTuple):
         """log |A|."""
         return 2 * float(np.log(self.lower.diagonal()).sum())
 
-    def whiten(self, B: Array) -> Array:
-        """L⁻¹ B, whose columns have the squared lengths bᵀ A⁻¹ b."""
-        return dtrtrs(self.lower, B, lower=1)[0]
+    def whiten(self, B: Array, transposed: bool = False) -> Array:
+        """L⁻¹ B, whose columns have the squared lengths bᵀ A⁻¹ b, or L⁻ᵀ B."""
+        return dtrtrs(self.lower, B, lower=1, trans=int(transposed))[0]
 
     def solve(self, B: Array) -> Array:
         """A⁻¹ B."""
@@ -39,6 +39,14 @@ class Factor(NamedTuple):
         """A⁻¹, for many quadratic forms in parts of it; a third of the work of solving for unit vectors."""
         lower = np.tril(dpotri(self.lower, lower=1)[0])
         return lower + np.tril(lower, -1).T
+
+
+class Factored(Protocol):
+    """A matrix A with which systems are solved: A⁻¹ b, and a vector of the squared length bᵀ A⁻¹ b."""
+
+    def solve(self, B: Array, /) -> Array: ...
+
+    def whiten(self, B: Array, /) -> Array: ...
 
 
 def backtracked(

@@ -10,8 +10,15 @@ f(X)` with a convex f of one variable has the gradient :math:`f'(X)`.
 from rcpkg.bregman import functional, uniform
 from rcpkg.bregman.clustering import BregmanClustering
 from rcpkg.bregman.divergence import BregmanDivergence, divergences, gaussian_kl, mahalanobis, separable
-from rcpkg.bregman.generators import Domain, DomainError, Generator, Interval, Simplex, SymmetricMatrices
-from rcpkg.bregman.projection import ProjectionError
+from rcpkg.bregman.generators import (
+    Domain,
+    DomainError,
+    Generator,
+    Interval,
+    ProjectionError,
+    Simplex,
+    SymmetricMatrices,
+)
 
 __all__ = [
     "BregmanClustering",

@@ -22,8 +22,15 @@ from rcpkg.bregman.closed_forms import (
     spectral_derivative,
     von_neumann_form,
 )
-from rcpkg.bregman.generators import Domain, Generator, Interval, Simplex, SymmetricMatrices
-from rcpkg.bregman.projection import ProjectionError, dual_newton
+from rcpkg.bregman.generators import (
+    Domain,
+    Generator,
+    Interval,
+    ProjectionError,
+    Simplex,
+    SymmetricMatrices,
+    dual_newton,
+)
 from rcpkg.checks import refusal
 from rcpkg.linalg import Array
 

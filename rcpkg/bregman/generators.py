@@ -1,4 +1,4 @@
-"""Convex functions, which generate divergences, and the sets on which they are defined."""
+"""Convex functions, which generate divergences, the sets on which they are defined, and projections on affine sets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.linalg import EPS, Array
+from rcpkg.linalg import EPS, Array, backtracked
+
+TOL, MAX_STEPS = 1e-10, 100  # of a projection's constraints, relative to one plus the largest b
 
 
 class DomainError(ValueError):
@@ -90,3 +92,42 @@ class Generator(NamedTuple):
     grad: Callable[[Array], Array]
     hessian: Callable[[Array, Array], Array] | None = None
     domain: Domain = Interval()
+
+
+class ProjectionError(ValueError):
+    """A Bregman projection that was not found: the constraints miss the domain, or contradict each other."""
+
+
+def dual_newton(conjugate: Generator, start: Array, A: Array, b: Array) -> Array | None:
+    r"""A projection by Newton's method on the dual problem.
+
+    It is the point :math:`\nabla\phi^*(u)`, :math:`u = \nabla\phi(y) + A^\top\lambda`, that satisfies the constraints.
+    Minimises :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`, which is convex; ``start``
+    is :math:`\nabla\phi(y)`. None where the constraints are not met to `TOL` after `MAX_STEPS` steps.
+    """
+    rows = A.reshape(len(A), -1)
+
+    def objective(lagrange: Array) -> tuple[float, Array]:
+        u = start + np.tensordot(lagrange, A, axes=1)
+        try:
+            conjugate.domain.check(u, "u", interior=True)
+        except DomainError:
+            return np.inf, u
+        return float(conjugate.phi(u) - b @ lagrange), u
+
+    lagrange = np.zeros(len(b))
+    value, u = objective(lagrange)
+    for _ in range(MAX_STEPS):
+        residual = rows @ conjugate.grad(u).ravel() - b
+        if np.abs(residual).max() <= TOL * (1 + np.abs(b).max()):
+            return conjugate.grad(u)
+        with np.errstate(over="ignore"):
+            curvature = rows @ np.stack([conjugate.hessian(u, row).ravel() for row in A], axis=1)
+        if not np.all(np.isfinite(curvature)):
+            return None
+        direction = -np.linalg.lstsq(curvature, residual)[0]
+        end = backtracked(objective, lagrange, value, direction, residual @ direction)
+        if end is None:
+            return None
+        _, lagrange, value, u = end
+    return None

@@ -8,7 +8,7 @@ for its sign, the Hessian of the conditional log-likelihood.
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features, JointCodes, gram
 from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
-from rcpkg.linalg import Factor, slices
+from rcpkg.linalg import Factored, slices
 
 BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
 FARTHEST = 5.0  # that the log-odds of a state may go in one step
+Solved = TypeVar("Solved", bound=Factored)
 
 
 def conditional_information(
@@ -64,6 +65,26 @@ def uncertain_rows(block: Array | JointCodes, weight: Array, negligible: float) 
     if 2 * len(rows) > len(weight):
         return block, weight
     return block.take(rows) if isinstance(block, JointCodes) else block.take(rows, axis=1), weight[rows]
+
+
+class SecondMoments(NamedTuple):
+    """E s sᵀ under a joint model: of the features of each class by these and the shared ones, (r, K, K + l), and of the
+    latter, (l, l). The first feature is 1."""
+
+    own: Array
+    shared: Array
+
+    @property
+    def mean(self) -> Array:
+        """μ = E s."""
+        K = self.own.shape[1]
+        return np.concatenate([self.own[:, :, 0].ravel(), self.own[:, 0, K:].sum(axis=0)])
+
+    @property
+    def variances(self) -> Array:
+        """Var s."""
+        squares = np.einsum("ykk->yk", self.own[:, :, : self.own.shape[1]])
+        return np.concatenate([squares.ravel(), self.shared.diagonal()]) - self.mean**2
 
 
 class MinimalForm:
@@ -122,34 +143,39 @@ class MinimalForm:
         """μ of a joint model."""
         return self.sums(self.model.mean_parameters(parameters))
 
-    def information(self, parameters: Any) -> Array:
-        """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
+    def second_moments(self, parameters: Any) -> SecondMoments:
+        """Those of the statistics under a joint model."""
         centres, covariances = self.map.moments(parameters)
-        prior, K = np.exp(parameters.log_prior), self.width
-        I, common = np.zeros((self.size, self.size)), slice(self.r * self.width, self.size)
-        for y in range(self.r):
-            centre = np.concatenate([[1.0], centres[y]])
+        prior, K, l = np.exp(parameters.log_prior), self.width, self.map.shared
+        own, shared = np.empty((self.r, K, K + l)), np.zeros((l, l))
+        for y, centre in enumerate(np.hstack([np.ones((self.r, 1)), centres])):
             second = np.outer(centre, centre)
             second[1:, 1:] += covariances[y]
             second *= prior[y]
-            own = slice(y * K, (y + 1) * K)
-            I[own, own] = second[:K, :K]
-            I[own, common], I[common, own] = second[:K, K:], second[K:, :K]
-            I[common, common] += second[K:, K:]
-        mean = self.mean(parameters)
-        I -= np.outer(mean, mean)
-        return I
+            own[y] = second[:K]
+            shared += second[K:, K:]
+        return SecondMoments(own, shared)
+
+    def information(self, parameters: Any) -> Array:
+        """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
+        (own, shared), K, end = self.second_moments(parameters), self.width, self.r * self.width
+        mean, I = self.mean(parameters), np.zeros((self.size, self.size))
+        I[:end, end:] = own[:, :, K:].reshape(end, -1)
+        I[end:, :end] = I[:end, end:].T
+        I[end:, end:] = shared
+        for y in range(self.r):
+            I[y * K : (y + 1) * K, y * K : (y + 1) * K] = own[y, :, :K]
+        return I - np.outer(mean, mean)
 
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
         """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
         blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.gram_blocks())
-        return self.with_first_class(conditional_information(blocks, self.r - 1, self.width))
-
-    def with_first_class(self, H: Array) -> Array:
-        """C of its blocks without the first class, whose part is what those of the others lack to zero."""
+        of_others = conditional_information(
+            blocks, self.r - 1, self.width
+        )  # the first has what they lack to zero
         C, K, end = np.zeros((self.size, self.size)), self.width, self.r * self.width
-        C[K:end, K:end] = H.reshape(end - K, end - K)
-        C[:K, K:end] = -H.sum(axis=0).reshape(K, end - K)
+        C[K:end, K:end] = of_others.reshape(end - K, end - K)
+        C[:K, K:end] = -of_others.sum(axis=0).reshape(K, end - K)
         C[K:end, :K] = C[:K, K:end].T
         C[:K, :K] = -C[:K, K:end].reshape(K, -1, K).sum(axis=1)
         return C
@@ -181,13 +207,13 @@ def is_state(variance: Array, mean: Array) -> NDArray[np.bool_]:
     return np.abs(variance - mean * (1 - mean)) <= 1e-6 * mean
 
 
-def within_reach(H: Array, factored: Callable[[Array], Factor], fall: Array, states: Array) -> tuple[Factor, float]:
-    """The factor of a curvature with so much added at ``states`` that Newton's step for a slope ``fall`` takes the
-    log-odds of none farther than `FARTHEST`, and how much: where neither rows nor model show a state the curvature all
-    but vanishes, and the step would run away."""
-    factor, more = factored(H), 0.0
+def within_reach(curvature: Callable[[Array], Solved], fall: Array, states: Array) -> tuple[Solved, float]:
+    """A ``curvature`` with so much added on its diagonal, at ``states``, that Newton's step for a slope ``fall`` takes
+    the log-odds of none farther than `FARTHEST`, and how much: where neither rows nor model show a state the curvature
+    all but vanishes, and the step would run away."""
+    more, factor = 0.0, curvature(0.0 * states)
     while states.any() and (far := np.abs(step := states * factor.solve(fall)).max()) > FARTHEST:
         # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
         more += max(more, (step @ step) / (step @ factor.solve(step)) * (2 * far / FARTHEST - 1))
-        factor = factored(H + np.diag(more * states))
+        factor = curvature(more * states)
     return factor, more

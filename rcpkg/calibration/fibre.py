@@ -6,6 +6,7 @@ m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the
 maximum the model has these means, as all iterates of fixed steps from the closed form have.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from rcpkg.calibration.curvature import MinimalForm, is_state, within_reach
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics, can
-from rcpkg.linalg import Array, backtracked, jittered_cholesky
+from rcpkg.linalg import Array, Factor, backtracked, jittered_cholesky
 
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 200
@@ -54,13 +55,18 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     for _ in range(MOST_STEPS):
         mean, covariance = _over_rows(form, parameters)
         states = is_state(covariance.diagonal(), mean)
-        step = within_reach(covariance, jittered_cholesky, t - mean, states)[0].solve(t - mean)
+        curvature = partial(_with_diagonal, covariance)
+        step = within_reach(curvature, t - mean, states)[0].solve(t - mean)
         slope = float((mean - t) @ step)
         end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
         if end is None:
             break
         _, c, value, parameters = end
     return parameters
+
+
+def _with_diagonal(covariance: Array, more: Array) -> Factor:
+    return jittered_cholesky(covariance + np.diag(more))
 
 
 def _over_classes(form: MinimalForm, vector: Array) -> Array:

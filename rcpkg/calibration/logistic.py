@@ -1,6 +1,6 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.curvature import conditional_information
 from rcpkg.calibration.features import FeatureBlock, Features, JointCodes, gram, moments, products, squared
 from rcpkg.calibration.rules import Losses
-from rcpkg.linalg import JITTER, Factor, jittered_cholesky
+from rcpkg.linalg import JITTER, Factored, jittered_cholesky
 
 TIED = 1e-14  # posteriors that differ by this share are equal
 
@@ -186,7 +186,7 @@ class Curvature(NamedTuple):
     """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size;
     for the next step alone if it serves once."""
 
-    factors: list[Factor]
+    factors: Sequence[Factored]
     serves_once: bool = False
 
     def _blocks(self, g: Array) -> zip:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
-from rcpkg.calibration.curvature import MinimalForm, is_state, within_reach
+from rcpkg.calibration.curvature import MinimalForm, SecondMoments, is_state, within_reach
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates, minimise, plan_of
 from rcpkg.families import Statistics
@@ -27,11 +27,75 @@ class NotConverged(ArithmeticError):
     """Newton's method did not arrive."""
 
 
-class Hessian(NamedTuple):
-    """A curvature H, factored, and its log determinant but for the direction that no model depends on."""
+class Split(NamedTuple):
+    """m̄ I in coordinates γ, δ of β = (γ, γ + δ_1, …), of which posteriors depend on δ alone; γ has the shared entries,
+    too. L is the factor of the part of γ, with 1 for the constant that no model depends on, X = (m̄ I)_δγ L⁻ᵀ, and
+    S = (m̄ I)_δδ − X Xᵀ what γ leaves of the part of δ."""
 
     factor: Factor
-    log_det: float
+    X: Array
+    S: Array
+
+    @classmethod
+    def of(cls, E: SecondMoments, size: float, more: Array) -> "Split":
+        """size · I + diag(more)."""
+        r, K, width = E.own.shape
+        own, shared, later = size * E.own, size * E.shared, np.arange(r - 1)
+        on_diagonal = np.einsum("ykk->yk", own[:, :, :K])  # a view
+        on_diagonal += more[: r * K].reshape(r, K)
+        total = own.sum(axis=0)
+        A = np.vstack([total, np.hstack([total[:, K:].T, shared + np.diag(more[r * K :])])])
+        A -= np.outer(total[0], total[0] / size)
+        A[0], A[:, 0], A[0, 0] = 0.0, 0.0, 1.0
+        factor = factored(A)
+        of_delta, mean = own[1:].reshape(-1, width), own[1:, :, 0].ravel()
+        across = of_delta - np.outer(mean, total[0] / size)
+        across[:, 0] = 0.0
+        X = factor.whiten(across.T).T
+        S = np.outer(mean, mean / -size)
+        S -= X @ X.T
+        S.reshape(r - 1, K, r - 1, K)[later, :, later] += own[1:, :, :K]
+        return cls(factor, X, S)
+
+
+class Hessian(NamedTuple):
+    """H = C + b m̄ I in γ and δ of `Split`: the factor of C + b S, and of the rest what the split has."""
+
+    split: Split
+    of_delta: Factor
+    b: float
+    width: int  # K, entries of a class
+
+    @property
+    def log_det(self) -> float:
+        """log |H| without the direction that no model depends on."""
+        fixed = self.split.factor
+        return fixed.log_det + (len(fixed.lower) - 1) * float(np.log(self.b)) + self.of_delta.log_det
+
+    def divided(self, by: float) -> "Hessian":
+        """H / by."""
+        lower = self.of_delta.lower / np.sqrt(by)
+        return self._replace(of_delta=self.of_delta._replace(lower=lower), b=self.b / by)
+
+    def reduced(self, g: Array) -> tuple[Array, Array]:
+        """a = L⁻¹ g_γ and g_δ − X a for g by classes, a vector or columns of a matrix."""
+        end = len(self.split.X) + self.width
+        of_gamma = g[:end].reshape(-1, self.width, *g.shape[1:]).sum(axis=0)
+        a = self.split.factor.whiten(np.concatenate([of_gamma, g[end:]]))
+        return a, g[self.width : end] - self.split.X @ a
+
+    def whiten(self, g: Array) -> Array:
+        """A vector of the squared length gᵀ H⁻¹ g."""
+        a, rest = self.reduced(g)
+        return np.concatenate([a / np.sqrt(self.b), self.of_delta.whiten(rest)])
+
+    def solve(self, g: Array) -> Array:
+        """H⁻¹ g for a vector g: (C + b S) δ = g_δ − X a and Lᵀ γ = a / b − Xᵀ δ."""
+        a, rest = self.reduced(g)
+        delta = self.of_delta.solve(rest)
+        gamma = self.split.factor.whiten(a / self.b - self.split.X.T @ delta, transposed=True)
+        first, shared = np.split(gamma, [self.width])
+        return np.concatenate([first, (first + delta.reshape(-1, self.width)).ravel(), shared])
 
 
 class Maximum(NamedTuple):
@@ -59,7 +123,7 @@ class PenalisedLikelihood(LogisticObjective):
         self.form, self.target, self.target_size = form, target, target_size
         self.full, self.penalised, self.size = True, True, form.size
         self.b, self.total = b, self.rows_weight + b * target_size
-        self.latest: tuple[Array, Array] | None = None  # C and m̄ I where they were last computed, and
+        self.latest: tuple[Array, SecondMoments, Split] | None = None  # C of δ and m̄ I where last computed, and
         self.to_use = False  # whether the next curvature is of these: of another weight, or of the same place
         self.place: tuple[Array, Statistics, Any] | None = None  # the last β, its η, and θ where ψ is finite
         self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|m̄ I| of the target
@@ -103,24 +167,26 @@ class PenalisedLikelihood(LogisticObjective):
     def hessian_at(self, beta: Array) -> Hessian:
         """H, with C and I anew."""
         self._measure(beta)
-        return self._factored(self._latest_hessian())
+        return self._latest_hessian()
 
     def _measure(self, beta: Array) -> None:
         """C and I anew, and which coordinates are log-odds of states."""
-        C = self.form.with_first_class(self.total * self.information(beta))
-        I = self.form.information(self.parameters(beta))
-        self.states = is_state(I.diagonal(), self.form.mean(self.parameters(beta))) & (self.form.class_weights == 0)
-        I *= self.target_size
-        self.latest = C, I
+        C = self.total * self.information(beta)
+        E = self.form.second_moments(self.parameters(beta))
+        self.states = is_state(E.variances, E.mean) & (self.form.class_weights == 0)
+        self.latest = C.reshape(len(C) * self.form.width, -1), E, self._split(E)
 
-    def _latest_hessian(self) -> Array:
-        C, I = self.latest
-        H = self.b * I
+    def _split(self, E: SecondMoments, more: Array | None = None) -> Split:
+        return Split.of(E, self.target_size, np.zeros(self.size) if more is None else more / self.b)
+
+    def _latest_hessian(self, more: Array | None = None) -> Hessian:
+        """H of the latest C and I, with ``more`` on its diagonal."""
+        C, E, split = self.latest
+        if more is not None and more.any():
+            split = self._split(E, more)
+        H = self.b * split.S
         H += C
-        return H
-
-    def _factored(self, H: Array) -> Hessian:
-        return factored(H, self.form.class_weights)
+        return Hessian(split, factored(H), self.b, self.form.width)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
@@ -131,9 +197,8 @@ class PenalisedLikelihood(LogisticObjective):
         self.to_use = False
         if self.slope is None or not np.array_equal(V, self.slope[0]):
             self(V)
-        fall, factor_of = self.total * self.slope[1], lambda H: self._factored(H).factor
-        factor, more = within_reach(self._latest_hessian(), factor_of, fall, self.states)
-        return Curvature([factor._replace(lower=factor.lower / np.sqrt(self.total))], serves_once=more > 0)
+        H, more = within_reach(self._latest_hessian, self.total * self.slope[1], self.states)
+        return Curvature([H.divided(self.total)], serves_once=more > 0)
 
     def maximise(self, beta: Array, tol: float, max_iter: int, guesses: Sequence[Array] = ()) -> Maximum:
         """The maximum of F from β on, or from the best of ``guesses`` if that is better, where a Newton step of f has
@@ -152,7 +217,7 @@ class PenalisedLikelihood(LogisticObjective):
             before, made = at.value, len(iterates.history) - 1
             beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)
             H = self.hessian_at(beta)
-            iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.factor.whiten(at.gradient)))
+            iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
             self.to_use = True
             if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
@@ -171,8 +236,7 @@ class PenalisedLikelihood(LogisticObjective):
         ``change`` are the derivatives of s̄ and m̄ by a row's statistics, or None if the target does not depend on them.
         """
         scores, r = self.log_posterior(maximum.beta), self.r
-        few = len(scores) * (r - 1) <= self.size
-        by = self.rows_by_solving if few else self.rows_by_inverse
+        by = self.rows_by_solving if len(scores) <= self.form.width else self.rows_by_inverse
         for rows, A, pulled in by(maximum, change):
             P, weight = np.exp(scores[rows]), self.weight[rows, None]
             mean = A @ P[:, :, None]
@@ -186,38 +250,34 @@ class PenalisedLikelihood(LogisticObjective):
     def rows_by_solving(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
         """Rows with their A_i and b S_iᵀ H⁻¹ ∂_i (s̄ − m̄ μ), by solving for s(x_i, y) − s(x_i, 0) in the place of S_i.
 
-        What all classes have in common moves no posterior.
+        What all classes have in common moves no posterior: these are entries of δ.
         """
-        form, r, n = self.form, self.r, len(self.y)
-        rows, later, own = slice(0, n), np.arange(1, r), slice(0, r * form.width)
-        S = np.zeros((r - 1, n, form.size))  # of a row side by side, as LAPACK wants them
-        by_class = S[:, :, own].reshape(r - 1, n, r, -1)
-        by_class[later - 1, :, later] = form.features
-        by_class[:, :, 0] = -form.features
-        solved = maximum.H.factor.solve(S.reshape(-1, form.size).T).T.reshape(S.shape)
+        form, r, n, H = self.form, self.r, len(self.y), maximum.H
+        rows, later = slice(0, n), np.arange(r - 1)
+        S = np.zeros((r - 1, n, r - 1, form.width))  # of a row side by side, as LAPACK wants them
+        S[later, :, later] = form.features
+        solved = H.of_delta.solve(S.reshape((r - 1) * n, -1).T).T.reshape(S.shape)
         A, pulled = np.zeros((n, r, r)), np.zeros((n, r))
-        met = solved[:, :, own].reshape(by_class.shape)
-        A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", met[:, :, 1:] - met[:, :, :1], form.features)
+        A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", solved, form.features)
         if change is not None:
             if self.moved is None:
-                self.moved = np.ascontiguousarray(form.times_statistics(np.vstack(change), self.y, rows).T)
-            moved = self.moved[:, :-1] - np.outer(self.moved[:, -1], form.mean(self.parameters(maximum.beta)))
-            pulled[:, 1:] = self.b * np.einsum("znp,np->nz", solved, moved)
+                self.moved = form.times_statistics(np.vstack(change), self.y, rows)
+            moved = self.moved[:-1] - np.outer(form.mean(self.parameters(maximum.beta)), self.moved[-1])
+            rest = np.ascontiguousarray(H.reduced(moved)[1].T)
+            pulled[:, 1:] = self.b * np.einsum("znp,np->nz", solved.reshape(r - 1, n, -1), rest)
         yield rows, A, pulled
 
     def rows_by_inverse(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
-        """The same by H⁻¹, of which each row meets (r − 1)² numbers fᵀ Δ_ab f, Δ being the differences of its blocks.
+        """The same by the inverse Δ of H of δ, of which each row meets (r − 1)² numbers fᵀ Δ_ab f.
 
         They are pairs of features times its entries, where these are fewer than pairs of classes, or found by blocks.
         """
-        form, K, r = self.form, self.form.width, self.r
-        inverse, pulls = maximum.H.factor.inverse(), None
-        later = inverse[K : r * K].reshape(r - 1, K, -1) - inverse[:K]
+        form, K, r, H = self.form, self.form.width, self.r, maximum.H
+        inverse, pulls = H.of_delta.inverse(), None
         if change is not None:
             moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
-            pulls = self.b * (later.reshape((r - 1) * K, -1) @ moved)
-        own = later[:, :, : r * K].reshape(r - 1, K, r, K)
-        own, (j, k) = own[:, :, 1:] - own[:, :, :1], np.triu_indices(K)
+            pulls = self.b * (inverse @ H.reduced(moved)[1])
+        own, (j, k) = inverse.reshape(r - 1, K, r - 1, K), np.triu_indices(K)
         pairs_of_classes = (r - 1) ** 2
         of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, pairs_of_classes) if pairs_of_classes > K else None
         for rows in slices(len(self.y), -(-BLOCK_ENTRIES // (form.size + r * r))):
@@ -244,24 +304,19 @@ class PenalisedLikelihood(LogisticObjective):
         """
         if self.prior is None:
             value = -self.total / self.b * self.penalty(mode)[0]
-            I = self.target_size * self.form.information(self.parameters(mode))
-            self.prior = value, factored(I, self.form.class_weights).log_det
+            split = self._split(self.form.second_moments(self.parameters(mode)))
+            self.prior = value, Hessian(split, factored(split.S), 1.0, self.form.width).log_det
         value, spread = self.prior
         gain = -self.total * maximum.history[-1]["objective"] - self.b * value
         return gain + 0.5 * (spread + (self.size - 1) * np.log(self.b) - maximum.H.log_det)
 
 
-def factored(H: Array, u: Array) -> Hessian:
-    """H + c uuᵀ, Hu being zero; c makes this direction count as others do. Raises `NotConverged` if it is
-    singular."""
-    c, on = H.diagonal() @ u / (u @ u) ** 2, np.flatnonzero(u)
-    H = H.copy()
-    H[np.ix_(on, on)] += c * np.outer(u[on], u[on])
+def factored(H: Array) -> Factor:
+    """H, which should be definite. Raises `NotConverged` if it is singular."""
     try:
-        factor = jittered_cholesky(H, JITTER)
+        return jittered_cholesky(H, JITTER)
     except np.linalg.LinAlgError:
         raise NotConverged("the curvature is not positive definite beyond rounding") from None
-    return Hessian(factor, factor.log_det - float(np.log(c)))
 
 
 def target_change(

@@ -275,6 +275,9 @@ class Full(Form):
 
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
+        values = np.linalg.eigvalsh(P)
+        if values.min() > 2 * INDEFINITE * values.max():
+            return P
         values, vectors = np.linalg.eigh(self.by_class(P))
         common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)
         common += max(EPS * np.trace(common), np.finfo(float).tiny) * np.eye(len(common))

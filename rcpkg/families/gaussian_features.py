@@ -9,6 +9,7 @@ from rcpkg.base import Array
 from rcpkg.families.covariance import Diagonal, Full
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import is_definite
 
 
 class Monomials(FeatureMap):
@@ -122,20 +123,20 @@ class Monomials(FeatureMap):
         covariance[:, :d, :d] = S
         covariance[:, :d, d:] = cross = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
         covariance[:, d:, :d] = cross.swapaxes(1, 2)
-        square = Ti[:, i] * Tj[:, j]
-        square += Tj[:, i] * Ti[:, j]
-        square -= 2 * mm[:, :, None] * mm[:, None]
-        covariance[:, d:, d:] = square
+        for a, last in enumerate(np.cumsum(np.arange(d, 0, -1))):  # x_a x_a to x_a x_d
+            rows = slice(last - d + a, last)
+            rest = slice(rows.start, None)
+            square = Ti[:, a, None, rest] * Tj[:, a:, rest]
+            square += Tj[:, a, None, rest] * Ti[:, a:, rest]
+            square -= 2 * mm[:, rows, None] * mm[:, None, rest]
+            covariance[:, d:, d:][:, rows, rest] = square
+            covariance[:, d:, d:][:, rest, rows] = square.swapaxes(1, 2)
         return np.hstack([mean, T[:, i, j]]), covariance
 
     def is_inside(self, natural: Statistics) -> bool:
         if not self.full:
             return bool(np.all(natural.second < 0))
-        try:
-            np.linalg.cholesky(-natural.second)
-        except np.linalg.LinAlgError:
-            return False
-        return True
+        return bool(np.all(is_definite(-natural.second)))
 
 
 def products(x: Array, out: Array) -> None:

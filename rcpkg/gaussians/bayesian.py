@@ -11,12 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
-from rcpkg.gaussians._docs import documented
-from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
-from rcpkg.gaussians.densities import StudentTs
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier, documented
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrices
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
-from rcpkg.gaussians.predictive import posterior_dof, posterior_factor
+from rcpkg.gaussians.predictive import StudentTs, posterior_dof, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_number, check_sequence, refusal
-from rcpkg.gaussians._docs import documented
-from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
-from rcpkg.gaussians.densities import Gaussians, Spheres
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier, documented
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
+from rcpkg.gaussians.predictive import Gaussians, Spheres
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,

@@ -1,6 +1,7 @@
 """What the classifiers of a neighbourhood share: fit, the choice of k by leave-one-out, prediction in batches."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Self
 
@@ -8,12 +9,52 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._docs import documented
 from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
 from rcpkg.local.neighbours import Index, Neighbors, batches
 from rcpkg.rows import Rows, in_memory
+
+_N_NEIGHBORS = """
+        n_neighbors : int, "cv" or sequence of int, default=5
+            Neighbours k of {whose}. Of several sizes, leave-one-out takes the best.
+            "cv": 1, ..., 20, 30, ..., 100 up to {most}.
+        """
+BLOCKS = {
+    "n_neighbors of each class": _N_NEIGHBORS.format(whose="each class", most="the size of the smallest class"),
+    "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together", most="n - 1"),
+    "choice": """
+        %(scoring)s
+        ties : {"log_loss", "smallest"}, default="log_loss"
+            Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the
+            smallest.
+        %(cost)s
+        """,
+    "k_": """
+        classes_ : array of shape (r,)
+            Labels, sorted.
+        class_log_prior_ : array of shape (r,)
+            Equal log class probabilities.
+        n_neighbors_ : int
+            k, given or chosen.
+        """,
+    "grid_": """
+        grid_ : array of int
+            Sizes tried, in order; only after a choice of k.
+        cv_errors_ : array
+            Their leave-one-out error rates or, with a ``cost``, mean costs; only after a choice of k.
+        """,
+    "attributes": """
+        %(k_)s
+        %(grid_)s
+        cv_log_loss_ : array
+            Their leave-one-out log-losses, over the rows whose class is possible at some size; only after a choice of
+            k, where ``scoring`` or ``ties`` needs them.
+        """,
+}
+documented = partial(documented, **BLOCKS)
 
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""

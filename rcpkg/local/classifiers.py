@@ -17,8 +17,7 @@ from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
 from rcpkg.linalg import EPS, Array
-from rcpkg.local._docs import documented
-from rcpkg.local.base import PerClass, Pooled
+from rcpkg.local.base import PerClass, Pooled, documented
 from rcpkg.local.neighbours import Index
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")

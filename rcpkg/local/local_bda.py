@@ -6,8 +6,7 @@ from numpy.typing import ArrayLike
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.linalg import Array, cholesky
-from rcpkg.local._docs import documented
-from rcpkg.local.base import PerClass, Scorer
+from rcpkg.local.base import PerClass, Scorer, documented
 from rcpkg.local.density import (
     GRAM_ROUNDING,
     SharedGram,
