@@ -5,8 +5,9 @@ A cell that shows a `DataFrame` gets a number, a caption and a label by its meta
 refers to it by ``{numref}`tab-rates```. The caption is MyST. Where a cell shows several tables the entry is a list
 with one such entry for each. The output itself stays what pandas wrote, which the comparison of outputs guards; this
 module builds a docutils table from it: the names of index and columns stand in one head, numbers and their heads at
-the right, with true minus signs, raw names become words (`rcbook.words`), and what is missing a dash. A table in the
-text is written with the directive ``{table}`` or ``{list-table}``, a title and ``:name:``.
+the right, with true minus signs, powers of ten and commas, raw names become words (`rcbook.words`), and what is
+missing a dash. A table in the text is written with the directive ``{table}`` or ``{list-table}``, a title and
+``:name:``.
 """
 
 import re
@@ -25,6 +26,8 @@ BRIEF = 24  # letters of a name of a row that stays in one line
 LONG = 30  # rows of a table that Sphinx lets go on over pages of LaTeX, where columns of wrapped text are unknown
 MINUS = re.compile(r"(?<![\w)\]])-(?=[\d.]|inf)|(?<=\de)-(?=\d)")
 AMOUNT = re.compile(r"[−+±<>≤≥≈=×·/%()\[\],;:.\s\d–→✓*†e^]*|−?inf")
+POWER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e([+−]?)0*(\d+)(?!\w)")
+THOUSANDS = re.compile(r"(?<![\d.,])\d{5,}(?!\d)")
 ANSWERS = {"True": "yes", "False": "no"} | dict.fromkeys(("NaN", "nan", "None", "<NA>", "NaT"), "–")
 
 
@@ -84,6 +87,24 @@ def numeric(body: list[list[Cell]], width: int) -> list[bool]:
     return [bool(set(found) - {"", "–"}) and all(AMOUNT.fullmatch(v) for v in found if v) for found in values]
 
 
+def written(text: str) -> nodes.paragraph:
+    """The text of an entry with powers of ten for exponents, and thousands apart where it is a number."""
+    if AMOUNT.fullmatch(text):
+        text = THOUSANDS.sub(lambda found: f"{int(found[0]):,}", text)
+    text, node, position = re.sub(r"\binf\b", "∞", text), nodes.paragraph(), 0
+    for found in POWER.finditer(text):
+        mantissa, sign, exponent = found.groups()
+        factor = "" if mantissa == "1" else f"{mantissa} × "
+        if exponent == "0":
+            node += nodes.Text(text[position : found.start()] + mantissa)
+        else:
+            power = nodes.superscript(text=f"{sign.strip('+')}{exponent}")
+            node.extend([nodes.Text(f"{text[position : found.start()]}{factor}10"), power])
+        position = found.end()
+    node += nodes.Text(text[position:])
+    return node
+
+
 def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
     """A row of entries, those in columns of numbers at the right; ``taken`` says which columns go on from above."""
     node = nodes.row()
@@ -92,7 +113,7 @@ def row_node(row: list[Cell], sides: list[bool], taken: list[int]) -> nodes.row:
         while taken[column]:
             taken[column] -= 1
             column += 1
-        entry = nodes.entry("", nodes.paragraph(text=cell.text))
+        entry = nodes.entry("", written(cell.text))
         entry["classes"] += ["brief"] if len(cell.text) <= BRIEF else []
         if cell.columns > 1:
             entry["morecols"] = cell.columns - 1

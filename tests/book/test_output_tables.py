@@ -28,8 +28,8 @@ def test_the_name_of_the_index_stands_in_the_one_row_of_the_head():
 
 def test_signs_and_what_is_missing():
     assert rows(FRAME.to_html(), nodes.tbody) == [
-        ["10", "−0.5", "1.000000e−07", "low"],
-        ["20", "–", "2.000000e+00", "high"],
+        ["10", "−0.5", "1.000000 × 10−7", "low"],
+        ["20", "–", "2.000000", "high"],
     ]
 
 
@@ -43,6 +43,29 @@ def test_numbers_and_their_heads_stand_at_the_right():
 @pytest.mark.parametrize(("text", "written"), [("-1", "−1"), ("x-1", "x-1"), ("2007-2", "2007-2"), ("(-.5)", "(−.5)")])
 def test_a_minus_is_one_only_before_a_number_of_its_own(text, written):
     assert output_tables.said(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("1e-03", "10−3"),
+        ("<1e-10", "<10−10"),
+        ("2.5e+04 ± 1e+00", "2.5 × 104 ± 1"),
+        ("-inf", "−∞"),
+        ("12345", "12,345"),
+        ("2310", "2310"),
+        ("0.12345", "0.12345"),
+        ("12345 rows", "12345 rows"),
+        ("1e3x", "1e3x"),
+    ],
+)
+def test_numbers_are_written_as_in_print(text, written):
+    assert output_tables.written(output_tables.said(text)).astext() == written
+
+
+def test_an_exponent_is_a_superscript():
+    (power,) = output_tables.written("1e−12").findall(nodes.superscript)
+    assert power.astext() == "−12"
 
 
 def test_entries_over_columns_and_rows():
@@ -63,7 +86,7 @@ def test_a_common_name_of_the_columns_goes_above_them():
 
 
 def test_a_table_without_an_index_has_no_names_of_rows():
-    assert rows(FRAME.to_html(index=False), nodes.tbody)[0] == ["−0.5", "1.000000e−07", "low"]
+    assert rows(FRAME.to_html(index=False), nodes.tbody)[0] == ["−0.5", "1.000000 × 10−7", "low"]
 
 
 def test_words_are_no_raw_names_and_arguments_of_calls_stay():
