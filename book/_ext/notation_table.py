@@ -50,6 +50,8 @@ class Written(SphinxDirective):
         self.env.note_dependency(str(FILE))
         box = nodes.container()
         self.state.nested_parse(StringList(self.lines()), self.content_offset, box)
+        for table in box.findall(nodes.table):
+            table["classes"].append("notation")
         return box.children
 
 

@@ -3,17 +3,20 @@
 ``{{ reproduced }}`` and the like, in any page, are the numbers of verdicts, ``{{ decidable }}`` and the like of those
 that can be decided. ``{scorecard-tables}`` counts the verdicts of each table, ``{scorecard-power}`` says what they are
 worth, ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}``
-what the texts say of their tables; ``{scorecard-cells}`` is the list of all numbers with its filters. That list is
-filled by ``_static/scorecard.js`` from a script of data written here, since pages opened from a folder may not fetch
-files.
+what the texts say of their tables: their content is the caption, and ``:name:`` the label.
+``{scorecard-cells}`` is the list of all numbers with its filters. That list is filled by
+``_static/scorecard.js`` from a script of data written here, since pages opened from a folder may not fetch files.
 """
 
 import json
+import re
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 from docutils import nodes
+from docutils.parsers.rst import directives
 from rcbook import published
 from rcbook.experiments import check_claims
 from rcbook.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
@@ -43,6 +46,8 @@ SAID_MORE = (
     "differs: diagnosed",
     "differs: explained jointly",
 )
+NAMED = re.compile(r"[A-Za-z][^0-9]*")  # a data set, and neither a simulation nor all of them
+JOINED = re.compile(r"_|(?<=[a-z])(?=[A-Z(])")  # between two words of its name
 LIST = """
 <form class="scorecard-filter" hidden>
   <label>Source <select name="source"></select></label>
@@ -89,7 +94,24 @@ def add_counts(app: Sphinx, config) -> None:
     config.myst_substitutions = {**config.myst_substitutions, **counts()}
 
 
-class TableCounts(SphinxDirective):
+class Captioned(SphinxDirective):
+    """A table whose caption is the content of the directive."""
+
+    has_content = True
+    option_spec: ClassVar = {"name": directives.unchanged_required}
+
+    def captioned(self, node: nodes.table) -> list[nodes.Node]:
+        """The table with its caption, numbered like any other."""
+        caption = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        if len(caption) != 1 or not isinstance(caption[0], nodes.paragraph):
+            raise self.error("the caption must be one paragraph")
+        node.insert(0, nodes.title("", "", *caption[0].children))
+        self.add_name(node)
+        return [node]
+
+
+class TableCounts(Captioned):
     """``{scorecard-tables}``: for each table what it holds and how many of its numbers have which verdict."""
 
     def run(self) -> list[nodes.Node]:
@@ -101,10 +123,10 @@ class TableCounts(SphinxDirective):
             numbers = [str(number) if number else "–" for number in found]
             rows.append([in_words(f"{entry.source} {entry.table}"), entry.caption, *numbers])
         headings = [name.replace("_", " ") for name in NAMES.values()]
-        return [table(("table", "what it holds", *headings), rows, "scorecard-tables")]
+        return self.captioned(table(("table", "what it holds", *headings), rows, "scorecard-tables"))
 
 
-class Power(SphinxDirective):
+class Power(Captioned):
     """``{scorecard-power}``: for each table how many of its verdicts decide anything, and what these say."""
 
     def run(self) -> list[nodes.Node]:
@@ -121,11 +143,11 @@ class Power(SphinxDirective):
             numbers = [str(int(number)) if number else "–" for number in (row.decidable, *found)]
             rows.append([in_words(" ".join(key)), str(int(row.compared)), *shares, *numbers, jointly])
         headings = ("table", "compared", "width", "others pass", "can be decided", *WEIGHED, "jointly")
-        return [nodes.paragraph(text=f"Rules {STATED}."), table(headings, rows, "scorecard-power")]
+        return [nodes.paragraph(text=f"Rules {STATED}."), *self.captioned(table(headings, rows, "scorecard-power"))]
 
 
-class Reasons(SphinxDirective):
-    """``{scorecard-reasons} VERDICT``: its reasons, how many numbers of which tables, where the evidence is."""
+class Reasons(Captioned):
+    """``{scorecard-reasons} VERDICT``: its reasons, how many numbers of which tables, where the evidence is if any."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -135,22 +157,25 @@ class Reasons(SphinxDirective):
         rows = []
         for (source, why, section), part in cells.groupby(["source", "why", "section"], sort=False):
             tables = in_words(f"{source} {', '.join(part.table.unique())}")
+            (name, *others) = part.dataset.unique()
+            if not others and NAMED.fullmatch(name):
+                tables += f": {JOINED.sub(' ', name)}"
             rows.append([tables, str(len(part)), why, link("std", "ref", section, "shown here") if section else "–"])
-        if not rows:
-            return [nodes.paragraph(text="None.")]
-        return [table(("tables", "numbers", "why", "evidence"), rows, "scorecard-reasons")]
+        headings, shown = ("tables", "numbers", "why", "evidence"), 4 if cells.section.any() else 3
+        return self.captioned(table(headings[:shown], [row[:shown] for row in rows], "scorecard-reasons"))
 
 
-class Claims(SphinxDirective):
+class Claims(Captioned):
     """``{scorecard-claims}``: what the texts say of their tables, what the tables give, and whether it holds."""
 
     def run(self) -> list[nodes.Node]:
         rows = []
         for claim in check_claims().itertuples():
             outcome = link("std", "ref", claim.erratum, claim.outcome) if claim.erratum else claim.outcome
-            rows.append([in_words(claim.source), claim.place, claim.claim, claim.stated, claim.found, outcome])
+            said = in_words(claim.claim)
+            rows.append([in_words(claim.source), claim.place, said, claim.stated, claim.found, outcome])
         headings = ("source", "place", "claim", "stated", "in the tables", "outcome")
-        return [table(headings, rows, "scorecard-claims")]
+        return self.captioned(table(headings, rows, "scorecard-claims"))
 
 
 class CellList(SphinxDirective):
@@ -215,6 +240,7 @@ def write_data(app: Sphinx, exception: Exception | None) -> None:
     sections = {why: address(app, label) for why, label in zip(card().why, card().section, strict=True) if label}
     data = {
         "columns": COLUMNS,
+        "sources": {source: in_words(source) for source in rows.source.unique()},
         "texts": texts,
         "sections": sections,
         "rows": [[number[text] for text in row] for row in rows.itertuples(index=False)],

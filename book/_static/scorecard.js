@@ -4,7 +4,7 @@
 (() => {
   const PAGE = 50; // rows shown at a time
   const ALL = "all";
-  const { columns, texts, rows, sections } = window.scorecard;
+  const { columns, sources, texts, rows, sections } = window.scorecard;
   const at = Object.fromEntries(columns.map((name, i) => [name, i]));
   const text = (row, name) => texts[row[at[name]]];
 
@@ -22,7 +22,7 @@
 
   function offer(select, values) {
     const old = select.value;
-    select.replaceChildren(...[ALL, ...values].map((value) => new Option(value, value)));
+    select.replaceChildren(...[ALL, ...values].map((value) => new Option(sources[value] || value, value)));
     select.value = values.includes(old) ? old : ALL;
   }
 
@@ -47,7 +47,7 @@
     const [name, dataset, setting] = ["row", "dataset", "setting"].map((column) => text(row, column));
     const alike = name.toLowerCase() === dataset;
     return element("tr", [
-      element("td", `${text(row, "source")} ${text(row, "table")}`),
+      element("td", `${sources[text(row, "source")]} ${text(row, "table")}`),
       element("td", alike ? name : `${name} ${dataset}`),
       element("td", text(row, "method")),
       element("td", [text(row, "metric"), setting].filter(Boolean).join(", ")),
@@ -74,7 +74,7 @@
     found = rows.filter(
       (row) =>
         chosen.every(([name, select]) => text(row, name) === select.value) &&
-        wanted.every((word) => row.some((number) => texts[number].toLowerCase().includes(word))),
+        wanted.every((word) => [sources[text(row, "source")], ...row.map((number) => texts[number])].some((said) => said.toLowerCase().includes(word))),
     );
     first = 0;
     show();

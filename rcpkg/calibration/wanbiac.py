@@ -49,7 +49,7 @@ class WANBIAC(GenerativeClassifier):
         L-BFGS ends when no entry of the gradient per row exceeds it.
     learning_rate : float, default=0.1
         η₀ > 0.
-    decay : float, default=`DECAY`
+    decay : float, default=0.01
         λ ≥ 0; the source has 0.01.
     random_state : int or RandomState, optional
         Order of the rows.

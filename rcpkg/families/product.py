@@ -243,6 +243,7 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     @property
     def learns_structure(self) -> bool:  # type: ignore[override]
+        """Whether the model of a block does."""
         return any(model.learns_structure for model in self.models_)
 
     def learn_structure(self, rows: Rows) -> None:

@@ -66,6 +66,8 @@ def test_list_is_filtered_by_source_table_verdict_and_words(list_of_numbers, car
     page = list_of_numbers
     assert total(page) == len(card)
     assert page.locator(".scorecard-rows tbody tr").count() == 50
+    offered = page.locator("select[name=source] option").all_inner_texts()
+    assert offered == ["all", *(in_words(source) for source in card.source.unique())]
     page.select_option("select[name=source]", "rc2024")
     page.select_option("select[name=table]", "II")
     part = card[(card.source == "rc2024") & (card.table == "II")]

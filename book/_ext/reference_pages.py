@@ -1,0 +1,69 @@
+"""What autodoc makes of the docstrings, in words: no remarks of Python on itself in the reference.
+
+The fields of a named tuple stand in its signature and are described in its docstring; what Python says of each, "Alias
+for field number 0", is left out. A default that is made anew is an ellipsis, and a function stands by its name. The
+docstring of a property or of data may hold a colon; napoleon would take what is before it for a type.
+``{other-library}`` shows the stored comparison with another library, values and times.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import output_tables
+import pandas as pd
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+FILE = Path(__file__).resolve().parents[2] / "data" / "results" / "pybregman_comparison.csv"
+VALUES = {"direct_formula": "direct formula", "rcpkg": "rcpkg", "pybregman": "pyBregMan"}
+TIMES = {"rcpkg_us": "a pair", "rcpkg_batch_us": "a pair in a batch", "pybregman_us": "a pair of pyBregMan"}
+FUNCTION = re.compile(r"<function ([\w.]+)(?: at 0x\w+)?>")
+
+
+def skipped(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out a field that has the docstring of Python."""
+    return True if str(getattr(member, "__doc__", "")).startswith("Alias for field number") else None
+
+
+def signature(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Defaults as a reader would write them."""
+    if arguments:
+        arguments = FUNCTION.sub(r"\1", arguments.replace("<factory>", "...").replace("<function <lambda>>", "..."))
+    return arguments, returned
+
+
+def docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Break the first line of such a docstring after its colon, where napoleon finds no type before it."""
+    if what in ("property", "attribute", "data") and lines:
+        lines[:1] = re.split(r"(?<=[^:]:) ", lines[0], maxsplit=1)
+
+
+class OtherLibrary(SphinxDirective):
+    """``{other-library}``: no argument, no content."""
+
+    def run(self) -> list[nodes.Node]:
+        stored = pd.read_csv(FILE, index_col="quantity")
+        self.env.note_dependency(str(FILE))
+        (versions,) = stored.versions.unique()
+        shown = []
+        for caption, columns, digits in (
+            ("The values agree, except in the last row.", VALUES, "{:.4f}".format),
+            (f"Times in microseconds ({versions}).", TIMES, lambda seconds: f"{float(f'{seconds:.2g}'):g}"),
+        ):
+            frame = stored[list(columns)].rename(columns=columns).map(digits)
+            tables = output_tables.table(frame.to_html())
+            tables[-1].insert(0, nodes.title(text=caption))
+            shown += tables
+        return shown
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("other-library", OtherLibrary)
+    app.connect("autodoc-skip-member", skipped)
+    app.connect("autodoc-process-signature", signature)
+    app.connect("autodoc-process-docstring", docstring, priority=400)  # before napoleon
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

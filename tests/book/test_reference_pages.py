@@ -1,0 +1,34 @@
+"""What autodoc hands to the pages of the reference."""
+
+import pytest
+import reference_pages
+from rcbook.checking import Part
+
+from rcpkg.calibration import Losses
+
+
+@pytest.mark.parametrize("owner", [Losses, Part])
+def test_fields_of_named_tuples_have_no_entry_and_methods_have(owner):
+    def skipped(name):
+        return reference_pages.skipped(None, "class", name, getattr(owner, name), False, None)
+
+    assert all(map(skipped, owner._fields))
+    assert skipped("_replace") is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ("(a, history=<factory>)", "(a, history=...)"),
+        ("(rule=<function calibration_weights>, b=0.0)", "(rule=calibration_weights, b=0.0)"),
+        ("(chosen=<function <lambda>>)", "(chosen=...)"),
+    ],
+)
+def test_defaults_are_as_a_reader_would_write_them(arguments, shown):
+    assert reference_pages.signature(None, "class", "", None, None, arguments, None) == (shown, None)
+
+
+def test_a_colon_in_the_docstring_of_a_property_is_no_type():
+    lines = ["Rows and pseudo-rows: m + b m̄.", ""]
+    reference_pages.docstring(None, "property", "", None, None, lines)
+    assert lines == ["Rows and pseudo-rows:", "m + b m̄.", ""]
