@@ -109,9 +109,9 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
     largest = diagonal.max(initial=0.0)
     scale = np.sqrt(np.where(diagonal > EPS * largest, diagonal, largest or 1.0))
     unit = 1 / scale
-    R = A * unit
-    R *= unit[:, None]
     for share in jitter:
+        R = A * unit
+        R *= unit[:, None]
         np.fill_diagonal(R, 1 + share)
         factor = _scaled(R, scale)
         if factor.pivot:
@@ -120,8 +120,9 @@ def jittered_cholesky(A: Array, jitter: Iterable[float] = JITTER) -> Factor:
 
 
 def _scaled(R: Array, scale: Array) -> Factor:
-    """The factor of diag(scale) R diag(scale), R being symmetric: its columns are its rows, as LAPACK wants them."""
-    lower, failed = dpotrf(R.T, lower=1, clean=1)
+    """The factor of diag(scale) R diag(scale), R being symmetric: its columns are its rows, as LAPACK wants them, which
+    overwrites it."""
+    lower, failed = dpotrf(R.T, lower=1, clean=1, overwrite_a=1)
     pivots = lower.diagonal()
     weakest = failed - 1 if failed else int(np.argmin(pivots))
     pivot = 0.0 if failed else float(pivots[weakest] ** 2)

@@ -146,15 +146,13 @@ class MinimalForm:
     def second_moments(self, parameters: Any) -> SecondMoments:
         """Those of the statistics under a joint model."""
         centres, covariances = self.map.moments(parameters)
-        prior, K, l = np.exp(parameters.log_prior), self.width, self.map.shared
-        own, shared = np.empty((self.r, K, K + l)), np.zeros((l, l))
-        for y, centre in enumerate(np.hstack([np.ones((self.r, 1)), centres])):
-            second = np.outer(centre, centre)
-            second[1:, 1:] += covariances[y]
-            second *= prior[y]
-            own[y] = second[:K]
-            shared += second[K:, K:]
-        return SecondMoments(own, shared)
+        prior, K = np.exp(parameters.log_prior), self.width
+        centre = np.hstack([np.ones((self.r, 1)), centres])
+        share = prior[:, None] * centre
+        own = share[:, :K, None] * centre[:, None]
+        own[:, 1:, 1:] += prior[:, None, None] * covariances[:, : K - 1]
+        shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
+        return SecondMoments(own, shared + share[:, K:].T @ centre[:, K:])
 
     def information(self, parameters: Any) -> Array:
         """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
@@ -170,9 +168,7 @@ class MinimalForm:
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
         """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
         blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.gram_blocks())
-        of_others = conditional_information(
-            blocks, self.r - 1, self.width
-        )  # the first has what they lack to zero
+        of_others = conditional_information(blocks, self.r - 1, self.width)  # the first has what they lack to zero
         C, K, end = np.zeros((self.size, self.size)), self.width, self.r * self.width
         C[K:end, K:end] = of_others.reshape(end - K, end - K)
         C[:K, K:end] = -of_others.sum(axis=0).reshape(K, end - K)
