@@ -210,6 +210,7 @@ def within_reach(curvature: Callable[[Array], Solved], fall: Array, states: Arra
     more, factor = 0.0, curvature(0.0 * states)
     while states.any() and (far := np.abs(step := states * factor.solve(fall)).max()) > FARTHEST:
         # Newton's method for a step half as long as may be, as Moré and Sorensen (1983) have it
+        step = step / far  # whose square may be infinite
         more += max(more, (step @ step) / (step @ factor.solve(step)) * (2 * far / FARTHEST - 1))
         factor = curvature(more * states)
     return factor, more

@@ -81,6 +81,7 @@ class Hessian(NamedTuple):
         """a = L⁻¹ g_γ and g_δ − X a for g by classes, a vector or columns of a matrix."""
         end = len(self.split.X) + self.width
         of_gamma = g[:end].reshape(-1, self.width, *g.shape[1:]).sum(axis=0)
+        of_gamma[0] = 0.0  # but for rounding
         a = self.split.factor.whiten(np.concatenate([of_gamma, g[end:]]))
         return a, g[self.width : end] - self.split.X @ a
 
