@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from rcpkg import BernoulliNB, CategoricalNB, RiskCalibrationCV
-from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.curvature import FARTHEST, MinimalForm, within_reach
+from rcpkg.linalg import jittered_cholesky
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -94,3 +95,18 @@ def test_states_of_no_row_have_no_part(model):
     chosen = RiskCalibrationCV(clone(model), target_weights=[0.3, 3.0]).fit(X, y)
     without = RiskCalibrationCV(BernoulliNB(), target_weights=[0.3, 3.0]).fit(X[:, 2:], y)
     assert_allclose(chosen.cv_results_, without.cv_results_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("slope", [20.0, 1e6, 1e200])
+def test_a_step_is_bounded_even_where_its_square_is_infinite(slope):
+    tried = []
+
+    def curvature(more):
+        assert len(tried) < 50, "the bound is not reached"
+        tried.append(more)
+        return jittered_cholesky(np.diag(np.array([1.0, 2.0, 3.0]) + more))
+
+    states = np.array([True, False, True])
+    factor, more = within_reach(curvature, np.array([slope, slope, 1.0]), states)
+    step = factor.solve(np.array([slope, slope, 1.0]))
+    assert more > 0 and np.abs(step[states]).max() <= FARTHEST

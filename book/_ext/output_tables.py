@@ -78,7 +78,7 @@ def numeric(body: list[list[Cell]], width: int) -> list[bool]:
     values: list[list[str]] = [[] for _ in range(width)]
     below = [0] * width  # rows that an entry above still takes, by column
     for row in body:
-        free = iter(column for column in range(width) if not below[column])
+        free = iter([column for column in range(width) if not below[column]])
         below = [max(left - 1, 0) for left in below]
         for cell in row:
             column = next(free)

@@ -47,11 +47,12 @@ class OtherLibrary(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         stored = pd.read_csv(FILE, index_col="quantity")
+        alike = int(stored[list(VALUES)].round(6).eq(stored.direct_formula.round(6), axis=0).all(axis=1).sum())
         self.env.note_dependency(str(FILE))
         (versions,) = stored.versions.unique()
         shown = []
         for caption, columns, digits in (
-            ("The values agree, except in the last row.", VALUES, "{:.4f}".format),
+            (f"All values agree in {alike} of {len(stored)} rows.", VALUES, "{:.4f}".format),
             (f"Times in microseconds ({versions}).", TIMES, lambda seconds: f"{float(f'{seconds:.2g}'):g}"),
         ):
             frame = stored[list(columns)].rename(columns=columns).map(digits)

@@ -276,7 +276,7 @@ class Full(Form):
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
         values = np.linalg.eigvalsh(P)
-        if values.min() > 2 * INDEFINITE * values.max():
+        if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.by_class(P))
         common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)

@@ -80,6 +80,13 @@ def test_entries_over_columns_and_rows():
     assert all("number" not in row[-5]["classes"] for row in body)
 
 
+def test_a_column_beside_entries_over_rows_is_judged_by_its_own_entries():
+    index = pd.MultiIndex.from_product([["a"], ["b", "c"]])
+    frame = pd.DataFrame({"words": ["+1", "+1 twice"], "numbers": ["1", "2"]}, index=index)
+    (body,) = output_tables.table(frame.to_html())[-1].findall(nodes.tbody)
+    assert [["number" in entry["classes"] for entry in row[-2:]] for row in body] == [[False, True]] * 2
+
+
 def test_a_common_name_of_the_columns_goes_above_them():
     frame = FRAME[["gap"]].T.rename_axis(index="loss", columns="n_variables")
     assert rows(frame.to_html(), nodes.thead) == [["loss", "variables"], ["10", "20"]]
