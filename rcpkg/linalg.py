@@ -41,6 +41,12 @@ class Factor(NamedTuple):
         return lower + np.tril(lower, -1).T
 
 
+def keep_freed_memory() -> None:
+    """Let glibc keep the memory of matrices of some MB for the next ones. It gives back to the system what exceeds
+    twice the largest array freed so far, and to get that again page by page costs a tenth of a Newton search."""
+    np.empty(2**22 - 2**10)  # just below 32 MB, the most that counts; freed at once, and none of its pages is touched
+
+
 class Factored(Protocol):
     """A matrix A with which systems are solved: A⁻¹ b, and a vector of the squared length bᵀ A⁻¹ b."""
 

@@ -149,8 +149,10 @@ class MinimalForm:
         prior, K = np.exp(parameters.log_prior), self.width
         centre = np.hstack([np.ones((self.r, 1)), centres])
         share = prior[:, None] * centre
-        own = share[:, :K, None] * centre[:, None]
-        own[:, 1:, 1:] += prior[:, None, None] * covariances[:, : K - 1]
+        own = np.empty((self.r, K, centre.shape[1]))
+        for of_class, mean, times, more, scaled in zip(own, centre, share, covariances, prior):
+            np.outer(times[:K], mean, out=of_class)
+            of_class[1:, 1:] += scaled * more[: K - 1]
         shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
         return SecondMoments(own, shared + share[:, K:].T @ centre[:, K:])
 
@@ -189,6 +191,10 @@ class MinimalForm:
     def totalled(self) -> NDArray[np.intp]:
         """Places of the sums of the first class that a pooled or grand target adds up over the classes."""
         return 1 + np.flatnonzero(self.map.totalled)
+
+    def of_each(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Places of all classes for some of the first, shape (r, q)."""
+        return places + self.width * np.arange(self.r)[:, None]
 
     @property
     def class_weights(self) -> Array:

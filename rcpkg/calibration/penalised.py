@@ -20,81 +20,129 @@ SAME = 1e-7  # share of such a difference that rounding may make of it
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
-Change = tuple[Array, Array]  # derivatives of s̄ and m̄ by statistics of rows, of shapes (p, p) and (p,)
-
-
 class NotConverged(ArithmeticError):
     """Newton's method did not arrive."""
 
 
+class Change(NamedTuple):
+    """What statistics of rows do to s̄ and m̄: ∂s̄/∂s and ∂m̄/∂s of those at ``places``, (k, p) and (k,), and of those of
+    any class that are ``totalled`` what they add to s̄ of each class at their place, (r, q)."""
+
+    places: NDArray[np.intp]
+    target: Array
+    size: Array
+    totalled: NDArray[np.intp]
+    shares: Array
+
+    def matrices(self, form: MinimalForm) -> tuple[Array, Array]:
+        """∂s̄/∂s and ∂m̄/∂s, of shapes (p, p) and (p,)."""
+        target, size = np.zeros((form.size, form.size)), np.zeros(form.size)
+        target[:, self.places], size[self.places] = self.target.T, self.size
+        everywhere = form.of_each(self.totalled)
+        for of_class in everywhere:
+            target[everywhere, of_class] = self.shares
+        return target, size
+
+    def of_rows(self, form: MinimalForm, y: NDArray[np.intp]) -> tuple[Array, Array]:
+        """What each row does to s̄ and m̄, of shapes (n, p) and (n,)."""
+        both, end = np.column_stack([self.target, self.size]), form.r * form.width
+        shared = self.places >= end
+        out = form.shared_features[:, self.places[shared] - end] @ both[shared]
+        for c in range(form.r):
+            of_class, own = np.flatnonzero(y == c), self.places // form.width == c
+            out[of_class] += form.features[of_class][:, self.places[own] - c * form.width] @ both[own]
+        for places, share in zip(form.of_each(self.totalled), self.shares):
+            out[:, places] += share * form.features[:, self.totalled]
+        return out[:, :-1], out[:, -1]
+
+
 class Split(NamedTuple):
-    """m̄ I in coordinates γ, δ of β = (γ, γ + δ_1, …), of which posteriors depend on δ alone; γ has the shared entries,
-    too. L is the factor of the part of γ, with 1 for the constant that no model depends on, X = (m̄ I)_δγ L⁻ᵀ, and
-    S = (m̄ I)_δδ − X Xᵀ what γ leaves of the part of δ."""
+    """I in coordinates γ, δ of β = (γ, γ + δ_1, …), of which posteriors depend on δ alone; γ has the shared entries,
+    too. L is the factor of the part of γ, with 1 for the constant that no model depends on, X = I_δγ L⁻ᵀ, and
+    S = I_δδ − X Xᵀ what γ leaves of the part of δ."""
 
     factor: Factor
     X: Array
     S: Array
 
     @classmethod
-    def of(cls, E: SecondMoments, size: float, more: Array) -> "Split":
-        """size · I + diag(more)."""
-        r, K, width = E.own.shape
-        own, shared, later = size * E.own, size * E.shared, np.arange(r - 1)
-        on_diagonal = np.einsum("ykk->yk", own[:, :, :K])  # a view
-        on_diagonal += more[: r * K].reshape(r, K)
-        total = own.sum(axis=0)
-        A = np.vstack([total, np.hstack([total[:, K:].T, shared + np.diag(more[r * K :])])])
-        A -= np.outer(total[0], total[0] / size)
+    def of(cls, E: SecondMoments, more: Array | None = None) -> "Split":
+        """I, with ``more`` on its diagonal."""
+        (own, shared), (r, K, width) = E, E.own.shape
+        if more is not None:
+            own, shared = own.copy(), shared + np.diag(more[r * K :])
+            np.einsum("ykk->yk", own[:, :, :K])[:] += more[: r * K].reshape(r, K)
+        total, later, mean = own.sum(axis=0), np.arange(r - 1), own[1:, :, 0].ravel()
+        across = np.outer(mean, -total[0])
+        across += own[1:].reshape(-1, width)
+        across[:, 0] = 0.0
+        A = np.outer(total[0], -total[0])
+        A[:K] += total
+        A[K:, :K] += total[:, K:].T
+        A[K:, K:] += shared
         A[0], A[:, 0], A[0, 0] = 0.0, 0.0, 1.0
         factor = factored(A)
-        of_delta, mean = own[1:].reshape(-1, width), own[1:, :, 0].ravel()
-        across = of_delta - np.outer(mean, total[0] / size)
-        across[:, 0] = 0.0
         X = factor.whiten(across.T).T
-        S = np.outer(mean, mean / -size)
-        S -= X @ X.T
+        S = X @ X.T
+        S += np.outer(mean, mean)
+        S *= -1.0
         S.reshape(r - 1, K, r - 1, K)[later, :, later] += own[1:, :, :K]
         return cls(factor, X, S)
 
 
+def log_det_information(E: SecondMoments) -> float:
+    """log |I| without the direction u that no model depends on: log |E s sᵀ|, since E s sᵀ u = μ."""
+    K, value, rest = E.own.shape[1], 0.0, E.shared.copy()
+    for own in E.own:
+        factor = factored(own[:, :K])
+        across = factor.whiten(own[:, K:]) if rest.size else own[:, K:]
+        rest -= across.T @ across
+        value += factor.log_det
+    return value + factored(rest).log_det if rest.size else value
+
+
 class Hessian(NamedTuple):
-    """H = C + b m̄ I in γ and δ of `Split`: the factor of C + b S, and of the rest what the split has."""
+    """H = C + c I in γ and δ of `Split`, c = b m̄: the factor of C + c S, and of the rest what the split has."""
 
     split: Split
     of_delta: Factor
-    b: float
+    c: float
     width: int  # K, entries of a class
 
     @property
     def log_det(self) -> float:
         """log |H| without the direction that no model depends on."""
         fixed = self.split.factor
-        return fixed.log_det + (len(fixed.lower) - 1) * float(np.log(self.b)) + self.of_delta.log_det
+        return fixed.log_det + (len(fixed.lower) - 1) * float(np.log(self.c)) + self.of_delta.log_det
 
     def divided(self, by: float) -> "Hessian":
         """H / by."""
         lower = self.of_delta.lower / np.sqrt(by)
-        return self._replace(of_delta=self.of_delta._replace(lower=lower), b=self.b / by)
+        return self._replace(of_delta=self.of_delta._replace(lower=lower), c=self.c / by)
 
-    def reduced(self, g: Array) -> tuple[Array, Array]:
-        """a = L⁻¹ g_γ and g_δ − X a for g by classes, a vector or columns of a matrix."""
+    def parts(self, g: Array) -> tuple[Array, Array]:
+        """g_γ and g_δ for g by classes, a vector or rows of a matrix."""
         end = len(self.split.X) + self.width
-        of_gamma = g[:end].reshape(-1, self.width, *g.shape[1:]).sum(axis=0)
-        of_gamma[0] = 0.0  # but for rounding
-        a = self.split.factor.whiten(np.concatenate([of_gamma, g[end:]]))
-        return a, g[self.width : end] - self.split.X @ a
+        total = g[..., :end].reshape(*g.shape[:-1], -1, self.width).sum(axis=-2)
+        total[..., 0] = 0.0  # but for rounding
+        return np.concatenate([total, g[..., end:]], axis=-1), g[..., self.width : end]
+
+    def reduced(self, of_gamma: Array, of_delta: Array) -> tuple[Array, Array]:
+        """a = L⁻¹ g_γ and g_δ − X a."""
+        a = self.split.factor.whiten(of_gamma.T).T
+        rest = a @ self.split.X.T
+        return a, np.subtract(of_delta, rest, out=rest)
 
     def whiten(self, g: Array) -> Array:
         """A vector of the squared length gᵀ H⁻¹ g."""
-        a, rest = self.reduced(g)
-        return np.concatenate([a / np.sqrt(self.b), self.of_delta.whiten(rest)])
+        a, rest = self.reduced(*self.parts(g))
+        return np.concatenate([a / np.sqrt(self.c), self.of_delta.whiten(rest)])
 
     def solve(self, g: Array) -> Array:
-        """H⁻¹ g for a vector g: (C + b S) δ = g_δ − X a and Lᵀ γ = a / b − Xᵀ δ."""
-        a, rest = self.reduced(g)
+        """H⁻¹ g for a vector g: (C + c S) δ = g_δ − X a and Lᵀ γ = a / c − Xᵀ δ."""
+        a, rest = self.reduced(*self.parts(g))
         delta = self.of_delta.solve(rest)
-        gamma = self.split.factor.whiten(a / self.b - self.split.X.T @ delta, transposed=True)
+        gamma = self.split.factor.whiten(a / self.c - self.split.X.T @ delta, transposed=True)
         first, shared = np.split(gamma, [self.width])
         return np.concatenate([first, (first + delta.reshape(-1, self.width)).ravel(), shared])
 
@@ -124,12 +172,12 @@ class PenalisedLikelihood(LogisticObjective):
         self.form, self.target, self.target_size = form, target, target_size
         self.full, self.penalised, self.size = True, True, form.size
         self.b, self.total = b, self.rows_weight + b * target_size
-        self.latest: tuple[Array, SecondMoments, Split] | None = None  # C of δ and m̄ I where last computed, and
+        self.latest: tuple[Array, SecondMoments, Split] | None = None  # C of δ and I where last computed, and
         self.to_use = False  # whether the next curvature is of these: of another weight, or of the same place
         self.place: tuple[Array, Statistics, Any] | None = None  # the last β, its η, and θ where ψ is finite
-        self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|m̄ I| of the target
+        self.prior: tuple[float, float] | None = None  # ⟨s̄, β⟩ − m̄ψ and log|I| of the target
         self.slope: tuple[Array, Array] | None = None  # the last β of a pass, and the gradient there
-        self.moved: Array | None = None  # what each row does to s̄ and m̄
+        self.moved: tuple[Array, Array, Array] | None = None  # what each row does to s̄, of γ and δ, and to m̄
 
     def with_weight(self, b: float) -> "PenalisedLikelihood":
         """The same for another weight, which begins with the C and I of this one."""
@@ -175,19 +223,16 @@ class PenalisedLikelihood(LogisticObjective):
         C = self.total * self.information(beta)
         E = self.form.second_moments(self.parameters(beta))
         self.states = is_state(E.variances, E.mean) & (self.form.class_weights == 0)
-        self.latest = C.reshape(len(C) * self.form.width, -1), E, self._split(E)
-
-    def _split(self, E: SecondMoments, more: Array | None = None) -> Split:
-        return Split.of(E, self.target_size, np.zeros(self.size) if more is None else more / self.b)
+        self.latest = C.reshape(len(C) * self.form.width, -1), E, Split.of(E)
 
     def _latest_hessian(self, more: Array | None = None) -> Hessian:
         """H of the latest C and I, with ``more`` on its diagonal."""
-        C, E, split = self.latest
+        (C, E, split), c = self.latest, self.b * self.target_size
         if more is not None and more.any():
-            split = self._split(E, more)
-        H = self.b * split.S
+            split = Split.of(E, more / c)
+        H = c * split.S
         H += C
-        return Hessian(split, factored(H), self.b, self.form.width)
+        return Hessian(split, factored(H), c, self.form.width)
 
     def curvature(self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0) -> Curvature:
         """H / (m + b m̄); the first one with the C and I of another weight, or of the same place, if there is one.
@@ -206,7 +251,8 @@ class PenalisedLikelihood(LogisticObjective):
         at most the length ``tol``, √(gᵀH⁻¹g).
 
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
-        maximum. Raises `NotConverged` where ψ is infinite at the start.
+        maximum, by which a step may be longer than by those before: these are to make it half as long. Raises
+        `NotConverged` where ψ is infinite at the start.
         """
         iterates, at = Iterates(tol, penalised=True), self(beta)
         if not np.isfinite(at.value):
@@ -214,9 +260,13 @@ class PenalisedLikelihood(LogisticObjective):
         iterates.enter(at, float(np.abs(at.gradient).max()))
         if max_iter:
             beta, at = min([(beta, at), *((guess, self(guess)) for guess in guesses)], key=lambda pair: pair[1].value)
+
+        def ended(at: Evaluation, length: float) -> bool:
+            return iterates.enter(at, length) or length <= tol / 2
+
         while True:
             before, made = at.value, len(iterates.history) - 1
-            beta, at = minimise(self, plan_of(self), beta, at, iterates.record, max_iter - made)
+            beta, at = minimise(self, plan_of(self), beta, at, ended, max_iter - made)
             H = self.hessian_at(beta)
             iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
@@ -262,9 +312,11 @@ class PenalisedLikelihood(LogisticObjective):
         A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", solved, form.features)
         if change is not None:
             if self.moved is None:
-                self.moved = form.times_statistics(np.vstack(change), self.y, rows)
-            moved = self.moved[:-1] - np.outer(form.mean(self.parameters(maximum.beta)), self.moved[-1])
-            rest = np.ascontiguousarray(H.reduced(moved)[1].T)
+                moved, more = change.of_rows(form, self.y)
+                self.moved = *H.parts(moved), more
+            *moved, more = self.moved
+            mean = H.parts(form.mean(self.parameters(maximum.beta)))
+            _, rest = H.reduced(*(part - np.outer(more, one) for part, one in zip(moved, mean)))
             pulled[:, 1:] = self.b * np.einsum("znp,np->nz", solved.reshape(r - 1, n, -1), rest)
         yield rows, A, pulled
 
@@ -276,8 +328,9 @@ class PenalisedLikelihood(LogisticObjective):
         form, K, r, H = self.form, self.form.width, self.r, maximum.H
         inverse, pulls = H.of_delta.inverse(), None
         if change is not None:
-            moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
-            pulls = self.b * (inverse @ H.reduced(moved)[1])
+            moved, more = change.matrices(form)
+            moved -= np.outer(form.mean(self.parameters(maximum.beta)), more)
+            pulls = self.b * (inverse @ H.reduced(*H.parts(moved.T))[1].T)
         own, (j, k) = inverse.reshape(r - 1, K, r - 1, K), np.triu_indices(K)
         pairs_of_classes = (r - 1) ** 2
         of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, pairs_of_classes) if pairs_of_classes > K else None
@@ -305,11 +358,10 @@ class PenalisedLikelihood(LogisticObjective):
         """
         if self.prior is None:
             value = -self.total / self.b * self.penalty(mode)[0]
-            split = self._split(self.form.second_moments(self.parameters(mode)))
-            self.prior = value, Hessian(split, factored(split.S), 1.0, self.form.width).log_det
+            self.prior = value, log_det_information(self.form.second_moments(self.parameters(mode)))
         value, spread = self.prior
         gain = -self.total * maximum.history[-1]["objective"] - self.b * value
-        return gain + 0.5 * (spread + (self.size - 1) * np.log(self.b) - maximum.H.log_det)
+        return gain + 0.5 * (spread + (self.size - 1) * np.log(self.b * self.target_size) - maximum.H.log_det)
 
 
 def factored(H: Array) -> Factor:
@@ -330,25 +382,26 @@ def target_change(
     """
     at, (before, weight) = form.sums(start), target_of(start)
 
-    def change(step: Array) -> tuple[Array, float]:
+    def change(places: NDArray[np.intp] | int, by: Array | float = 1.0) -> tuple[Array, float]:
+        step = np.zeros(form.size)
+        step[places] = by
         try:
             after, more = target_of(form.statistics(at + DIFFERENCE * step))
         except InvalidStatistics as error:
             raise NotConverged("the target lies too near the boundary of the model") from error
         return (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
 
-    target, size, unit = np.zeros((form.size, form.size)), np.zeros(form.size), np.eye(form.size)
     alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
-    everywhere = alike + form.width * np.arange(form.r)[:, None]
-    alone = np.setdiff1d(np.arange(form.size), everywhere)
+    everywhere = form.of_each(alike)
+    alone, others = np.setdiff1d(np.arange(form.size), everywhere), np.empty(0, dtype=np.intp)
+    shares = change(alike)[0][everywhere] if len(alike) else np.empty(everywhere.shape)
     if len(alike):
-        together, _ = change(unit[alike].sum(axis=0))
-        target[everywhere, alike] = together[everywhere]
-        uneven = np.cos(np.arange(form.size)) * unit[alike].sum(axis=0)
-        mixed, more = change(uneven)
-        if more or np.abs(target @ uneven - mixed).max() > SAME * np.abs(mixed).max():
-            alone = np.union1d(alone, alike)
-    for k in alone:
-        target[:, k], size[k] = change(unit[k])
-    target[:, everywhere[1:]], size[everywhere[1:]] = target[:, None, alike], size[alike]
-    return target, size
+        uneven = np.cos(alike)
+        mixed, more = change(alike, uneven)
+        rest = mixed.copy()
+        rest[everywhere] -= shares * uneven
+        if more or np.abs(rest).max() > SAME * np.abs(mixed).max():  # each moves others, too
+            others, alike, shares = alike, alike[:0], shares[:, :0]
+    target, size = (np.array(part) for part in zip(*map(change, np.concatenate([others, alone]))))
+    of_all = np.concatenate([np.tile(np.arange(len(others)), form.r), np.arange(len(others), len(target))])
+    return Change(np.concatenate([form.of_each(others).ravel(), alone]), target[of_all], size[of_all], alike, shares)

@@ -16,6 +16,7 @@ from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, targe
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Outcome
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.linalg import keep_freed_memory
 from rcpkg.rows import Rows
 
 MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
@@ -57,6 +58,7 @@ class TargetPath:
         if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
             self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
             return
+        keep_freed_memory()
         weight = np.ones(n) if F.weight is None else F.weight
         drawn = self.form.sums(F.target.statistics)
         self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)

@@ -15,8 +15,6 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array
 from rcpkg.families.statistics import Statistics
 
-KINDS = ("minimal", "natural", "plain", "conditioned")
-
 
 class Indicators(NamedTuple):
     """Features that are indicators of states: the column of the state of each row, shape (d, n), and those in use."""

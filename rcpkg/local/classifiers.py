@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Classifier, GenerativeClassifier, constructed
@@ -309,8 +309,7 @@ class SVMKNN(Pooled, Classifier):
 
     def _pairs_at_once(self, x: Array, rows: Index, present: list[int]) -> Callable[[int, int], bool]:
         """Whether the first of two classes stays; libsvm trains all pairs in one call."""
-        machine = SVC(kernel="linear", C=self.C, decision_function_shape="ovo", max_iter=LONGEST_RUN)
-        margins = self._margins(machine, x, rows)
+        margins = self._margins(x, rows, decision_function_shape="ovo")
         if len(present) == 2:  # scikit-learn turns the sign of a single pair
             margins = -margins
         table = dict(zip(combinations(present, 2), margins, strict=True))
@@ -324,11 +323,13 @@ class SVMKNN(Pooled, Classifier):
             return loss[1] == 0
         loss /= loss.mean()
         rows = rows[np.isin(self._codes[rows], (first, last))]
-        machine = SVC(kernel="linear", C=self.C, class_weight={first: loss[0], last: loss[1]}, max_iter=LONGEST_RUN)
-        return self._margins(machine, x, rows)[0] <= 0
+        return self._margins(x, rows, class_weight={first: loss[0], last: loss[1]})[0] <= 0
 
-    def _margins(self, machine: SVC, x: Array, rows: Index) -> Array:
+    def _margins(self, x: Array, rows: Index, **settings: Any) -> Array:
         """Decision values at x. The origin is the mean of the rows: far from it inner products lose their digits."""
+        from sklearn.svm import SVC  # here, as it takes long to import
+
+        machine = SVC(kernel="linear", C=self.C, max_iter=LONGEST_RUN, **settings)
         near = self._search.X[rows]
         origin = near.mean(axis=0)
         try:

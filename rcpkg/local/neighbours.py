@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 
 from rcpkg.linalg import Array, slices
 
@@ -17,6 +16,8 @@ class Neighbors:
     """The k nearest rows of a sample, nearest first, ties by row index; a row may be left out."""
 
     def __init__(self, X: Array, algorithm: str = "auto", metric: str = "euclidean"):
+        from sklearn.neighbors import NearestNeighbors  # here, as it takes as long to import as rcpkg
+
         self.X, self.metric = X, metric
         # the search expands |q - x|^2; centred data keep that accurate
         self.origin = X.mean(axis=0) if metric == "euclidean" else np.zeros(X.shape[1])
