@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from rcpkg import BernoulliNB, CategoricalNB, RiskCalibrationCV
 from rcpkg.calibration.curvature import FARTHEST, MinimalForm, within_reach
+from rcpkg.calibration.penalised import log_det_information
 from rcpkg.linalg import jittered_cholesky
 
 each_model = pytest.mark.parametrize("name", ML)
@@ -44,6 +45,8 @@ def test_information_is_the_derivative_of_the_mean(name):
     assert_allclose((mean(beta + step) - mean(beta - step)) / 2, information @ step, rtol=1e-6, atol=1e-12)
     assert np.linalg.matrix_rank(information) == form.size - 1
     assert_allclose(information @ form.class_weights, 0, atol=1e-12)
+    without = np.linalg.slogdet(information[1:, 1:])[1]  # without a constant, and so without that direction
+    assert_allclose(log_det_information(form.second_moments(model.parameters_)), without, rtol=1e-7)
 
 
 @each_model

@@ -17,8 +17,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg._docs import documented_learner
 from rcpkg.base import Array, InvalidStatistics, constructed, one_thread_if_small
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
@@ -88,7 +88,7 @@ def judged(family: ClosedFormClassifier, parameters: Any, in_mean: bool, block: 
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
-@documented_learner()
+@documented()
 @constructed
 class RiskCalibrationCV(Learner):
     """Risk-based calibration to a target whose weight b is chosen by what it does for rows that were left out.

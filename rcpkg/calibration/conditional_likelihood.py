@@ -6,8 +6,8 @@ from typing import Self
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg._docs import documented_learner
 from rcpkg.base import constructed, one_thread_if_small
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import Objective, check_target
 from rcpkg.calibration.optimum import Settings, optimum_of
@@ -20,7 +20,7 @@ SOLVERS = ("auto", "newton", "lbfgs")
 COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
-@documented_learner()
+@documented()
 @constructed
 class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.

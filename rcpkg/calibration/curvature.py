@@ -192,10 +192,6 @@ class MinimalForm:
         """Places of the sums of the first class that a pooled or grand target adds up over the classes."""
         return 1 + np.flatnonzero(self.map.totalled)
 
-    def of_each(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Places of all classes for some of the first, shape (r, q)."""
-        return places + self.width * np.arange(self.r)[:, None]
-
     @property
     def class_weights(self) -> Array:
         """The direction that adds the same to all classes' constants: no model depends on it."""

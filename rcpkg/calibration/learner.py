@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg._docs import documented_learner
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.objective import Objective, check_target, sample_size
@@ -250,7 +250,7 @@ def _follows_streams(model: Any) -> bool:
     return True
 
 
-@documented_learner()
+@documented()
 @constructed
 class RiskCalibration(Learner):
     """Risk-based calibration of a closed-form generative classifier.

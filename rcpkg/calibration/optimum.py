@@ -243,8 +243,9 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, by Newton's method; another
     η that is finite, such as that of the closed form, is ``near``.
 
-    With c added to all classes' coefficients posteriors stay. On this fibre the log-likelihood is m [⟨c, t⟩ − ψ(η + c)]
-    but for a constant, t being the means of the features over the rows, which the model has at its maximum.
+    With c added to the coefficients of every class, and d to the shared ones, posteriors stay. On this fibre the
+    log-likelihood of the rows is m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the means of the
+    features over the rows. At its maximum the model has these means, as iterates of fixed steps from the closed form.
     """
     family = objective.family
     parameters = family.from_natural(natural)

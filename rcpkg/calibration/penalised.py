@@ -20,40 +20,11 @@ SAME = 1e-7  # share of such a difference that rounding may make of it
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
+Change = tuple[Array, Array]  # derivatives of s̄ and m̄ by statistics of rows, of shapes (p, p) and (p,)
+
+
 class NotConverged(ArithmeticError):
     """Newton's method did not arrive."""
-
-
-class Change(NamedTuple):
-    """What statistics of rows do to s̄ and m̄: ∂s̄/∂s and ∂m̄/∂s of those at ``places``, (k, p) and (k,), and of those of
-    any class that are ``totalled`` what they add to s̄ of each class at their place, (r, q)."""
-
-    places: NDArray[np.intp]
-    target: Array
-    size: Array
-    totalled: NDArray[np.intp]
-    shares: Array
-
-    def matrices(self, form: MinimalForm) -> tuple[Array, Array]:
-        """∂s̄/∂s and ∂m̄/∂s, of shapes (p, p) and (p,)."""
-        target, size = np.zeros((form.size, form.size)), np.zeros(form.size)
-        target[:, self.places], size[self.places] = self.target.T, self.size
-        everywhere = form.of_each(self.totalled)
-        for of_class in everywhere:
-            target[everywhere, of_class] = self.shares
-        return target, size
-
-    def of_rows(self, form: MinimalForm, y: NDArray[np.intp]) -> tuple[Array, Array]:
-        """What each row does to s̄ and m̄, of shapes (n, p) and (n,)."""
-        both, end = np.column_stack([self.target, self.size]), form.r * form.width
-        shared = self.places >= end
-        out = form.shared_features[:, self.places[shared] - end] @ both[shared]
-        for c in range(form.r):
-            of_class, own = np.flatnonzero(y == c), self.places // form.width == c
-            out[of_class] += form.features[of_class][:, self.places[own] - c * form.width] @ both[own]
-        for places, share in zip(form.of_each(self.totalled), self.shares):
-            out[:, places] += share * form.features[:, self.totalled]
-        return out[:, :-1], out[:, -1]
 
 
 class Split(NamedTuple):
@@ -251,7 +222,7 @@ class PenalisedLikelihood(LogisticObjective):
         at most the length ``tol``, √(gᵀH⁻¹g).
 
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
-        maximum, by which a step may be longer than by those before: these are to make it half as long. Raises
+        maximum. The steps aim at half of ``tol``, since by older C and I they look shorter than they are. Raises
         `NotConverged` where ψ is infinite at the start.
         """
         iterates, at = Iterates(tol, penalised=True), self(beta)
@@ -312,8 +283,8 @@ class PenalisedLikelihood(LogisticObjective):
         A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", solved, form.features)
         if change is not None:
             if self.moved is None:
-                moved, more = change.of_rows(form, self.y)
-                self.moved = *H.parts(moved), more
+                moved = np.ascontiguousarray(form.times_statistics(np.vstack(change), self.y, rows).T)
+                self.moved = *H.parts(moved[:, :-1]), moved[:, -1]
             *moved, more = self.moved
             mean = H.parts(form.mean(self.parameters(maximum.beta)))
             _, rest = H.reduced(*(part - np.outer(more, one) for part, one in zip(moved, mean)))
@@ -328,8 +299,7 @@ class PenalisedLikelihood(LogisticObjective):
         form, K, r, H = self.form, self.form.width, self.r, maximum.H
         inverse, pulls = H.of_delta.inverse(), None
         if change is not None:
-            moved, more = change.matrices(form)
-            moved -= np.outer(form.mean(self.parameters(maximum.beta)), more)
+            moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
             pulls = self.b * (inverse @ H.reduced(*H.parts(moved.T))[1].T)
         own, (j, k) = inverse.reshape(r - 1, K, r - 1, K), np.triu_indices(K)
         pairs_of_classes = (r - 1) ** 2
@@ -391,17 +361,18 @@ def target_change(
             raise NotConverged("the target lies too near the boundary of the model") from error
         return (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
 
+    target, size = np.zeros((form.size, form.size)), np.zeros(form.size)
     alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
-    everywhere = form.of_each(alike)
-    alone, others = np.setdiff1d(np.arange(form.size), everywhere), np.empty(0, dtype=np.intp)
-    shares = change(alike)[0][everywhere] if len(alike) else np.empty(everywhere.shape)
+    everywhere = alike + form.width * np.arange(form.r)[:, None]
+    alone = np.setdiff1d(np.arange(form.size), everywhere)
     if len(alike):
+        together, _ = change(alike)
+        target[everywhere, alike] = together[everywhere]
         uneven = np.cos(alike)
         mixed, more = change(alike, uneven)
-        rest = mixed.copy()
-        rest[everywhere] -= shares * uneven
-        if more or np.abs(rest).max() > SAME * np.abs(mixed).max():  # each moves others, too
-            others, alike, shares = alike, alike[:0], shares[:, :0]
-    target, size = (np.array(part) for part in zip(*map(change, np.concatenate([others, alone]))))
-    of_all = np.concatenate([np.tile(np.arange(len(others)), form.r), np.arange(len(others), len(target))])
-    return Change(np.concatenate([form.of_each(others).ravel(), alone]), target[of_all], size[of_all], alike, shares)
+        if more or np.abs(target[:, alike] @ uneven - mixed).max() > SAME * np.abs(mixed).max():
+            alone = np.union1d(alone, alike)
+    for k in alone:
+        target[:, k], size[k] = change(k)
+    target[:, everywhere[1:]], size[everywhere[1:]] = target[:, None, alike], size[alike]
+    return target, size

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rcpkg._docs import documented_learner
 from rcpkg.base import constructed
+from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner, Settings
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
 from rcpkg.calibration.steps import Fixed, Projected, Step
 from rcpkg.calibration.stops import HeldOut, Stop
 
 
-@documented_learner()
+@documented()
 @constructed
 class TM(Learner):
     """The TM algorithm of Edwards and Lauritzen for a full exponential family.
@@ -72,7 +72,7 @@ class _OfRule(Learner):
         return self._preset(self.step)
 
 
-@documented_learner()
+@documented()
 class DiscriminativeFrequencyEstimate(_OfRule):
     """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
 
@@ -108,7 +108,7 @@ class DiscriminativeFrequencyEstimate(_OfRule):
     _rule = staticmethod(frequency_weights)
 
 
-@documented_learner()
+@documented()
 class SoftErrorCalibration(_OfRule):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
@@ -143,7 +143,7 @@ class SoftErrorCalibration(_OfRule):
     _rule = staticmethod(soft_error_weights)
 
 
-@documented_learner()
+@documented()
 @constructed
 class ProjectedGradientDescent(Learner):
     """Gradient descent on the mean log-loss in natural parameters, then projection.
