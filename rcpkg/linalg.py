@@ -27,13 +27,13 @@ class Factor(NamedTuple):
         """log |A|."""
         return 2 * float(np.log(self.lower.diagonal()).sum())
 
-    def whiten(self, B: Array, transposed: bool = False) -> Array:
-        """L⁻¹ B, whose columns have the squared lengths bᵀ A⁻¹ b, or L⁻ᵀ B."""
-        return dtrtrs(self.lower, B, lower=1, trans=int(transposed))[0]
+    def whiten(self, B: Array, transposed: bool = False, overwrite: bool = False) -> Array:
+        """L⁻¹ B, whose columns have the squared lengths bᵀ A⁻¹ b, or L⁻ᵀ B; in the place of B where that may be."""
+        return dtrtrs(self.lower, B, lower=1, trans=int(transposed), overwrite_b=overwrite)[0]
 
-    def solve(self, B: Array) -> Array:
-        """A⁻¹ B."""
-        return dpotrs(self.lower, B, lower=1)[0]
+    def solve(self, B: Array, overwrite: bool = False) -> Array:
+        """A⁻¹ B; likewise."""
+        return dpotrs(self.lower, B, lower=1, overwrite_b=overwrite)[0]
 
     def inverse(self) -> Array:
         """A⁻¹, for many quadratic forms in parts of it; a third of the work of solving for unit vectors."""
@@ -91,6 +91,15 @@ def is_definite(A: Array, tol: float = 1e-12) -> Array:
     """Whether the correlation matrix of each of A, shape (..., d, d), has eigenvalues > ``tol`` only."""
     positive = (np.diagonal(A, axis1=-2, axis2=-1) > 0).all(axis=-1)
     return positive & (np.linalg.eigvalsh(correlations(A)[0])[..., 0] > tol)
+
+
+def all_definite(A: Array) -> bool:
+    """Whether each of A, shape (..., d, d), has a Cholesky factor."""
+    try:
+        np.linalg.cholesky(A)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def cholesky(A: Array) -> Factor:

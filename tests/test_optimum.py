@@ -7,7 +7,7 @@ nats a row of the least one, relative to it where it is greater than one, and wi
 
 import warnings
 from functools import partial
-from itertools import product
+from itertools import count, product
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from rcpkg import (
 )
 from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.penalised import PenalisedLikelihood
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import one_hot
 
@@ -268,6 +269,17 @@ def test_without_a_target_the_joint_model_is_the_most_probable_one(name):
     assert np.abs(np.exp(newton.class_log_prior_) - np.bincount(y) / len(y)).max() < 0.2
 
 
+@pytest.mark.parametrize("prior_strength", [0.0, 0.5, 2.0, 4.0])
+def test_the_most_probable_model_is_found_from_far_away(prior_strength):
+    """The way to it ended where a covariance was all but infinite, or after two hundred steps."""
+    X, y = rows_for("QDA", 1)
+    model = ConditionalLikelihood(QDA(prior_strength=prior_strength)).fit(X, y).estimator_
+    mean, Z = model.mean_parameters(model.fitted_parameters()), X - X.mean(axis=0)
+    first = mean.first.sum(axis=0) + model.origin_ - X.mean(axis=0)
+    second = mean.second.sum(axis=0) - np.outer(mean.first.sum(axis=0), mean.first.sum(axis=0))
+    assert np.abs(first).max() < 1e-5 and np.abs(second - Z.T @ Z / len(y)).max() < 1e-5
+
+
 GAPS = 1e-4  # of posteriors of rows with gaps, by any two optimisers
 
 
@@ -493,3 +505,23 @@ def test_steps_do_not_run_away_where_rows_hardly_show_a_state(weight):
     X = np.hstack([X, np.where(rng.random(X.shape) < 0.95, X, 7 * X % 11)]).astype(float)
     learner = RiskCalibration(CategoricalNB(prior_strength=1.0), target_weight=weight).fit(X, y)
     assert learner.converged_ and learner.n_iter_ <= 30
+
+
+def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
+    """Where ⟨s̄, β⟩ is large the value of the objective lacks the digits that tell the gain of the last steps."""
+
+    def rounded(self, V):
+        at = evaluated(self, V)
+        return at._replace(value=at.value + 1e-10 * next(evaluations))
+
+    X, y = load_iris(return_X_y=True)
+    model = QDA()
+    X, y = model.check_X_y(X, y)
+    path, exact = (TargetPath.of(model, "pooled", X, y) for _ in range(2))
+    evaluated, evaluations = PenalisedLikelihood.__call__, count()
+    for b in (100.0, 1.0):
+        exact.follow(b, tol=1e-8)
+        with monkeypatch.context() as patch:
+            patch.setattr(PenalisedLikelihood, "__call__", rounded)
+            assert path.follow(b, tol=1e-8).stop_reason == "converged"
+        assert np.abs(path.maximum.beta - exact.maximum.beta).max() < 1e-6 * np.abs(exact.maximum.beta).max()

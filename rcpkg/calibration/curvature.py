@@ -181,11 +181,11 @@ class MinimalForm:
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:
         """The columns M s(x_i, y_i) for a matrix M and some rows."""
         K, own = self.width, self.features[rows]
-        out = np.empty((len(matrix), len(own)))
+        out = self.shared_features[rows] @ matrix[:, self.r * K :].T
         for c in range(self.r):
             of_class = np.flatnonzero(y[rows] == c)
-            out[:, of_class] = matrix[:, c * K : (c + 1) * K] @ own[of_class].T
-        return out + matrix[:, self.r * K :] @ self.shared_features[rows].T
+            out[of_class] += own[of_class] @ matrix[:, c * K : (c + 1) * K].T
+        return out.T
 
     @property
     def totalled(self) -> NDArray[np.intp]:

@@ -56,6 +56,7 @@ class Limits(NamedTuple):
     products: int = 200  # of conjugate gradients
     left: float = 0.1  # part of the gradient that these may leave
     little: float = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
+    small: float = 1e-9  # gain in nats a row from which on values may lack the digits that tell it, and slopes do
 
 
 COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()
@@ -182,11 +183,13 @@ def minimise(
     pairs: deque[tuple[Array, Array]] = deque(maxlen=MEMORY)
     blur, without_gain, age, passes = LIMITS.most_blur, 0, plan.stint, 0
 
-    def valued(V: Array) -> tuple[float, Evaluation]:
+    def valued(end: Array) -> tuple[float, Evaluation]:
         nonlocal passes
         passes += 1
-        at = objective(V)
-        return at.value, at
+        after = objective(end)
+        if promised > LIMITS.small or not np.isfinite(after.value):
+            return after.value, after
+        return at.value + 0.5 * float(np.vdot(at.gradient + after.gradient, end - V)), after
 
     for t in range(max_iter):
         g = at.gradient.ravel()
@@ -202,12 +205,12 @@ def minimise(
         end = backtracked(valued, V, at.value, -step.reshape(V.shape), -2 * promised)
         if end is None:
             break
-        length, moved, _, after = end
-        poor = (at.value - after.value) * (plan.stint + 1) < promised * passes
+        length, moved, value, after = end
+        poor = (at.value - value) * (plan.stint + 1) < promised * passes
         age = plan.stint if poor or curvature.serves_once else age + passes
         blur = min(10 * blur, LIMITS.most_blur) if length < 1 else max(0.1 * blur, LIMITS.least_blur)
         pairs.append(((moved - V).ravel(), after.gradient.ravel() - g))
-        without_gain = without_gain + 1 if after.value >= at.value - 4 * EPS * abs(at.value) else 0
+        without_gain = without_gain + 1 if value >= at.value - 4 * EPS * abs(at.value) else 0
         V, at = moved, after
         if record(at, curvature.length(at.gradient.ravel())) or without_gain == LIMITS.stalled:
             break

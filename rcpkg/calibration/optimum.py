@@ -30,8 +30,9 @@ from rcpkg.families import Statistics, can, require
 from rcpkg.linalg import EPS, Factor, backtracked, jittered_cholesky
 
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
-MOST_STEPS = 200  # along the fibre
+MOST_STEPS = 1000  # along the fibre
 TOL = 1e-12  # squared length of a Newton step there, in nats a row
+BEYOND = 0.1  # of a step there, by which it might be longer and still end where ψ is finite
 
 
 class Settings(NamedTuple):
@@ -259,12 +260,12 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     beta = form.coefficients(natural)
     beta = beta + _of_all(form, _over_classes(form, form.coefficients(near) - beta) / _counts(form))
 
-    def loss(c: Array) -> tuple[float, Any]:
-        moved = form.natural(beta + _of_all(form, c))
-        if not form.map.is_inside(moved):
+    def loss(end: Array) -> tuple[float, Any]:
+        if not form.map.is_inside(form.natural(beta + _of_all(form, end + BEYOND * (end - c)))):
             return np.inf, None
+        moved = form.natural(beta + _of_all(form, end))
         try:
-            return family.log_partition(moved) - t @ c, family.from_natural(moved)
+            return family.log_partition(moved) - t @ end, family.from_natural(moved)
         except np.linalg.LinAlgError:  # inside but for rounding
             return np.inf, None
 

@@ -20,9 +20,6 @@ SAME = 1e-7  # share of such a difference that rounding may make of it
 BLOCK_ENTRIES = 2**22  # of the solutions for all rows, block by block
 
 
-Change = tuple[Array, Array]  # derivatives of s̄ and m̄ by statistics of rows, of shapes (p, p) and (p,)
-
-
 class NotConverged(ArithmeticError):
     """Newton's method did not arrive."""
 
@@ -53,7 +50,7 @@ class Split(NamedTuple):
         A[K:, K:] += shared
         A[0], A[:, 0], A[0, 0] = 0.0, 0.0, 1.0
         factor = factored(A)
-        X = factor.whiten(across.T).T
+        X = factor.whiten(across.T, overwrite=True).T
         S = X @ X.T
         S += np.outer(mean, mean)
         S *= -1.0
@@ -235,14 +232,16 @@ class PenalisedLikelihood(LogisticObjective):
         def ended(at: Evaluation, length: float) -> bool:
             return iterates.enter(at, length) or length <= tol / 2
 
+        length = np.inf
         while True:
-            before, made = at.value, len(iterates.history) - 1
+            before, last, made = at.value, length, len(iterates.history) - 1
             beta, at = minimise(self, plan_of(self), beta, at, ended, max_iter - made)
             H = self.hessian_at(beta)
-            iterates.history[-1]["step"] = float(np.sqrt(self.total) * np.linalg.norm(H.whiten(at.gradient)))
+            iterates.history[-1]["step"] = length = float(np.sqrt(self.total) * np.linalg.norm(H.whiten(at.gradient)))
             reason = iterates.reason(max_iter)
             self.to_use = True
-            if reason != "no_step" or before - at.value <= 4 * EPS * abs(before):
+            stuck = before - at.value <= 4 * EPS * abs(before) and length > 0.5 * last
+            if reason != "no_step" or stuck:
                 return Maximum(beta, H, iterates.history, reason)
 
     def log_posterior(self, beta: Array) -> Array:
@@ -250,12 +249,12 @@ class PenalisedLikelihood(LogisticObjective):
         scores = self.form.features @ self.form.by_class(beta).T
         return log_posterior(scores, np.full(self.r, -np.log(self.r)))
 
-    def leave_one_out(self, maximum: Maximum, change: Change | None) -> Array:
+    def leave_one_out(self, maximum: Maximum, change: Array | None) -> Array:
         """log p(y | x_i) at the maximum without row i, one Newton step from β, shape (n, r).
 
         With S_i the statistics s(x_i, y) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
         q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) the scores of row i fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i.
-        ``change`` are the derivatives of s̄ and m̄ by a row's statistics, or None if the target does not depend on them.
+        ``change`` are the derivatives of (s̄, m̄) by a row's statistics, shape (p, p + 1), or None where there are none.
         """
         scores, r = self.log_posterior(maximum.beta), self.r
         by = self.rows_by_solving if len(scores) <= self.form.width else self.rows_by_inverse
@@ -269,7 +268,7 @@ class PenalisedLikelihood(LogisticObjective):
             scores[rows] -= np.linalg.solve(system, lost * weight[:, None])[:, :, 0]
         return log_posterior(scores, np.full(r, -np.log(r)))
 
-    def rows_by_solving(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
+    def rows_by_solving(self, maximum: Maximum, change: Array | None) -> Iterator[tuple[slice, Array, Array]]:
         """Rows with their A_i and b S_iᵀ H⁻¹ ∂_i (s̄ − m̄ μ), by solving for s(x_i, y) − s(x_i, 0) in the place of S_i.
 
         What all classes have in common moves no posterior: these are entries of δ.
@@ -278,20 +277,22 @@ class PenalisedLikelihood(LogisticObjective):
         rows, later = slice(0, n), np.arange(r - 1)
         S = np.zeros((r - 1, n, r - 1, form.width))  # of a row side by side, as LAPACK wants them
         S[later, :, later] = form.features
-        solved = H.of_delta.solve(S.reshape((r - 1) * n, -1).T).T.reshape(S.shape)
+        solved = H.of_delta.solve(S.reshape((r - 1) * n, -1).T, overwrite=True).T.reshape(S.shape)
         A, pulled = np.zeros((n, r, r)), np.zeros((n, r))
         A[:, 1:, 1:] = np.einsum("znyk,nk->nyz", solved, form.features)
         if change is not None:
             if self.moved is None:
-                moved = np.ascontiguousarray(form.times_statistics(np.vstack(change), self.y, rows).T)
+                moved = form.times_statistics(change.T, self.y, rows).T
                 self.moved = *H.parts(moved[:, :-1]), moved[:, -1]
             *moved, more = self.moved
-            mean = H.parts(form.mean(self.parameters(maximum.beta)))
-            _, rest = H.reduced(*(part - np.outer(more, one) for part, one in zip(moved, mean)))
+            if more.any():
+                mean = H.parts(form.mean(self.parameters(maximum.beta)))
+                moved = [part - np.outer(more, one) for part, one in zip(moved, mean)]
+            _, rest = H.reduced(*moved)
             pulled[:, 1:] = self.b * np.einsum("znp,np->nz", solved.reshape(r - 1, n, -1), rest)
         yield rows, A, pulled
 
-    def rows_by_inverse(self, maximum: Maximum, change: Change | None) -> Iterator[tuple[slice, Array, Array]]:
+    def rows_by_inverse(self, maximum: Maximum, change: Array | None) -> Iterator[tuple[slice, Array, Array]]:
         """The same by the inverse Δ of H of δ, of which each row meets (r − 1)² numbers fᵀ Δ_ab f.
 
         They are pairs of features times its entries, where these are fewer than pairs of classes, or found by blocks.
@@ -299,8 +300,8 @@ class PenalisedLikelihood(LogisticObjective):
         form, K, r, H = self.form, self.form.width, self.r, maximum.H
         inverse, pulls = H.of_delta.inverse(), None
         if change is not None:
-            moved = change[0] - np.outer(form.mean(self.parameters(maximum.beta)), change[1])
-            pulls = self.b * (inverse @ H.reduced(*H.parts(moved.T))[1].T)
+            moved = change[:, :-1] - np.outer(change[:, -1], form.mean(self.parameters(maximum.beta)))
+            pulls = self.b * (inverse @ H.reduced(*H.parts(moved))[1].T)
         own, (j, k) = inverse.reshape(r - 1, K, r - 1, K), np.triu_indices(K)
         pairs_of_classes = (r - 1) ** 2
         of_pairs = (own[:, j, :, k] + own[:, k, :, j]).reshape(-1, pairs_of_classes) if pairs_of_classes > K else None
@@ -344,35 +345,34 @@ def factored(H: Array) -> Factor:
 
 def target_change(
     form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics, by_total: bool
-) -> Change:
-    """∂s̄/∂s and ∂m̄/∂s by differences, at the statistics of all rows: what a row does to the target.
+) -> Array:
+    """∂(s̄, m̄)/∂s_k by differences, row by row, at the statistics of all rows: what a row does to the target.
 
     ``by_total``: the target depends on the sums that the form calls totalled only added up over the classes. Mostly
     each of them moves but itself in the target; then one difference tells of all, as another one confirms.
     """
     at, (before, weight) = form.sums(start), target_of(start)
 
-    def change(places: NDArray[np.intp] | int, by: Array | float = 1.0) -> tuple[Array, float]:
+    def change(places: NDArray[np.intp] | int, by: Array | float = 1.0) -> Array:
         step = np.zeros(form.size)
         step[places] = by
         try:
             after, more = target_of(form.statistics(at + DIFFERENCE * step))
         except InvalidStatistics as error:
             raise NotConverged("the target lies too near the boundary of the model") from error
-        return (after - before) / DIFFERENCE, (more - weight) / DIFFERENCE
+        return np.append(after - before, more - weight) / DIFFERENCE
 
-    target, size = np.zeros((form.size, form.size)), np.zeros(form.size)
+    found = np.zeros((form.size, form.size + 1))
     alike = form.totalled if by_total else np.empty(0, dtype=np.intp)
     everywhere = alike + form.width * np.arange(form.r)[:, None]
     alone = np.setdiff1d(np.arange(form.size), everywhere)
     if len(alike):
-        together, _ = change(alike)
-        target[everywhere, alike] = together[everywhere]
+        found[alike, everywhere] = change(alike)[everywhere]
         uneven = np.cos(alike)
-        mixed, more = change(alike, uneven)
-        if more or np.abs(target[:, alike] @ uneven - mixed).max() > SAME * np.abs(mixed).max():
+        mixed = change(alike, uneven)
+        if mixed[-1] or np.abs(uneven @ found[alike] - mixed).max() > SAME * np.abs(mixed).max():
             alone = np.union1d(alone, alike)
     for k in alone:
-        target[:, k], size[k] = change(k)
-    target[:, everywhere[1:]], size[everywhere[1:]] = target[:, None, alike], size[alike]
-    return target, size
+        found[k] = change(k)
+    found[everywhere[1:]] = found[alike]
+    return found

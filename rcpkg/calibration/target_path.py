@@ -164,8 +164,8 @@ class TargetPath:
         return F.leave_one_out(maximum, self.change), F.log_evidence(maximum, self.mode)
 
     @cached_property
-    def change(self) -> tuple[Array, Array] | None:
-        """Derivatives of s̄ and m̄ by a row's statistics; None for a target that is given."""
+    def change(self) -> Array | None:
+        """Derivatives of (s̄, m̄) by a row's statistics, shape (p, p + 1); None for a target that is given."""
         if not isinstance(self.target, str):
             return None
         return target_change(self.form, self.target_of, self.objective.labels, self.target in ("pooled", "grand"))

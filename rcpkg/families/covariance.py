@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from rcpkg.base import Array
 from rcpkg.families.family import dampened
 from rcpkg.gaps import GappyRows
-from rcpkg.linalg import EPS, cholesky, correlations, slices
+from rcpkg.linalg import EPS, all_definite, cholesky, correlations, slices
 
 ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
@@ -150,8 +150,12 @@ class Full(Form):
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
         """Covariances P⁻¹, and whiteners."""
-        A = np.ascontiguousarray(np.linalg.cholesky(P).swapaxes(-1, -2))  # as a saved one is read
-        root = np.linalg.solve(A, np.eye(P.shape[-1]))
+        A, root = np.empty((2, *P.shape))  # as a saved one is read
+        for of_class, whitener, inverse in zip(*map(self.by_class, (P, A, root))):
+            whitener[:], failed = dpotrf(of_class, lower=0, clean=1)
+            if failed:
+                raise np.linalg.LinAlgError("a precision is not positive definite")
+            inverse[:] = dtrtri(whitener)[0]
         return self.square(root), A
 
     def root(self, S: Array) -> Array:
@@ -189,12 +193,11 @@ class Full(Form):
         A, scale = correlations(S)
         noise = EPS * (power / scale**2).max(axis=-1).ravel()
         for y, matrix in enumerate(A.reshape(-1, d, d)):  # correlations, overwritten by their whiteners
-            try:
-                matrix[:] = dtrtrs(np.linalg.cholesky(matrix).T, np.eye(d), trans=1)[0]
-            except np.linalg.LinAlgError:
-                matrix[:] = np.inf
+            root, failed = dpotrf(matrix.T, lower=0, clean=1)  # of columns, as LAPACK has them
+            if not failed:
+                matrix[:] = dtrtri(root)[0].T
             # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
-            if not np.sum(matrix * matrix) * noise[y] < 0.01:
+            if failed or not np.vdot(matrix, matrix) * noise[y] < 0.01:
                 return Fault(y, cholesky(S.reshape(-1, d, d)[y]).weakest, True)
         A /= scale[..., None, :]
         return A
@@ -275,8 +278,7 @@ class Full(Form):
 
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
-        values = np.linalg.eigvalsh(P)
-        if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
+        if all_definite(P - 2 * INDEFINITE * self.by_class(P).mean(axis=0)):
             return P
         values, vectors = np.linalg.eigh(self.by_class(P))
         common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)

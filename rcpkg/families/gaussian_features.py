@@ -9,7 +9,9 @@ from rcpkg.base import Array
 from rcpkg.families.covariance import Diagonal, Full
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import is_definite
+from rcpkg.linalg import all_definite, correlations
+
+LEAST_EIGENVALUE = 1e-12  # of the correlations of a precision
 
 
 class Monomials(FeatureMap):
@@ -136,7 +138,7 @@ class Monomials(FeatureMap):
     def is_inside(self, natural: Statistics) -> bool:
         if not self.full:
             return bool(np.all(natural.second < 0))
-        return bool(np.all(is_definite(-natural.second)))
+        return all_definite(correlations(-natural.second)[0] - LEAST_EIGENVALUE * np.eye(len(self.x)))
 
 
 def products(x: Array, out: Array) -> None:
