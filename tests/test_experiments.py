@@ -22,6 +22,7 @@ from rcbook import published
 from rcbook.__main__ import main
 from rcbook.experiments import power, runner
 from rcbook.experiments.cells import NO_PROTOCOL, REGISTER, STUDY, Cell, Grid, Record, Study, cells_of, register
+from threadpoolctl import threadpool_info
 
 import rcpkg
 
@@ -609,6 +610,22 @@ SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:1
 # these studies end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
 # precision where only values are compared, as for a temperature); within it another processor ends elsewhere
 SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
+# The stored results are those of processors with AVX-512. Others round otherwise: a row at an edge of a bin or between
+# neighbours as far may fall to the other side, and the covariances that cases 7 to 10 of thesis2007 draw have roots of
+# other signs, hence other rows of the same distribution. There a number is to be within one per cent of the stored one,
+# or one standard error of its mean, and the calibration error of a single division, which votes of neighbours move
+# most, within .02.
+WITH_AVX512 = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+AS_STORED = WITH_AVX512.issuperset(
+    info["architecture"] for info in threadpool_info() if info["internal_api"] == "openblas"
+)
+
+
+def close_to(old, tolerance):
+    """What a number may be, by its stored record."""
+    spread = 0.02 if "calibration_error" in old.metric and old.n_runs == 1 else (old.std or 0.0) / np.sqrt(old.n_runs)
+    other = 0.0 if AS_STORED else max(0.01 * abs(old.value), spread)
+    return pytest.approx(old.value, rel=tolerance, abs=max(tolerance, other))
 
 
 @pytest.mark.needs_data
@@ -623,10 +640,10 @@ def test_short_results_recomputed_from_scratch(file, done):
         assert (new.method, new.metric, new.n_runs) == (old.method, old.metric, old.n_runs)
         if "seconds" in new.metric:
             continue  # which no second run takes again
-        if old.value is None or new.metric in ("iterations", "reach"):
+        if old.value is None or (AS_STORED and new.metric in ("iterations", "reach")):
             assert new.value == old.value
         else:
-            assert new.value == pytest.approx(old.value, rel=tolerance, abs=tolerance)
+            assert new.value == close_to(old, tolerance)
 
 
 # Scorecard -----------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def prepared(source: Path, images: Path) -> Path:
 def main() -> None:
     """Write the EPUB."""
     if not (pandoc := shutil.which("pandoc")):
-        sys.exit("error: make epub needs pandoc; the README names the package")
+        sys.exit("error: make epub needs pandoc 3; MAINTAINING.md names the package")
     if not PAGES.is_dir():
         sys.exit("error: make epub reads the built pages; run make book first")
     pages, cited = order(), yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

@@ -54,7 +54,10 @@ class GaussianProblem:
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
     ) -> tuple[Array, NDArray[np.intp]]:
         """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section
-        4.5)."""
+        4.5).
+
+        A covariance that is not diagonal has its root by LAPACK's eigenvectors, whose signs depend on how the
+        processor rounds: another one draws other rows of the same distribution."""
         rng = check_random_state(random_state)
         n_classes, d = self.means.shape
         y = rng.randint(n_classes, size=n_samples)

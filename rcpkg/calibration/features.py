@@ -1,8 +1,7 @@
 """Features φ(x), the same for every class, in which the scores of a model are linear: B_y · φ(x), with φ_0 = 1.
 
-They make conditional likelihood a multinomial logistic regression. Those of a Gaussian model are monomials of the
-features of the rows, those of counts the counts themselves. They are formed once where they fit in a stated memory,
-and anew in each pass otherwise: dense, sparse or, for categories, as codes of joint states, whichever is faster.
+Those of a Gaussian model are monomials of the features of the rows, those of counts the counts themselves. They are
+formed once where they fit in `CACHE`, and anew in each pass otherwise: dense, sparse or as codes of joint states.
 """
 
 from collections.abc import Iterator

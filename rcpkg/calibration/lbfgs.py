@@ -1,7 +1,7 @@
 """L-BFGS from the closed form, in named coordinates: linear ones of the coefficients, or the free ones of a family.
 
-Linear coordinates are diagonal or other changes of the coefficients B of scores B_y · φ(x), and differ in how fast
-L-BFGS gets there: wanbia2014's are those by the closed form. Free ones keep η in its domain where a target asks for it.
+Linear ones are diagonal or other changes of the coefficients B of scores B_y · φ(x); wanbia2014's are those by the
+closed form. Free ones keep η in its domain where a target asks for it.
 """
 
 from collections.abc import Callable

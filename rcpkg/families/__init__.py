@@ -1,9 +1,7 @@
 r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
 
-A model is three functions of arrays: ``statistics(X, weights)``, ``parameters(statistics)`` and
-``log_joint(X, parameters)``; `ClosedFormClassifier` makes a scikit-learn classifier of them. The models that are
-exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition ψ, with
-∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
+`ClosedFormClassifier` makes a scikit-learn classifier of three functions of arrays. Models that are exponential
+families also give η, μ = E[s(x, y)] and ψ, ∇ψ(η) = μ; statistics, η and μ have one and the same structure.
 """
 
 from rcpkg.capabilities import Unsupported, can, require

@@ -1,8 +1,8 @@
 """Features in which the scores ⟨η, s(x, y)⟩ of an exponential family are linear, and their moments under the model.
 
 With features f(x) = (1, own(x)) that each class has for itself and shared(x) that all classes have in common, the
-statistics are a linear map of (e_y ⊗ f(x), shared(x)). So conditional likelihood is a multinomial logistic regression
-on own(x), and the curvature of a joint model follows from the moments of own(x) and shared(x) within the classes.
+statistics are a linear map of (e_y ⊗ f(x), shared(x)): conditional likelihood is a logistic regression on own(x), and
+the curvature of a joint model follows from moments within the classes.
 """
 
 from typing import Any, NamedTuple
