@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     products: int = 200  # of conjugate gradients
     left: float = 0.1  # part of the gradient that these may leave
     little: float = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
-    small: float = 1e-9  # gain in nats a row from which on values may lack the digits that tell it, and slopes do
+    small: float = 1e-9  # gain in nats a row that slopes tell, since values may lack the digits
 
 
 COSTS, SAMPLES, LIMITS = Costs(), Samples(), Limits()

@@ -32,7 +32,7 @@ from rcpkg.linalg import EPS, Factor, backtracked, jittered_cholesky
 MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 1000  # along the fibre
 TOL = 1e-12  # squared length of a Newton step there, in nats a row
-BEYOND = 0.1  # of a step there, by which it might be longer and still end where ψ is finite
+BEYOND = 0.1  # of a step there, by which it could be longer and still end inside the domain
 
 
 class Settings(NamedTuple):

@@ -1,7 +1,8 @@
 r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
 
-`ClosedFormClassifier` makes a scikit-learn classifier of three functions of arrays. Models that are exponential
-families also give η, μ = E[s(x, y)] and ψ, ∇ψ(η) = μ; statistics, η and μ have one and the same structure.
+`ClosedFormClassifier` makes a scikit-learn classifier of three functions of arrays: ``statistics``, ``parameters`` and
+``log_joint``. Exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition
+ψ, ∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
 """
 
 from rcpkg.capabilities import Unsupported, can, require

@@ -150,7 +150,7 @@ class Full(Form):
 
     def inverse(self, P: Array) -> tuple[Array, Array]:
         """Covariances P⁻¹, and whiteners."""
-        A, root = np.empty((2, *P.shape))  # as a saved one is read
+        A, root = np.empty((2, *P.shape))  # in C order, as a saved one is read
         for of_class, whitener, inverse in zip(*map(self.by_class, (P, A, root))):
             whitener[:], failed = dpotrf(of_class, lower=0, clean=1)
             if failed:
