@@ -610,7 +610,7 @@ SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:1
 # these studies end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
 # precision where only values are compared, as for a temperature); within it another processor ends elsewhere
 SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
-# The stored results are those of processors with AVX-512. Others round otherwise: a row at an edge of a bin or between
+# Most stored results are those of processors with AVX-512. Others round otherwise: a row at an edge of a bin or between
 # neighbours as far may fall to the other side, and the covariances that cases 7 to 10 of thesis2007 draw have roots of
 # other signs, hence other rows of the same distribution. There a number is to be within one per cent of the stored one,
 # or one standard error of its mean, and the calibration error of a single division, which votes of neighbours move
