@@ -616,9 +616,8 @@ SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-tra
 # or one standard error of its mean, and the calibration error of a single division, which votes of neighbours move
 # most, within .02.
 WITH_AVX512 = {"SkylakeX", "Cooperlake", "SapphireRapids"}
-AS_STORED = WITH_AVX512.issuperset(
-    info["architecture"] for info in threadpool_info() if info["internal_api"] == "openblas"
-)
+KERNELS = {info.get("architecture") for info in threadpool_info() if info["user_api"] == "blas"}
+AS_STORED = bool(KERNELS) and KERNELS <= WITH_AVX512
 
 
 def close_to(old, tolerance):
