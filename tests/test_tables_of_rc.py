@@ -131,6 +131,13 @@ def test_no_iterate_is_better_than_the_best(table):
 
 
 @pytest.mark.needs_data
+def test_the_best_iterate_is_found_where_rows_go_through_in_several_blocks():
+    cell = next(cell for cell in cells_of("study", "best-iterate") if cell.key == "10/RC/rc2025:9")
+    (best,) = readings.best_iterate(cell, 5)
+    assert 0 < best.value < 60
+
+
+@pytest.mark.needs_data
 @pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
 def test_gradient_descent_of_rc2024_comes_out_on_two_sets(table):
     """Printed gradients for naive Bayes and QDA, posteriors for the logistic regression; the iterations too."""

@@ -94,17 +94,12 @@ def best_iterate(cell: Cell, seed: int) -> list[Record]:
     for split in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
         train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=int(split))
         model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[train], y[train])
-        codes, encoded = np.searchsorted(model.classes_, y), model.encode(X)
-        of_train = np.isin(np.arange(len(y)), train)[:, None]
+        codes, (rows, held) = np.searchsorted(model.classes_, y), (model.encode(X[part]) for part in (train, test))
         path = path_from(
-            model,
-            encoded,
-            one_hot(codes, len(model.classes_)),
-            model.statistics_,
-            lambda P, Y, of_train=of_train: of_train * calibration_weights(P, Y),
+            model, rows, one_hot(codes[train], len(model.classes_)), model.statistics_, calibration_weights
         )
-        wrong = (point.log_posterior(encoded).argmax(axis=1) != codes for point in path.points)
-        least.append(min(100 * np.mean(of_test[test]) for of_test in wrong))
+        wrong = (point.log_posterior(held).argmax(axis=1) != codes[test] for point in path.points)
+        least.append(min(100 * np.mean(of_test) for of_test in wrong))
     return [mean_record("RC", "test_error_percent", least)]
 
 
