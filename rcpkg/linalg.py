@@ -93,15 +93,6 @@ def is_definite(A: Array, tol: float = 1e-12) -> Array:
     return positive & (np.linalg.eigvalsh(correlations(A)[0])[..., 0] > tol)
 
 
-def all_definite(A: Array) -> bool:
-    """Whether each of A, shape (..., d, d), has a Cholesky factor."""
-    try:
-        np.linalg.cholesky(A)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
 def cholesky(A: Array) -> Factor:
     """The factor of a covariance or scatter matrix A, shape (d, d), as it is."""
     variances = A.diagonal()

@@ -610,26 +610,19 @@ SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:1
 # these studies end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
 # precision where only values are compared, as for a temperature); within it another processor ends elsewhere
 SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
-# Most stored results are those of processors with AVX-512. Others round otherwise: a row at an edge of a bin or between
-# neighbours as far may fall to the other side, and the covariances that cases 7 to 10 of thesis2007 draw have roots of
-# other signs, hence other rows of the same distribution. There a number is to be within one per cent of the stored one,
-# or one standard error of its mean, and the calibration error of a single division, which votes of neighbours move
-# most, within .02.
+# Most stored results are those of processors with AVX-512. What another one moves is not compared there: the votes of
+# neighbours at the same distance, and cases 7 to 10 of thesis2007, which draw by eigenvectors of signs that rounding tells
 WITH_AVX512 = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 KERNELS = {info.get("architecture") for info in threadpool_info() if info["user_api"] == "blas"}
 AS_STORED = bool(KERNELS) and KERNELS <= WITH_AVX512
-
-
-def close_to(old, tolerance):
-    """What a number may be, by its stored record."""
-    spread = 0.02 if "calibration_error" in old.metric and old.n_runs == 1 else (old.std or 0.0) / np.sqrt(old.n_runs)
-    other = 0.0 if AS_STORED else max(0.01 * abs(old.value), spread)
-    return pytest.approx(old.value, rel=tolerance, abs=max(tolerance, other))
+MOVED = re.compile(r"thesis2007_table_5\.(19|20|21|22)-|/nearest neighbours/")
 
 
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file, done", SAMPLE, ids=[f"{file.stem}-{done.key}" for file, done in SAMPLE])
 def test_short_results_recomputed_from_scratch(file, done):
+    if not AS_STORED and MOVED.search(f"{file.stem}-{done.key}"):
+        pytest.skip("this processor may round otherwise than that of the stored result, which moves this cell")
     cell = next(cell for cell in cells_of(*table_of(file)) if cell.key == done.key)
     assert done.is_of(cell) and done.seed == runner.cell_seed(cell)
     again = runner.execute(cell)
@@ -639,10 +632,10 @@ def test_short_results_recomputed_from_scratch(file, done):
         assert (new.method, new.metric, new.n_runs) == (old.method, old.metric, old.n_runs)
         if "seconds" in new.metric:
             continue  # which no second run takes again
-        if old.value is None or (AS_STORED and new.metric in ("iterations", "reach")):
+        if old.value is None or new.metric in ("iterations", "reach"):
             assert new.value == old.value
         else:
-            assert new.value == close_to(old, tolerance)
+            assert new.value == pytest.approx(old.value, rel=tolerance, abs=tolerance)
 
 
 # Scorecard -----------------------------------------------------------------------------------------

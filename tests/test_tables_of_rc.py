@@ -120,21 +120,15 @@ def test_rises():
 
 
 @pytest.mark.needs_data
-@pytest.mark.parametrize("table", ["3", "5"])
-def test_no_iterate_is_better_than_the_best(table):
-    """The least test error of all iterates is no larger than that of the closed form on the same divisions."""
+@pytest.mark.parametrize("name, table", [("iris", "3"), ("iris", "5"), ("redwine", "9")])
+def test_no_iterate_is_better_than_the_best(name, table):
+    """The least test error of all iterates is no larger than that of the closed form on the same divisions; the last
+    set goes through in several blocks."""
     cells = cells_of("study", "best-iterate")
-    cell = next(c for c in cells if c.stream == "iris" and c.setting_value == f"rc2025:{table}")
+    cell = next(c for c in cells if c.stream == name and c.setting_value == f"rc2025:{table}")
     (best,) = readings.best_iterate(cell, 5)
     honest = next(r for r in rc2025.rc2025_splits(cell, 5) if r.metric == "test_error_percent")
     assert best.value <= honest.value and best.n_runs == honest.n_runs
-
-
-@pytest.mark.needs_data
-def test_the_best_iterate_is_found_where_rows_go_through_in_several_blocks():
-    cell = next(cell for cell in cells_of("study", "best-iterate") if cell.key == "10/RC/rc2025:9")
-    (best,) = readings.best_iterate(cell, 5)
-    assert 0 < best.value < 60
 
 
 @pytest.mark.needs_data

@@ -221,6 +221,8 @@ class PenalisedLikelihood(LogisticObjective):
         C and I serve for several points, and for the first steps of the next weight; in the end they are those of the
         maximum. The steps aim at half of ``tol``, since by older C and I they look shorter than they are. Raises
         `NotConverged` where ψ is infinite at the start.
+
+        Where they ended too soon, the search goes on as long as it gains or its Newton step halves.
         """
         iterates, at = Iterates(tol, penalised=True), self(beta)
         if not np.isfinite(at.value):

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from rcpkg.base import Array
 from rcpkg.families.family import dampened
 from rcpkg.gaps import GappyRows
-from rcpkg.linalg import EPS, all_definite, cholesky, correlations, slices
+from rcpkg.linalg import EPS, cholesky, correlations, slices
 
 ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
 INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
@@ -278,7 +278,8 @@ class Full(Form):
 
     def definite(self, P: Array) -> Array:
         """Precisions, with a common one added where they are not all positive definite."""
-        if all_definite(P - 2 * INDEFINITE * self.by_class(P).mean(axis=0)):
+        values = np.linalg.eigvalsh(P)
+        if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.by_class(P))
         common = ((vectors * np.abs(values)[:, None, :]) @ vectors.swapaxes(-1, -2)).mean(axis=0)

@@ -9,9 +9,7 @@ from rcpkg.base import Array
 from rcpkg.families.covariance import Diagonal, Full
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import all_definite, correlations
-
-LEAST_EIGENVALUE = 1e-12  # of the correlations of a precision
+from rcpkg.linalg import is_definite
 
 
 class Monomials(FeatureMap):
@@ -138,7 +136,7 @@ class Monomials(FeatureMap):
     def is_inside(self, natural: Statistics) -> bool:
         if not self.full:
             return bool(np.all(natural.second < 0))
-        return all_definite(correlations(-natural.second)[0] - LEAST_EIGENVALUE * np.eye(len(self.x)))
+        return bool(np.all(is_definite(-natural.second)))
 
 
 def products(x: Array, out: Array) -> None:
