@@ -611,7 +611,7 @@ SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:1
 # precision where only values are compared, as for a temperature); within it another processor ends elsewhere
 SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
 # Most stored results are those of processors with AVX-512. What another one moves is not compared there: the votes of
-# neighbours at the same distance, and cases 7 to 10 of thesis2007, which draw by eigenvectors of signs that rounding tells
+# neighbours at the same distance, and cases 7 to 10 of thesis2007, whose draws depend on the signs of eigenvectors.
 WITH_AVX512 = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 KERNELS = {info.get("architecture") for info in threadpool_info() if info["user_api"] == "blas"}
 AS_STORED = bool(KERNELS) and KERNELS <= WITH_AVX512
