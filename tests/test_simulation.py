@@ -83,6 +83,18 @@ def test_samples_have_the_stated_moments():
     assert (again == X).all()
 
 
+@pytest.mark.parametrize("case", [7, 9])
+def test_rows_follow_from_the_draws_by_products_alone(case):
+    d, rng = 4, np.random.RandomState(5)
+    R = rng.uniform(size=(3, d, d))
+    y, z = rng.randint(3, size=50), rng.standard_normal((50, d))
+    rng = np.random.RandomState(5)
+    X, drawn = chapter5_problem(case, d, rng).sample(50, rng)
+    assert (drawn == y).all()
+    for x, B, of_row in zip(X, R[y], z):
+        assert_allclose(x, B.T @ of_row if case == 7 else B.T @ (B @ of_row), atol=1e-12)
+
+
 def test_log_density_integrates_to_one():
     problem = chapter4_problem("unequal ellipsoidal, same means", 2)
     x, y = np.meshgrid(np.linspace(-70, 70, 1001), np.linspace(-70, 70, 1001))

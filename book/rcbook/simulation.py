@@ -42,28 +42,28 @@ class GaussianProblem:
         Of the problem, for messages.
     means : array of shape (r, d)
         Means of the classes.
-    covariances : array of shape (r, d, d)
-        Their covariances, positive semi-definite.
+    roots : array of shape (r, d, d)
+        Roots B of their covariances BBᵀ, which may be singular.
     """
 
     name: str
     means: Array
-    covariances: Array
+    roots: Array
+
+    @property
+    def covariances(self) -> Array:
+        """Covariances of the classes, shape (r, d, d)."""
+        return self.roots @ self.roots.swapaxes(1, 2)
 
     def sample(
         self, n_samples: int, random_state: int | np.random.RandomState | None = None
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Rows X (n, d) and labels y (n,), labels drawn independently and uniformly (thesis2007 section
-        4.5).
-
-        A covariance that is not diagonal has its root by LAPACK's eigenvectors, whose signs depend on how the
-        processor rounds: another one draws other rows of the same distribution."""
+        """Rows X (n, d), x = μ_y + B_y z with z standard normal, and labels y (n,), drawn independently and uniformly
+        (thesis2007 section 4.5)."""
         rng = check_random_state(random_state)
         n_classes, d = self.means.shape
         y = rng.randint(n_classes, size=n_samples)
-        values, axes = np.linalg.eigh(self.covariances)
-        root = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        X = np.einsum("njk,nk->nj", root[y], rng.standard_normal((n_samples, d)))
+        X = np.einsum("njk,nk->nj", self.roots[y], rng.standard_normal((n_samples, d)))
         return X + self.means[y], y
 
     def log_density(self, X: Array) -> Array:
@@ -83,6 +83,14 @@ CHAPTER4_CASES = (
     "unequal ellipsoidal, same means",
     "unequal ellipsoidal, different means",
 )
+
+
+def _axis_parallel(name: str, means: Array, *variances: Array) -> GaussianProblem:
+    """With independent features. The columns of the roots go from the least variance on, as the stored results have
+    them."""
+    orders = [np.argsort(of_class, kind="stable") for of_class in variances]
+    axes = np.eye(means.shape[1])
+    return GaussianProblem(name, means, np.stack([axes[:, o] * np.sqrt(v[o]) for o, v in zip(orders, variances)]))
 
 
 def _eigenvalues(d: int) -> Array:
@@ -122,16 +130,15 @@ def chapter4_problem(case: str, d: int) -> GaussianProblem:
     if case not in CHAPTER4_CASES:
         raise ValueError(f"case must be one of {CHAPTER4_CASES}; got {case!r}")
     _check_dimension(d, 3 if "variance" in case else 2 if "ellipsoidal" in case else 1, case)
-    zero, identity = np.zeros(d), np.eye(d)
+    zero, ones = np.zeros(d), np.ones(d)
     if "spherical" in case:
-        second, scales = np.full(d, 3.0), (identity, identity * (1 if case.startswith("equal") else 2))
-        return GaussianProblem(case, np.stack([zero, second]), np.stack(scales))
+        return _axis_parallel(case, np.stack([zero, 3 * ones]), ones, ones * (1 if case.startswith("equal") else 2))
     e = _eigenvalues(d)
     if case.startswith("equal"):
         second = _low_variance_mean(d) if "low" in case else _high_variance_mean(d)
-        return GaussianProblem(case, np.stack([zero, second]), np.stack([np.diag(e)] * 2))
+        return _axis_parallel(case, np.stack([zero, second]), e, e)
     second = zero if "same" in case else np.full(d, 14 / np.sqrt(d))
-    return GaussianProblem(case, np.stack([zero, second]), np.stack([np.diag(e), np.diag(e[::-1])]))
+    return _axis_parallel(case, np.stack([zero, second]), e, e[::-1])
 
 
 def chapter5_problem(case: int, d: int, random_state: int | np.random.RandomState | None = None) -> GaussianProblem:
@@ -142,7 +149,8 @@ def chapter5_problem(case: int, d: int, random_state: int | np.random.RandomStat
     vanish at one i when d is odd (the class is then sampled from its degenerate Gaussian); and the covariance
     of cases 9 and 10, printed as :math:`R_iR_i^TR_i^TR_i`, is not symmetric:
     :math:`(R_i^TR_i)^2=R_i^TR_iR_i^TR_i` is taken, the one product of these four factors that is the square
-    of the covariance of cases 7 and 8.
+    of the covariance of cases 7 and 8. The roots are :math:`R_i^T` and :math:`R_i^TR_i`: eigenvectors would do
+    as well, but their signs depend on how a processor rounds, and with them the rows drawn.
 
     Parameters
     ----------
@@ -158,28 +166,24 @@ def chapter5_problem(case: int, d: int, random_state: int | np.random.RandomStat
     name = f"case {case}"
     _check_dimension(d, 3 if case in (3, 4) else 2, name)
     rng = check_random_state(random_state)
-    identity, e = np.eye(d), _eigenvalues(d)
+    ones, e = np.ones(d), _eigenvalues(d)
     means = np.zeros((3, d))
     alternating = np.where(np.arange(1, d + 1) % 2 == 1, -1.0, 1.0)
-    covariances = np.stack([identity] * 3)
     if case in (1, 2):
         means[1, 0], means[2, -1] = 3, 3 if case == 1 else 4
-        covariances *= np.array([1, 1, 1] if case == 1 else [1, 2, 3])[:, None, None]
-    elif case in (3, 4):
+        return _axis_parallel(name, means, ones, *((ones, ones) if case == 1 else (2 * ones, 3 * ones)))
+    if case in (3, 4):
         means[1] = _low_variance_mean(d) if case == 3 else _high_variance_mean(d)
         means[2] = alternating * means[1]
-        covariances = np.stack([np.diag(e)] * 3)
-    elif case in (5, 6):
+        return _axis_parallel(name, means, e, e, e)
+    if case in (5, 6):
         third = (9 * (np.arange(1, d + 1) - (d - 1) / 2) / (d - 1)) ** 2
-        covariances = np.stack([np.diag(e), np.diag(e[::-1]), np.diag(third)])
         if case == 6:
             means[1] = 14 / np.sqrt(d)
             means[2] = alternating * means[1]
-    else:
-        R = rng.uniform(size=(3, d, d))
-        covariances = R.swapaxes(1, 2) @ R
-        if case >= 9:
-            covariances = covariances @ covariances
-        if case in (8, 10):
-            means = rng.standard_normal((3, d))
-    return GaussianProblem(name, means, covariances)
+        return _axis_parallel(name, means, e, e[::-1], third)
+    R = rng.uniform(size=(3, d, d))
+    if case in (8, 10):
+        means = rng.standard_normal((3, d))
+    transposed = R.swapaxes(1, 2)
+    return GaussianProblem(name, means, transposed if case <= 8 else transposed @ R)
