@@ -107,6 +107,24 @@ def test_neighbours_know_the_class_weights_of_a_row_without_values():
     assert_allclose(model.predict_proba(row)[0, 1], (5 * near.mean() + 0.25) / 6)
 
 
+def test_neighbours_at_the_same_distance_share_their_votes():
+    rng = np.random.default_rng(1)
+    X = np.where(rng.uniform(size=(60, 5)) < 0.1, np.nan, rng.integers(3, size=(60, 5)) / np.sqrt(3))
+    y, k = rng.integers(3, size=60), 7
+    model = rivals.NeighboursWithGaps(k).fit(X, y)
+    P = model.predict_proba(X[:20])
+    for x, found in zip(X[:20], P):
+        both = ~np.isnan(x) & ~np.isnan(X)
+        with np.errstate(invalid="ignore"):
+            distance = np.round(np.sum(np.where(both, x - X, 0.0) ** 2, axis=1) / both.sum(axis=1), 9)
+        level = np.sort(distance)[k - 1]
+        votes = np.bincount(y[distance < level], minlength=3).astype(float)
+        votes += (k - votes.sum()) * np.bincount(y[distance == level], minlength=3) / np.sum(distance == level)
+        assert_allclose(found, (votes + np.bincount(y) / 60) / (k + 1))
+    order = rng.permutation(60)
+    assert_allclose(rivals.NeighboursWithGaps(k).fit(X[order], y[order]).predict_proba(X[:20]), P)
+
+
 # Protocol --------------------------------------------------------------------------------------------------
 
 

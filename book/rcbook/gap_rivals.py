@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.metrics.pairwise import nan_euclidean_distances
-from sklearn.neighbors import KNeighborsClassifier
 
 from rcpkg.base import Array
+from rcpkg.linalg import slices
 
 GROUPS = 5  # of neighbouring columns that are lost together
 ROUNDS = 5  # of chained regressions
 DRAWS, DONORS = 5, 10  # of multiple imputation; nearest rows among which a donor is drawn
+TIED = 1e-9  # share of the largest squared distance by which rounding may move one
+BLOCK_ENTRIES = 2**22  # of the distances computed at once
 
 
 # Gaps ----------------------------------------------------------------------------------------------
@@ -173,24 +175,37 @@ class HotDeck(BaseEstimator):
 
 
 class NeighboursWithGaps(ClassifierMixin, BaseEstimator):
-    """(k p + π)/(k + 1), p the shares of classes among the k nearest rows in what both have, π those of all rows."""
+    """(k p + π)/(k + 1), p the shares of classes among the k nearest rows in what both have, π those of all rows.
+
+    Rows as far off as the k-th, of which there are many among categories, share the votes that are left.
+    """
 
     def __init__(self, n_neighbors: int = 10) -> None:
         self.n_neighbors = n_neighbors
 
     def fit(self, X: Array, y: NDArray) -> Self:
         """Keep the rows."""
-        most = min(self.n_neighbors, len(X))
-        self.neighbours_ = KNeighborsClassifier(most, metric="nan_euclidean").fit(X, y)
-        self.classes_ = self.neighbours_.classes_
-        self.prior_ = np.mean(y[:, None] == self.classes_, axis=0)
+        self.classes_ = np.unique(y)
+        self.rows_, self.labels_ = X, (y[:, None] == self.classes_).astype(float)
+        self.prior_ = self.labels_.mean(axis=0)
         return self
 
     def predict_proba(self, X: Array) -> Array:
         """Of any rows; π where nothing is there."""
-        P = np.tile(self.prior_, (len(X), 1))
-        something = ~np.isnan(X).all(axis=1)
-        if something.any():
-            k = self.neighbours_.n_neighbors
-            P[something] = (k * self.neighbours_.predict_proba(X[something]) + self.prior_) / (k + 1)
+        P, k = np.tile(self.prior_, (len(X), 1)), min(self.n_neighbors, len(self.rows_))
+        something = np.flatnonzero(~np.isnan(X).all(axis=1))
+        for part in slices(len(something), -(-BLOCK_ENTRIES // len(self.rows_))):
+            index = something[part]
+            P[index] = (self._votes(X[index], k) + self.prior_) / (k + 1)
         return P
+
+    def _votes(self, X: Array, k: int) -> Array:
+        """Votes of the k nearest rows, shape (n, r)."""
+        D = nan_euclidean_distances(X, self.rows_, squared=True)
+        D[np.isnan(D)] = np.inf  # nothing in common
+        last = np.partition(D, k - 1, axis=1)[:, k - 1, None]
+        rounding = TIED * D.max(axis=1, keepdims=True, initial=0.0, where=np.isfinite(D))
+        nearer = D < last - rounding
+        level = (D <= last + rounding) & ~nearer
+        left = (k - nearer.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
+        return nearer @ self.labels_ + left * (level @ self.labels_)
