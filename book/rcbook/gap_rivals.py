@@ -205,7 +205,7 @@ class NeighboursWithGaps(ClassifierMixin, BaseEstimator):
         D[np.isnan(D)] = np.inf  # nothing in common
         last = np.partition(D, k - 1, axis=1)[:, k - 1, None]
         rounding = TIED * D.max(axis=1, keepdims=True, initial=0.0, where=np.isfinite(D))
-        nearer = D < last - rounding
-        level = (D <= last + rounding) & ~nearer
+        nearer = last - rounding > D
+        level = (last + rounding >= D) & ~nearer
         left = (k - nearer.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
         return nearer @ self.labels_ + left * (level @ self.labels_)
