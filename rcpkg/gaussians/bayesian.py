@@ -59,7 +59,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         tr(Sigma_h)/d I with the class's own maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the
         within-class one; the other two: their diagonals; or a positive semi-definite array, (d, d) or (r, d, d).
     dof : float, optional
-        q, its degrees of freedom; d + 3 by default (section 4.4.2).
+        q, its exponent; d + 3 by default (section 4.4.2).
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"
         "noninformative" is (4.25): seed and dof take no part, each class needs more than d rows.
     measure : {"fisher", "lebesgue"}, default="fisher"
