@@ -1,7 +1,7 @@
 """Entries of docstrings that several classes share, each written once.
 
 A line ``%(name)s`` of a class docstring stands for the block of that name: `help`, `inspect.getdoc` and the reference
-show the class in full. No line of 40 characters or more stands in the docstrings of two classes of the source.
+show the class in full.
 """
 
 import re

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import is_bool, is_number, is_scalar
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
@@ -186,9 +187,10 @@ def check_kinds(X: Any) -> Any:
     if dates:
         where = column_label(X, dates[0]) if is_frame else "X"
         raise ValueError(f"{where} holds dates or times: make numbers of them, such as days since the first")
-    integers = isinstance(X, np.ndarray) and X.dtype.kind in "iu" and X.itemsize == 8 and X.size
-    if integers and max(-int(X.min()), int(X.max())) > 2**53:
-        raise ValueError("X holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
+    whole = [j for j, kind in enumerate(kinds) if kind in ("i", "u") and not issparse(X)]
+    for name, part in [(column_label(X, j), X.iloc[:, j].dropna()) if is_frame else ("X", X) for j in whole]:
+        if np.size(part) and max(-int(part.min()), int(part.max())) > 2**53:
+            raise ValueError(f"{name} holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
     return X
 
 
@@ -201,6 +203,11 @@ def _is_text(value: Any) -> bool:
     except ValueError:
         return True
     return False
+
+
+def _is_odd(value: Any) -> bool:
+    """Whether a value is neither text nor a number, nor missing."""
+    return not (isinstance(value, str) or is_number(value) or is_bool(value) or (is_scalar(value) and pd.isna(value)))
 
 
 def _explain(estimator: BaseEstimator, X: Any) -> None:
@@ -217,6 +224,10 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
         if any(isinstance(value, bytes) for value in values):
             raise ValueError(f"{column_label(X, j)} holds bytes: decode them, to text or numbers")
+        odd = [type(value).__name__ for value in values if _is_odd(value)]
+        if odd:
+            where = f"{column_label(X, j)} holds values of type {odd[0]}"
+            raise TypeError(f"each argument must be a string or a number; {where}: make them text with astype(str)")
         text = next(filter(_is_text, values), None)
         if text is not None:
             raise ValueError(

@@ -178,11 +178,6 @@ def _log_posterior(scores: Array) -> Array:
     return log_posterior(scores.reshape(-1, r), np.full(r, -np.log(r))).reshape(scores.shape)
 
 
-def mean_loss(scores: Array, y: Array, cost: Array | None = None) -> Array:
-    """Mean of the `decision_losses`."""
-    return decision_losses(scores, y, cost).mean(axis=-1)
-
-
 def log_losses(scores: Array, y: Array) -> Array:
     """-log p(y | x) from scores log p(x, y) of shape (..., n, r), for each row; infinite where the own class has no
     density."""

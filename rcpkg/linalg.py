@@ -42,8 +42,7 @@ class Factor(NamedTuple):
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep the memory of matrices for the next ones: it gives back what exceeds twice the largest array
-    freed so far, and to get that again, page by page, is slow."""
+    """Let glibc keep the memory of matrices: it gives back what exceeds twice the largest array freed so far."""
     np.empty(2**22 - 2**10)  # just below 32 MB, the most that counts; no page is touched
 
 

@@ -13,6 +13,7 @@ try:
 except ImportError as error:
     raise ImportError("rcpkg.plotting draws with matplotlib, the extra plot: pip install matplotlib") from error
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["decision_regions", "markers", "network", "palette", "validation_curve"]
@@ -50,7 +51,7 @@ def decision_regions(
     resolution : int
         Grid points on each side.
     """
-    X = np.asarray(X, dtype=float)
+    columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2:
         raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
     classes = list(classifier.classes_)
@@ -61,6 +62,7 @@ def decision_regions(
     low, high = low - margin, high + margin
     horizontal, vertical = (np.linspace(low[j], high[j], resolution) for j in range(2))
     grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
+    grid = grid if columns is None else pd.DataFrame(grid, columns=columns)
     region = np.searchsorted(classes, classifier.predict(grid)).reshape(resolution, resolution)
     ax.imshow(
         region,

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import BDA7, EDDA, RDA, BayesianQDA, InvalidStatistics, NearestMeans, PredictiveNotDefined, QuadraticBayes
-from rcpkg.choice import decision_losses, log_class_prior, log_class_prior_loo, log_losses, mean_log_loss, mean_loss
+from rcpkg.choice import decision_losses, log_class_prior, log_class_prior_loo, log_losses, mean_log_loss
 from rcpkg.gaussians import BDA7_SEEDS, Seed, class_statistics, log_predictive, seed_matrix
 
 IRIS = load_iris(return_X_y=True)
@@ -266,7 +266,8 @@ def test_constant_features_leave_the_trace_seed():
     """A feature without variance within classes makes every diagonal seed singular: those models err on every row."""
     X, y = small_problem(n=50)
     X[:, 2] = 4.2
-    model = BDA7(random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="feature 2 is constant in all rows, which leaves 14% of the models"):
+        model = BDA7(random_state=0).fit(X, y)
     assert (model.cv_errors_[:, :6] == 1).all()
     assert model.seed_ == Seed("trace_pooled", -1)
     with pytest.raises(InvalidStatistics, match="no model of the grid"):
@@ -426,7 +427,6 @@ def test_decision_losses():
     scores[2, 1] = -np.inf
     y = np.array([0, 0, 1])
     assert decision_losses(scores, y).tolist() == [0, 1, 1]
-    assert mean_loss(scores, y) == pytest.approx(2 / 3)
     assert decision_losses(scores, y, np.array([[0.0, 9.0], [1.0, 0.0]])).tolist() == [1, 1, 9]
 
 

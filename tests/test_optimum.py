@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from model_cases import ML, gaussian_rows, mixed_model, rows_for
+from numpy.testing import assert_allclose
 from scipy.linalg import block_diag, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
@@ -395,6 +396,33 @@ def test_a_ridge_on_features_far_from_zero(model):
             value, _ = optimum(design(type(model).__name__, far), y, l2)
             fitted = ConditionalLikelihood(model, l2=l2).fit(far, y)
             assert fitted.converged_ and fitted.objective_ == pytest.approx(value, rel=VALUE)
+
+
+@pytest.mark.parametrize("model", [LDA(), QDA()])
+@pytest.mark.parametrize(
+    "learner", [RiskCalibration, RiskCalibrationCV, partial(ConditionalLikelihood, target_weight=1.0)]
+)
+def test_features_in_units_that_differ_by_twenty_powers_of_ten(model, learner):
+    """The model found was taken for indefinite, and all posteriors became equal."""
+    X, y = overlapping()
+    X, y = X[::4], y[::4]
+    P, far = (learner(model).fit(Z, y).predict_proba(Z) for Z in (X, X * [1e10, 1e-10, 1.0, 1.0]))
+    assert_allclose(far, P, atol=1e-5)
+
+
+def test_leave_one_out_gives_way_to_folds_where_a_row_alone_decides_a_parameter(monkeypatch):
+    def alone(self, maximum, change):
+        """A and V with A V = 1/2 [[1, −1], [−1, 1]], of which 1 − A V is singular."""
+        yield slice(0, len(self.y)), np.tile(2 * np.eye(2), (len(self.y), 1, 1)), np.zeros((len(self.y), 2))
+
+    X, y = overlapping()
+    X, y = X[y < 2][:60], y[y < 2][:60]
+    monkeypatch.setattr(PenalisedLikelihood, "rows_by_solving", alone)
+    monkeypatch.setattr(PenalisedLikelihood, "rows_by_inverse", alone)
+    monkeypatch.setattr(PenalisedLikelihood, "log_posterior", lambda self, beta: np.full((60, 2), np.log(0.5)))
+    with pytest.warns(UserWarning, match="a row alone decides a parameter; 5 folds take its place"):
+        model = RiskCalibrationCV(LDA(), target_weights=[1.0]).fit(X, y)
+    assert model.validation_ == "5 folds"
 
 
 @pytest.mark.parametrize("model", [CategoricalNB(), TAN()])

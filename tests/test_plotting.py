@@ -38,6 +38,12 @@ def test_decision_regions_show_the_predictions(ax):
     assert [scatter.get_label() for scatter in ax.collections] == ["a", "b"]
 
 
+def test_decision_regions_keep_the_names_of_columns(ax):
+    frame = pd.DataFrame([[0.0, 1.0], [1.0, 0.5], [3.0, 2.0], [4.0, 4.0]], columns=["a", "b"])
+    plotting.decision_regions(ax, GaussianNB().fit(frame, [0, 0, 1, 1]), frame, resolution=5)
+    assert ax.images[0].get_array()[0, 0] == 0 and ax.images[0].get_array()[-1, -1] == 1
+
+
 @pytest.mark.parametrize("shape", [(5, 3), (5,)])
 def test_decision_regions_need_two_features(ax, shape):
     with pytest.raises(ValueError, match="two columns"):

@@ -147,6 +147,7 @@ DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 300, size=(40, 2)).astype("
     [
         (QDA(), X, np.array([1, "a"] * 20, dtype=object), "y holds text and other labels"),
         (CategoricalNB(), np.array([[b"a"], [b"b"]] * 20), Y, "feature 0 holds bytes: decode them"),
+        (QDA(), pd.DataFrame({"id": 2**60 + np.arange(40), "size": X[:, 0]}), Y, "feature 'id' holds integers beyond"),
         (QDA(), 3.0, Y, "X must be a table of rows, an array or a frame; got float"),
         (ProductModel([("a", None, [0]), ("b", QDA(), [1, 2])]), X, Y, "block 'a' must be one of the models"),
         (QDA(), 2**60 + RNG.integers(0, 30, size=(40, 2)), Y, r"integers beyond 2\*\*53"),
@@ -160,11 +161,18 @@ DAYS = np.datetime64("2020-01-01") + RNG.integers(0, 300, size=(40, 2)).astype("
             "feature 'day' holds dates or times",
         ),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_what_cannot_be_taken_is_named(model, rows, labels, message):
     with pytest.raises(ValueError, match=message):
         model.fit(rows, labels)
+
+
+@pytest.mark.parametrize("model", [QDA(), CategoricalNB()])
+def test_values_that_are_neither_numbers_nor_text_are_named(model):
+    rows = pd.DataFrame({"size": X[:, 0], "band": pd.cut(X[:, 1], 4)})
+    with pytest.raises(TypeError, match="feature 'band' holds values of type Interval: make them text"):
+        model.fit(rows, Y)
 
 
 def test_columns_of_text_in_another_order():

@@ -19,10 +19,7 @@ One idea a noun:
 The learners are presets of these. `ConditionalLikelihood` moves the natural parameters η, in which the conditional
 log-likelihood CLL is concave, with the gradient s(X, Y − P).
 
-Notation (all of it is in the book's page of that name): s are statistics, m their total weight; θ(s) the parameters; η
-the natural parameters, μ = E[s(x, y)] the mean parameters, ψ(η) the log-partition, ∇ψ(η) = μ; P the posteriors
-p(y | x_i) of a model, Y the one-hot labels, W signed weights, s(X, W) = Σ_i Σ_y W_iy s(x_i, y); a target has the
-statistics s̄ = m̄ E[s(x, y)], counts for m̄ pseudo-rows and has the weight b; lr is the length of a step.
+Symbols are those of the book's page of notation.
 """
 
 from rcpkg.calibration.choose_weight import RiskCalibrationCV

@@ -67,8 +67,7 @@ class ConditionalLikelihood(Learner):
     classes_ : array of shape (r,)
         Labels, sorted.
     class_log_prior_ : array of shape (r,)
-        log p(y) of ``estimator_``, which are not the shares of the classes in the rows. For other class weights there
-        is ``predict_proba(X, class_prior=…)``.
+        log p(y) of ``estimator_``, which are not the shares of the classes in the rows.
     estimator_ : ClosedFormClassifier
         A model with the posteriors of the optimum; with a target the optimum.
     n_iter_ : int
@@ -88,7 +87,6 @@ class ConditionalLikelihood(Learner):
         "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
     separable_ : bool
         There is no penalty, and the last η gives each row's own class the largest score: no finite optimum exists.
-        Partial separation is not looked for.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 The curvature is that of some of the rows, as many as cost about what a few passes over all rows do, and is taken anew
 after as many passes as it cost; L-BFGS, or conjugate gradients, make up for what these rows lack. On many rows the
-search begins on a sample. What is faster is told by counts of multiplications.
+search begins on a sample.
 """
 
 from collections import deque

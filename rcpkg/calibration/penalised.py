@@ -267,7 +267,10 @@ class PenalisedLikelihood(LogisticObjective):
             system = mean - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
             system *= (weight * P)[:, None]
             system[:, range(r), range(r)] += 1
-            scores[rows] -= np.linalg.solve(system, lost * weight[:, None])[:, :, 0]
+            try:
+                scores[rows] -= np.linalg.solve(system, lost * weight[:, None])[:, :, 0]
+            except np.linalg.LinAlgError:
+                raise NotConverged("a row alone decides a parameter") from None
         return log_posterior(scores, np.full(r, -np.log(r)))
 
     def rows_by_solving(self, maximum: Maximum, change: Array | None) -> Iterator[tuple[slice, Array, Array]]:

@@ -74,11 +74,9 @@ class WANBIAC(GenerativeClassifier):
     Notes
     -----
     A feature that is missing, or holds a state unseen in training, is skipped. Where log θ = 0, with a feature of one
-    state, the weight does not move, and nothing is lost but whether the feature is there, which logistic regression
-    would weigh. `predict_joint_log_proba` is the logarithm of the product, which is not normalised.
+    state, the weight does not move. `predict_joint_log_proba` is the logarithm of the product, which is not normalised.
 
-    Without a penalty the weights are not unique, and on separable rows the supremum is not attained: a
-    `ConvergenceWarning` says where L-BFGS ended.
+    Without a penalty the weights are not unique, and on separable rows the supremum is not attained.
 
     References
     ----------
@@ -129,7 +127,7 @@ class WANBIAC(GenerativeClassifier):
 
     @in_memory
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit naive Bayes, then the weights; rows count ``sample_weight`` times, those of weight zero not at all."""
+        """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
         self._check_parameters()
         nb = CategoricalNB(prior_strength=self.prior_strength)
         X, y = nb.check_X_y(X, y)

@@ -246,9 +246,8 @@ class MultinomialNB(CountModel):
 
     A missing count (NaN, in predictions only) is not known; it is not zero. The words that were counted are then draws
     among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. That is their probability given
-    their number, whatever the length of the document, and the sum over all counts that are missing where lengths L
-    have weights 1/L. A missing count is expected to be p(v | y) / p(O | y) for each word counted. A row with gaps only
-    gets the class weights, and expected counts of length ``length_``.
+    their number, whatever the length of the document. A missing count is expected to be p(v | y) / p(O | y) for each
+    word counted. A row with gaps only gets the class weights, and expected counts of length ``length_``.
 
     Parameters
     ----------

@@ -227,10 +227,9 @@ class ProductModel(NamedCategories, _BaseComposition):
 
     def _checked_blocks(self) -> list[tuple[str, ConjugateClassifier, Any]]:
         names = [name for name, _ in self._named_models]
-        if not names or len(set(names)) < len(names):
-            raise ValueError(
-                f"blocks must be a non-empty list of (name, model, columns) with different names; got {self.blocks!r}"
-            )
+        self._validate_names(names)
+        if not names:
+            raise ValueError(f"blocks must be a non-empty list of (name, model, columns); got {self.blocks!r}")
         return self.blocks
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:

@@ -1,5 +1,6 @@
 """What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
 
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Self
@@ -32,7 +33,7 @@ BLOCKS = {
     "class_prior": """
         class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
             Class probabilities of the model: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form
-            models; n_h/n, 1/r; or given ones, there ``priors``. That of a prediction is of another population.
+            models; n_h/n, 1/r; or given ones, there ``priors``.
         """,
     "dof_multiples": """
         dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
@@ -168,6 +169,11 @@ class GridClassifier(MomentClassifier):
             raise InvalidStatistics(
                 "no model of the grid gives every class a density: too few rows, or features constant within classes"
             )
+        constant = np.flatnonzero(np.ptp(sample.X, axis=0) == 0)
+        if constant.size and not exists.all():
+            name = getattr(self, "feature_names_in_", np.arange(sample.X.shape[1]))[constant[0]]
+            left = f"{np.mean(exists):.0%} of the models"
+            warnings.warn(f"feature {name} is constant in all rows, which leaves {left}: drop it", stacklevel=4)
         block = max(1, BLOCK_ENTRIES // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
