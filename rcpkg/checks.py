@@ -188,8 +188,11 @@ def check_kinds(X: Any) -> Any:
         where = column_label(X, dates[0]) if is_frame else "X"
         raise ValueError(f"{where} holds dates or times: make numbers of them, such as days since the first")
     whole = [j for j, kind in enumerate(kinds) if kind in ("i", "u") and not issparse(X)]
-    for name, part in [(column_label(X, j), X.iloc[:, j].dropna()) if is_frame else ("X", X) for j in whole]:
-        if np.size(part) and max(-int(part.min()), int(part.max())) > 2**53:
+    if whole:
+        values = X.iloc[:, whole].to_numpy(float, na_value=np.nan) if is_frame else np.asarray(X, dtype=float)
+        beyond = np.flatnonzero((np.abs(np.atleast_2d(values)) >= 2**53).any(axis=0))
+        if beyond.size:
+            name = column_label(X, whole[beyond[0]]) if is_frame else "X"
             raise ValueError(f"{name} holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
     return X
 
