@@ -18,7 +18,7 @@ GROUPS = 5  # of neighbouring columns that are lost together
 ROUNDS = 5  # of chained regressions
 DRAWS, DONORS = 5, 10  # of multiple imputation; nearest rows among which a donor is drawn
 TIED = 1e-9  # share of the largest squared distance by which rounding may move one
-BLOCK_ENTRIES = 2**22  # of the distances computed at once
+BLOCK_ENTRIES = 2**20  # of the distances computed at once
 
 
 # Gaps ----------------------------------------------------------------------------------------------

@@ -280,7 +280,7 @@ class Full(Form):
         """Precisions, with a common one added where they are not all positive definite."""
         size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
         unit = 1 / np.sqrt(np.where(size > 0, size, 1.0))
-        values = np.linalg.eigvalsh(P * np.outer(unit, unit))
+        values = np.linalg.eigvalsh(P * unit * unit[:, None])
         if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.by_class(P))

@@ -11,7 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 
 from rcpkg._docs import documented
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
-from rcpkg.checks import check_choice, check_cost, check_weights, number_labels
+from rcpkg.checks import check_choice, check_cost, check_weights, column_label, number_labels
 from rcpkg.choice import (
     choose,
     decision_losses,
@@ -171,9 +171,8 @@ class GridClassifier(MomentClassifier):
             )
         constant = np.flatnonzero(np.ptp(sample.X, axis=0) == 0)
         if constant.size and not exists.all():
-            name = getattr(self, "feature_names_in_", np.arange(sample.X.shape[1]))[constant[0]]
-            left = f"{np.mean(exists):.0%} of the models"
-            warnings.warn(f"feature {name} is constant in all rows, which leaves {left}: drop it", stacklevel=4)
+            what = f"{column_label(X, constant[0])} is constant in all rows"
+            warnings.warn(f"{what}, which leaves {np.mean(exists):.0%} of the models: drop it", stacklevel=4)
         block = max(1, BLOCK_ENTRIES // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
