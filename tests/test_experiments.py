@@ -22,6 +22,7 @@ from rcbook import published
 from rcbook.__main__ import main
 from rcbook.experiments import power, runner
 from rcbook.experiments.cells import NO_PROTOCOL, REGISTER, STUDY, Cell, Grid, Record, Study, cells_of, register
+from stored import assert_computed_again, magnifies_rounding
 
 import rcpkg
 
@@ -602,13 +603,9 @@ def test_readings_precede_the_results_that_try_them():
         git("merge-base", "--is-ancestor", reading, result)
 
 
-# descents that are stopped early magnify rounding, and times differ: test_tables_of_wanbia2014.py has those studies
-EXACT = [(file, done) for file, done in STORED if not table_of(file)[1].startswith("wanbiac-")]
+EXACT = [(file, done) for file, done in STORED if not magnifies_rounding(table_of(file)[1], done.key)]
 SHORT = [(file, done) for file, done in EXACT if done.seconds < 5 and not done.failure]
 SAMPLE = [SHORT[i] for i in np.random.default_rng(49).permutation(len(SHORT))[:12]]
-# these studies end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
-# precision where only values are compared, as for a temperature); within it another processor ends elsewhere
-SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-training"}
 
 
 @pytest.mark.needs_data
@@ -616,17 +613,7 @@ SEARCHED = {"honest", "post-hoc", "what-calibration-keeps", "gaps", "gaps-in-tra
 def test_short_results_recomputed_from_scratch(file, done):
     cell = next(cell for cell in cells_of(*table_of(file)) if cell.key == done.key)
     assert done.is_of(cell) and done.seed == runner.cell_seed(cell)
-    again = runner.execute(cell)
-    assert len(again.records) == len(done.records)
-    tolerance = 1e-5 if table_of(file)[1] in SEARCHED else 1e-10
-    for new, old in zip(again.records, done.records):
-        assert (new.method, new.metric, new.n_runs) == (old.method, old.metric, old.n_runs)
-        if "seconds" in new.metric:
-            continue  # which no second run takes again
-        if old.value is None or new.metric in ("iterations", "reach"):
-            assert new.value == old.value
-        else:
-            assert new.value == pytest.approx(old.value, rel=tolerance, abs=tolerance)
+    assert_computed_again(cell, runner.execute(cell).records, done.records)
 
 
 # Scorecard -----------------------------------------------------------------------------------------
