@@ -90,6 +90,12 @@ def mean_log_loss(losses: Array, weights: Array | None = None) -> Array:
     return np.average(losses[..., comparable], axis=-1, weights=None if weights is None else weights[comparable])
 
 
+def refuse_groups(groups: ArrayLike | None) -> None:
+    """Leave-one-out keeps no groups of rows together."""
+    if groups is not None:
+        raise ValueError('groups need a splitter that keeps them together, such as cv=GroupKFold(5); got cv="loo"')
+
+
 def folds(
     cv: Any, X: Array, y: NDArray, present: NDArray[np.bool_], groups: ArrayLike | None = None
 ) -> Iterator[tuple[NDArray, NDArray]]:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
-from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.penalised import target_change
 from rcpkg.calibration.target_path import TOL, TargetPath
 
@@ -368,6 +368,14 @@ def test_groups_are_for_the_splitter():
         RiskCalibrationCV(LDA(), cv=GroupKFold(5)).fit(X, y)
     with pytest.raises(ValueError, match="groups must hold 178 labels, one a row"):
         model.fit(X, y, groups=groups[:-1])
+
+
+@pytest.mark.parametrize("model", [RiskCalibrationCV(LDA()), BDA7()])
+def test_leave_one_out_refuses_groups(model):
+    """They were ignored without a word, and copies of a row in training decided for it."""
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="groups need a splitter that keeps them together, such as"):
+        model.fit(X, y, groups=np.arange(len(y)) // 2)
 
 
 def test_listed_folds_number_the_rows_as_given():

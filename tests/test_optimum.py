@@ -34,6 +34,7 @@ from rcpkg import (
 )
 from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.optimum import LOST, _has_most_probable
 from rcpkg.calibration.penalised import PenalisedLikelihood
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import one_hot
@@ -361,6 +362,48 @@ def test_the_way_along_the_fibre_stays_where_rounding_leaves_a_model():
     with pytest.warns(ConvergenceWarning, match="separates"):
         fitted = ConditionalLikelihood(LDA()).fit(1e3 * X, y)
     assert fitted.score(1e3 * X, y) == 1 and fitted.stop_reason_ == "separable"
+
+
+def skewed_rows():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 50)
+    return np.exp(3 * (rng.normal(size=(50, 5)) + 2 * y[:, None] * (np.arange(5) < 2))), y
+
+
+def rows_with_a_sentinel():
+    X, y = load_iris(return_X_y=True)
+    index = np.random.default_rng(0).permutation(150)[:60]
+    X = X[index]
+    X[0, 0] = 99999
+    return X, y[index]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rows, model", [(skewed_rows, LDA()), (rows_with_a_sentinel, QDA())])
+def test_what_is_returned_has_the_log_loss_that_was_found(rows, model):
+    """The way along the fibre led to models whose covariances round the posteriors away."""
+    X, y = rows()
+    fitted = ConditionalLikelihood(model).fit(X, y)
+    log_loss = -fitted.predict_log_proba(X)[np.arange(len(y)), y].mean()
+    assert log_loss == pytest.approx(fitted.history_.log_loss.iloc[-1], abs=LOST)
+
+
+@pytest.mark.filterwarnings("ignore:the search ended after")
+def test_a_model_that_loses_the_posteriors_says_so():
+    X, y = load_iris(return_X_y=True)
+    X[0] = 9999999
+    with pytest.warns(ConvergenceWarning, match="rounding loses the posteriors"):
+        ConditionalLikelihood(LDA()).fit(X, y)
+
+
+def test_fewer_rows_than_features_have_no_most_probable_model():
+    """The way to it, of a thousand steps, took a minute for forty features."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 20)), np.arange(12) % 3
+    objective = Objective.of(LDA(), X, y, target_weight=0.0)
+    assert not _has_most_probable(objective)
+    with pytest.warns(ConvergenceWarning, match="separates"):
+        assert ConditionalLikelihood(LDA()).fit(X, y).score(X, y) == 1
 
 
 @pytest.mark.parametrize("b", [0.0, 0.3])

@@ -325,6 +325,15 @@ def test_parquet_is_memory(parquet, block_size):
     assert_allclose(fitted.score_samples(rows), fitted.score_samples(X), rtol=0, atol=SAME * 100)
 
 
+def test_a_damaged_file_is_named(tmp_path, parquet):
+    X, y = gaussian_rows(n=60)
+    file = parquet(pd.DataFrame(X, columns=list("abc"[: X.shape[1]])).assign(label=y))
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(Path(file).read_bytes()[:300])
+    with pytest.raises(ValueError, match=r"cut.parquet is no Parquet file, or damaged"):
+        Rows.from_parquet(cut, "label")
+
+
 def test_what_is_missing_in_a_file_of_numbers(parquet):
     X, y = gaussian_rows(200)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)

@@ -27,7 +27,7 @@ from rcpkg.calibration.rules import history_row, row_losses
 from rcpkg.calibration.stops import Outcome
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights
-from rcpkg.choice import choose
+from rcpkg.choice import choose, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Unsupported, require
 from rcpkg.families.portions import numbered
@@ -108,8 +108,8 @@ class RiskCalibrationCV(Learner):
         Weights b > 0 to choose from. With hundreds of classes the least ones take most of the time.
     cv : "loo", int or splitter, default="loo"
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
-        log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested";
-        ``cv=5`` judges all alike, the closed form too. Five folds take its
+        log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and
+        of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
         place, with a warning, beyond 1,000 parameters or some 1e12 products, for rows with gaps, documents of unequal
         lengths, and `Rows` of several blocks, where rows share a fold by chance and errors are judged by block.
     closed_form : bool, default=True
@@ -189,6 +189,7 @@ class RiskCalibrationCV(Learner):
             path, folds = self._of_arrays(X, y, sample_weight, groups, len(weights), rng)
         optima: dict[float, Outcome] = {}
         if isinstance(self.cv, str):
+            refuse_groups(groups)
             try:
                 left = self._leave_one_out(path, weights, optima)
             except NotConverged as error:

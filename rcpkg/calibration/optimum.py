@@ -5,11 +5,13 @@ one that of multinomial logistic regression on the features of the family (`by_n
 where these are asked for, or a Hessian is too large.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.curvature import MinimalForm, is_state, within_reach
@@ -33,6 +35,7 @@ MOST_FEATURES = 1500  # beyond, whichever model with the posteriors comes first
 MOST_STEPS = 1000  # along the fibre
 TOL = 1e-12  # squared length of a Newton step there, in nats a row
 BEYOND = 0.1  # of a step there, by which it could be longer and still end inside the domain
+LOST = 1e-6  # nats a row that rounding may cost there
 
 
 class Settings(NamedTuple):
@@ -86,7 +89,7 @@ def along_the_fibre(objective: Objective, end: Outcome) -> Outcome:
         return end
     family = objective.family
     natural, near = (_finite(family.natural_parameters(at)) for at in (end.parameters, _closed_form_of(objective)))
-    parameters = most_probable(objective, natural, near)
+    parameters = most_probable(objective, natural, near, end.history[-1]["log_loss"])
     return end._replace(statistics=_statistics_of(objective, parameters), parameters=parameters)
 
 
@@ -115,7 +118,7 @@ def optimum_of(objective: Objective, settings: Settings = AUTO, natural: Statist
     if objective.target:
         parameters = family.from_natural(found.natural)
     else:
-        parameters = most_probable(objective, found.natural, start)
+        parameters = most_probable(objective, found.natural, start, found.iterates.history[-1]["log_loss"])
     iterates = found.iterates
     statistics = _statistics_of(objective, parameters)
     return Outcome.found(statistics, parameters, iterates.value, iterates.history, found.stop_reason)
@@ -240,9 +243,44 @@ class LBFGS(Newton):
         return Settings("lbfgs", self.coordinates, tol=self.tol, max_iter=self.max_iter)
 
 
-def most_probable(objective: Objective, natural: Statistics, near: Statistics) -> Any:
-    """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, by Newton's method; another
-    η that is finite, such as that of the closed form, is ``near``.
+def most_probable(objective: Objective, natural: Statistics, near: Statistics, log_loss: float) -> Any:
+    """Parameters of the model of greatest likelihood with the posteriors of η, ``natural``, and their ``log_loss``;
+    another η that is finite, such as that of the closed form, is ``near``.
+
+    Where there is none, or rounding loses the posteriors on the way to it, those of η, with a warning if it loses these
+    too.
+    """
+    family = objective.family
+    direct = family.from_natural(natural)
+    if not _has_most_probable(objective):
+        return direct
+    for parameters in _along_the_fibre(objective, natural, near), direct:
+        if objective.at(objective.labels, parameters).losses.log_loss <= log_loss + LOST:
+            return parameters
+    warnings.warn(
+        "rounding loses the posteriors that were found, since some features are very skewed or correlated: transform "
+        "them (PowerTransformer), or set target_weight > 0",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return direct
+
+
+def _has_most_probable(objective: Objective) -> bool:
+    """Whether there is a way along the fibre, and a model with the rows' means of all features."""
+    family = objective.family
+    if not can(family, "Newton's method"):
+        return False
+    try:
+        if can(family, "target='grand'"):
+            family.without_prior().grand_parameters(objective.labels)
+    except InvalidStatistics:
+        return False
+    return True
+
+
+def _along_the_fibre(objective: Objective, natural: Statistics, near: Statistics) -> Any:
+    """The most probable model, by Newton's method.
 
     With c added to the coefficients of every class, and d to the shared ones, posteriors stay. On this fibre the
     log-likelihood of the rows is m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the means of the
@@ -250,8 +288,6 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     """
     family = objective.family
     parameters = family.from_natural(natural)
-    if not can(family, "Newton's method"):
-        return parameters
     form = MinimalForm(family, objective.some, objective.labels)
     n_features = form.width - 1 + form.map.shared
     if not 0 < n_features <= MOST_FEATURES:
@@ -273,14 +309,16 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics) -
     value, nearer = loss(c)
     if nearer is None:
         beta = form.coefficients(family.natural_parameters(parameters))
-        value, _ = loss(c)
-    else:
-        parameters = nearer
-    for _ in range(MOST_STEPS):
+        value, nearer = loss(c)
+    parameters = nearer or parameters
+    for _ in range(MOST_STEPS if nearer else 0):
         mean, covariance = _over_rows(form, parameters)
         states = is_state(covariance.diagonal(), mean)
         curvature = partial(_with_diagonal, covariance)
-        step = within_reach(curvature, t - mean, states)[0].solve(t - mean)
+        try:
+            step = within_reach(curvature, t - mean, states)[0].solve(t - mean)
+        except np.linalg.LinAlgError:  # singular but for rounding
+            break
         slope = float((mean - t) @ step)
         end = backtracked(loss, c, value, step, slope) if slope < -TOL else None
         if end is None:

@@ -62,7 +62,7 @@ BLOCKS = {
     rows_per_feature : float, default=3.0
         κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
         average, or of all that share it, less the means that they give. All covariances then have the ridge times
-        κ − ν/d; else they are those of maximum likelihood, unless they are singular. 0: always so.
+        κ − ν/d; else they are those of maximum likelihood and of scikit-learn, unless singular. 0: always so.
     %(class_prior_strength)s
     %(priors)s
     """,

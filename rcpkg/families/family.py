@@ -1,45 +1,6 @@
-r"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
+"""Closed-form learners a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
 
-A family is a subclass of `ClosedFormClassifier` with the first row of the table or, if its classes have weights to be
-estimated, of `ConjugateClassifier`. Each row takes those that it names besides.
-
-======  ===================================================  ========================================================
-row     to have                                              give
-======  ===================================================  ========================================================
-1       closed form, weights, ``partial_fit``, predictions   ``statistics(X, W)``, ``parameters(s)``,
-                                                             ``log_joint(X, θ)``
-2       class weights, by ML or MAP, or given                ``log_prior`` in θ, from ``class_log_prior(count)``
-3       a prior                                              ``prior_strength`` m in ``parameters``, for s + m s⁰
-4       samples                                              ``draw(θ, y, rng)``
-5       calibration as published, TM, DFE, soft error        row 1; ``freeze(old, new)`` for what is invalid
-6       safe steps that converge                             ``safe_update(old, change)``, ``natural_parameters(θ)``,
-                                                             ``mean_parameters(θ)``
-7       targets                                              row 6, ``class_log_partition(η)``; for each by its name
-                                                             ``pooled_parameters(s)``, ``grand_parameters(s)``,
-                                                             ``nested_parameters(s)``: θ and its pseudo-rows
-8       conditional likelihood; `ProductModel`               row 7, ``from_natural(η)``; where η has a domain,
-                                                             ``free_coordinates(θ, definite)`` for L-BFGS with a target
-9       Newton's method, ridge, linear coordinates           row 8, ``features(X)``
-10      leave-one-out                                        row 9, ``moments(θ)``: means and covariances (or
-                                                             variances) of the features within the classes
-11      rows in a faster form, or none that do not suit      ``encode(X)``; ``prepare(X)``, which checks or learns
-                                                             from training rows; ``learn_structure(rows)``
-12      statistics whose form grows in ``partial_fit``       ``extend_statistics(X, s)``
-13      predictions with gaps, ``score_samples``,            ``expected_rows(X, W, θ)``, and ``log_joint`` of the
-        ``conditional_mean``                                 marginals: of what a row has
-14      gaps in training                                     the tag ``allow_nan``; ``check_complete(X)``, which
-                                                             refuses them in row 9; ``expected_statistics(X, W, θ)`` and
-                                                             ``closed_form_statistics(X, W)`` unless ``statistics`` are
-                                                             those of what is there
-15      ``ProjectedGradientDescent``                         ``projected_step(θ, change, printed)``
-16      ``calibration_test``                                 row 9, ``redraw(X, y, rng)``: rows drawn from the model
-                                                             given the labels and the statistics of these
-17      a closed form of several blocks by one reading       ``part_at_sight(block)``, the parts of which are added up
-                                                             to ``rows.summed`` for ``raw_statistics(rows)``
-======  ===================================================  ========================================================
-
-Here X are rows, W weights of shape (n, r), s statistics, θ parameters (a named tuple), η natural parameters. `require`
-says which method is missing; `can` asks.
+What a family gives, and what for, is in the reference: A model of your own.
 """
 
 from __future__ import annotations
@@ -68,7 +29,7 @@ from rcpkg.rows import Block, Blocks, Rows
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of all models with a closed-form learner a = θ∘s (rc2025 §3).
 
-    A subclass gives the three functions below; what else it may give is in the table of `rcpkg.families.family`.
+    A subclass gives the three functions below; what else it may give is in the reference: A model of your own.
     Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
     """
 

@@ -95,7 +95,7 @@ class GaussianPrior(ConjugateClassifier):
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
-            raise InvalidStatistics("all rows of X are equal: no feature has a variance to tell the classes by")
+            raise InvalidStatistics("all rows of X are equal, or of its block: no feature has a variance; drop them")
         if not self.prior_strength and self.singular_ridge:
             if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
                 try:

@@ -37,7 +37,7 @@ def look(model: Any, sums: bool, block: Block) -> Seen:
     """What a ``model`` sees of a block, which it validates; with ``sums`` also what it can add up of it at sight."""
     model = clone(model)
     if block.y is None:
-        raise ValueError("it has no labels: name the column with label=…, or pass y")
+        raise ValueError("it has no labels: name the column with label=…, or take Rows.of(X, y)")
     weight = weights_of(block)
     X, y = model.check_labelled(block.X, block.y)
     counting = Block(X, y, weight).counting()

@@ -19,6 +19,7 @@ from rcpkg.choice import (
     log_class_prior,
     log_class_prior_loo,
     log_losses,
+    refuse_groups,
     wrong_predictions,
 )
 from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
@@ -167,7 +168,8 @@ class GridClassifier(MomentClassifier):
         exists = np.isfinite(one).all(axis=(-2, -1))
         if not exists.any():
             raise InvalidStatistics(
-                "no model of the grid gives every class a density: too few rows, or features constant within classes"
+                "no model of the grid gives every class a density: too few rows, or features constant within classes: "
+                "drop these, or take GaussianNB"
             )
         constant = np.flatnonzero(np.ptp(sample.X, axis=0) == 0)
         if constant.size and not exists.all():
@@ -211,6 +213,7 @@ class GridClassifier(MomentClassifier):
     ) -> Iterator[tuple[NDArray[np.intp], Array]]:
         """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
         if self._leaves_one_out:
+            refuse_groups(groups)
             for rows in _blocks(np.arange(len(sample.y)), block):
                 yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
             return

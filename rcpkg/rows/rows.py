@@ -191,11 +191,15 @@ class _Parquet(Rows):
     @staticmethod
     def _opened(file: Path, text: Sequence[str]) -> Any:
         try:
+            from pyarrow import ArrowInvalid
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise ImportError("Rows.from_parquet needs pyarrow: pip install pyarrow") from error
         # with pre_buffer, the default, pyarrow keeps all that it has read
-        return ParquetFile(file, pre_buffer=False, read_dictionary=list(text))
+        try:
+            return ParquetFile(file, pre_buffer=False, read_dictionary=list(text))
+        except ArrowInvalid as error:
+            raise ValueError(f"{file.name} is no Parquet file, or damaged: {error}") from None
 
     def __iter__(self) -> Iterator[Block]:
         text, number = [name for name, of in self.types.items() if str(of) in ("string", "large_string")], 0
