@@ -465,7 +465,7 @@ def test_what_is_tested_is_a_full_family():
 @pytest.mark.parametrize(
     "model, message",
     [
-        (KDependenceBayes(k=4), r"k must be less than the number of features, 4; got k=4"),
+        (KDependenceBayes(k=4), r"k must be less than the number of features; got k=4 with n_features = 4"),
         (KDependenceBayes(k=-1), "k must be an integer >= 0; got -1"),
         (KDependenceBayes(k=1.5), "k must be an integer"),
         (KDependenceBayes(structure=[[1], [0], [], []]), r"no directed circle; features \[.*\] form one"),

@@ -421,7 +421,9 @@ class KDependenceBayes(NetworkModel):
     def prepare(self, X: Array) -> None:
         check_number("k", self.k, 0, integer=True)
         if self.structure is None and self.k >= X.shape[1]:
-            raise ValueError(f"k must be less than the number of features, {X.shape[1]}; got k={self.k}")
+            raise ValueError(
+                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
+            )
         super().prepare(X)
 
     @property
