@@ -254,7 +254,7 @@ def most_probable(objective: Objective, natural: Statistics, near: Statistics, l
     direct = family.from_natural(natural)
     if not _has_most_probable(objective):
         return direct
-    for parameters in _along_the_fibre(objective, natural, near), direct:
+    for parameters in _along_the_fibre(objective, natural, direct, near), direct:
         if objective.at(objective.labels, parameters).losses.log_loss <= log_loss + LOST:
             return parameters
     warnings.warn(
@@ -279,15 +279,14 @@ def _has_most_probable(objective: Objective) -> bool:
     return True
 
 
-def _along_the_fibre(objective: Objective, natural: Statistics, near: Statistics) -> Any:
-    """The most probable model, by Newton's method.
+def _along_the_fibre(objective: Objective, natural: Statistics, parameters: Any, near: Statistics) -> Any:
+    """The most probable model with the posteriors of η, ``natural``, and its ``parameters``, by Newton's method.
 
     With c added to the coefficients of every class, and d to the shared ones, posteriors stay. On this fibre the
     log-likelihood of the rows is m [⟨(c, d), t⟩ − ψ(η + (c, d))] but for a constant, concave, t being the means of the
     features over the rows. At its maximum the model has these means, as iterates of fixed steps from the closed form.
     """
     family = objective.family
-    parameters = family.from_natural(natural)
     form = MinimalForm(family, objective.some, objective.labels)
     n_features = form.width - 1 + form.map.shared
     if not 0 < n_features <= MOST_FEATURES:
