@@ -64,11 +64,11 @@ def without_literals(text: str) -> str:
 
 
 def execution(notebook: NotebookNode) -> list[str]:
-    """Run from top to bottom in one go, without an error and with nothing on stderr, and no cell is left out."""
+    """Run, without an error and with nothing on stderr, and no cell is left out of the comparison."""
     problems = []
-    for number, cell in enumerate(code_cells(notebook), start=1):
-        if cell.execution_count != number:
-            problems.append(f"{cell.id}: execution count {cell.execution_count}, not {number}: make notebooks")
+    for cell in code_cells(notebook):
+        if cell.execution_count is None:
+            problems.append(f"{cell.id}: was not run: make notebooks")
         problems += [f"{cell.id}: the tag {tag} switches a check off" for tag in sorted(UNCHECKED & set(tags(cell)))]
         for output in cell.outputs:
             if output.output_type == "error":

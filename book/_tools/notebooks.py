@@ -1,13 +1,15 @@
 """Execute the chapters and store their outputs so that two runs give the same bytes.
 
 Each notebook runs top to bottom in a fresh kernel, in its own folder. What varies without meaning is fixed:
-metadata, cell ids, execution counts, the split of printed text into messages. A cell that fails or writes to stderr
-is an error, and the file stays as it was.
+metadata, execution counts, the split of printed text into messages. Cells keep their ids, so that an
+inserted cell changes no other. A cell that fails or writes to stderr is an error, and the file stays as it was.
 """
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 import nbformat
@@ -20,6 +22,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("mystnb", "tags")
+RUN = 1  # execution count of each cell that was run: one number, so that an inserted cell changes no other
 
 
 def merged(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
@@ -34,24 +37,30 @@ def merged(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
     return result
 
 
+def digest_of(source: str) -> str:
+    """Eight characters that tell one source from another."""
+    return hashlib.sha256(source.encode()).hexdigest()[:8]
+
+
 def normalised(notebook: NotebookNode) -> NotebookNode:
-    """A copy with everything removed that carries no meaning; empty cells go too."""
+    """A copy with everything removed that carries no meaning; empty cells go too, and the second of two equal ids."""
     notebook = nbformat.from_dict(notebook)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.cells = [cell for cell in notebook.cells if cell.source.strip()]
-    count = 0
-    for number, cell in enumerate(notebook.cells, start=1):
-        cell.id = f"cell-{number:03d}"
+    ids: set[str] = set()
+    for cell in notebook.cells:
+        if cell.get("id", "") in ("", *ids):  # two copies of a cell, or a cell written by hand
+            cell.id = next(name for k in count() if (name := f"{digest_of(cell.source)}{k or ''}") not in ids)
+        ids.add(cell.id)
         cell.metadata = NotebookNode({key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)})
         if cell.cell_type == "code":
-            count += 1
             if cell.execution_count is not None:
-                cell.execution_count = count
+                cell.execution_count = RUN
             cell.outputs = merged(cell.outputs)
             for output in cell.outputs:
                 if "execution_count" in output:
-                    output.execution_count = count
+                    output.execution_count = RUN
     return notebook
 
 

@@ -37,11 +37,22 @@ def test_two_executions_give_the_same_bytes(stored):
 
     notebook = nbformat.read(stored, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert [cell.execution_count for cell in code] == [1, 2, 3]  # the empty cell is gone
+    assert [cell.execution_count for cell in code] == [1, 1, 1]  # the empty cell is gone
     assert [out.get("text") for out in code[1].outputs] == ["one\ntwo\nthree\n", None]
     assert code[2].outputs[0].data["text/plain"] == "'chapters'"  # runs in its own folder
     assert code[0].metadata == {"tags": ["hide-input"]}
-    assert [cell.id for cell in notebook.cells] == ["cell-001", "cell-002", "cell-003", "cell-004"]
+
+
+def test_an_inserted_cell_changes_no_other(stored):
+    assert notebooks.main([str(stored)]) == 0
+    before = nbformat.read(stored, as_version=4)
+    notebook = nbformat.from_dict(before)
+    twin = new_code_cell(before.cells[1].source, id=before.cells[1].id, execution_count=7)
+    notebook.cells.insert(1, twin)
+    after = notebooks.normalised(notebook)
+    assert [cell.id for cell in after.cells[2:]] != [cell.id for cell in before.cells[1:]]  # the later twin is renamed
+    assert [cell.id for cell in after.cells[3:]] == [cell.id for cell in before.cells[2:]]
+    assert len({cell.id for cell in after.cells}) == len(after.cells)
 
 
 def test_normalising_without_running_keeps_the_outputs(stored):
