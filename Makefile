@@ -15,7 +15,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint archive lock clean distclean
+.PHONY: help environment book pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ $(OLDEST)/.ready: requirements-oldest.txt
 
 lint: $(READY)  ## check the code style
 	$(BIN)/ruff check .
+
+measures: $(READY)  ## print the measures of the library's code
+	$(BIN)/python book/_tools/measures.py
 
 bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s

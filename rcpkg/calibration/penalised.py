@@ -375,7 +375,7 @@ def target_change(
         found[alike, everywhere] = change(alike)[everywhere]
         uneven = np.cos(alike)
         mixed = change(alike, uneven)
-        if np.abs(uneven @ found[alike] - mixed).max() > SAME * np.abs(mixed).max():
+        if mixed[-1] or np.abs(uneven @ found[alike] - mixed).max() > SAME * np.abs(mixed).max():
             alone = np.union1d(alone, alike)
     for k in alone:
         found[k] = change(k)
