@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
 
 from rcpkg.base import InvalidStatistics, log_posterior
 from rcpkg.checks import check_number, check_priors, refusal
@@ -32,52 +31,46 @@ def choose(
     weights: Array | None = None,
     among: NDArray[np.bool_] | None = None,
     scoring: str = "error",
-    ties: str = "log_loss",
-    random_state: int | np.random.RandomState | None = None,
 ) -> Choice:
     """The model of a grid that does best on rows left out, or on folds.
 
-    That of the least mean error, or with ``scoring="log_loss"`` the least mean log-loss; of equally good ones, by
-    ``ties``, that of least log-loss and then the first, at once the first, or one at random.
+    That of the least mean error, or with ``scoring="log_loss"`` the least mean log-loss; of equally good ones that of
+    least log-loss, and then the first.
 
     Parameters
     ----------
     errors, log_losses : arrays of shape (..., n)
-        Error or cost, and -log p(y | x), of each model of the grid (...) on each of n rows, or folds. Log-losses may be
-        left out where neither ``scoring`` nor ``ties`` asks for them.
+        Error or cost, and -log p(y | x), of each model of the grid (...) on each of n rows, or folds. Without
+        log-losses, as of models that have no probabilities, ties go to the first.
     weights : array of shape (n,), optional
         Of the rows.
     among : boolean array of shape (...), optional
         The models that may be chosen; all by default.
     scoring : {"error", "log_loss"}, default="error"
-    ties : {"log_loss", "first", "random"}, default="log_loss"
-    random_state : int or RandomState, optional
-        For ``ties="random"``.
 
     Raises
     ------
     InvalidStatistics
         If log-losses are asked for, and infinite for every model.
     """
-    error = np.average(errors, axis=-1, weights=weights)
+    error, best = np.average(errors, axis=-1, weights=weights), among
     log_loss = None if log_losses is None else mean_log_loss(log_losses, weights)
-    best = np.ones(error.shape, dtype=bool) if among is None else among
+    if among is None:
+        best = np.ones(error.shape, dtype=bool)
     if scoring == "error":
-        best = _least(error, best, ERROR_ROUNDING * errors.max())
+        best = least(error, best, ERROR_ROUNDING * errors.max())
     elif not np.isfinite(log_loss[best]).any():
         raise InvalidStatistics(
             "under every model the class of some left-out row has probability zero, so its log-loss is infinite: "
             'smooth the probabilities, try other models, or take scoring="error"'
         )
-    if "log_loss" in (scoring, ties):
-        best = _least(log_loss, best, LOG_LOSS_ROUNDING)
-    places = np.argwhere(best)
-    one = check_random_state(random_state).randint(len(places)) if ties == "random" else 0
-    return Choice(tuple(int(i) for i in places[one]), error, log_loss)
+    if log_loss is not None:
+        best = least(log_loss, best, LOG_LOSS_ROUNDING)
+    return Choice(tuple(int(i) for i in np.argwhere(best)[0]), error, log_loss)
 
 
-def _least(values: Array, among: NDArray[np.bool_], rounding: float) -> NDArray[np.bool_]:
-    """Which models of ``among`` have the least of ``values``, but for ``rounding``."""
+def least(values: Array, among: NDArray[np.bool_], rounding: float) -> NDArray[np.bool_]:
+    """Which models of ``among`` have the least of ``values``, except for ``rounding``."""
     return among & (values <= np.where(among, values, np.inf).min() + rounding)
 
 

@@ -90,7 +90,6 @@ ESTIMATORS = [
     WANBIAC(),
     WANBIAC(solver="sgd"),
     BayesianQDA(),
-    BayesianQDA(seed="diag_pooled", measure="lebesgue"),
     BDA7(),
     BDA7(cv=3, scoring="log_loss"),
     QuadraticBayes(),

@@ -20,9 +20,10 @@ FLOORS = (
             "rcbook.published",
             "rcbook.simulation",
         ),
-        *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.small_families", "rcbook.weighted_naive_bayes"),
+        *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.random_ties", "rcbook.small_families"),
+        "rcbook.weighted_naive_bayes",
     ),
-    ("rcbook", "rcbook._files", "rcbook.words"),
+    ("rcbook", "rcbook._files", "rcbook.bounded_leave_one_out", "rcbook.words"),
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),

@@ -130,7 +130,7 @@ def test_rda_loo_in_sixty_dimensions(n):
 @pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
 def test_rda_cv_errors_equal_refits(cost):
     X, y = IRIS[0][::3], IRIS[1][::3]
-    model = RDA(random_state=0, cost=cost).fit(X, y)
+    model = RDA(cost=cost).fit(X, y)
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.cv_errors_.shape == (5, 5)
     assert_allclose(model.covariances_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
@@ -309,7 +309,7 @@ def test_leave_one_out_statistics():
 
 def test_edda_cv_errors_equal_refits():
     X, y = IRIS[0][::3], IRIS[1][::3]
-    model = EDDA(random_state=0).fit(X, y)
+    model = EDDA().fit(X, y)
     assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
     assert model.model_ in EDDA_MODELS and model.cv_errors_.shape == (14,)
     assert_allclose(edda_covariances(*model.statistics_[::2], model.model_)[0], model.covariances_)

@@ -28,7 +28,7 @@ MODELS = [
     BayesianQDA(seed="diag_pooled", cost=COST),
     BayesianQDA(prior="noninformative"),
     BDA7(dof_multiples=(1, 3), cost=COST),
-    QuadraticBayes(dof_multiples=(2,), measure="lebesgue"),
+    QuadraticBayes(dof_multiples=(2,)),
     RDA(),
     EDDA(models=("EEE", "VVV")),
     NearestMeans(),

@@ -18,7 +18,7 @@ from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.gaussians.edda import EDDA_MODELS, VANISHING_VOLUME, edda_covariances
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
-from rcpkg.gaussians.leave_one_out import LooErrors, grid_log_predictive_loo, grid_loo_errors
+from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import (
     PredictiveNotDefined,
     log_marginal_likelihood,
@@ -55,7 +55,6 @@ __all__ = [
     "VANISHING_VOLUME",
     "BayesianQDA",
     "ClassStatistics",
-    "LooErrors",
     "NearestMeans",
     "PredictiveNotDefined",
     "QuadraticBayes",
@@ -65,7 +64,6 @@ __all__ = [
     "edda_covariances",
     "grid_log_predictive",
     "grid_log_predictive_loo",
-    "grid_loo_errors",
     "log_marginal_likelihood",
     "log_normal",
     "log_predictive",

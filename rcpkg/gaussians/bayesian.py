@@ -13,8 +13,8 @@ from rcpkg.checks import check_choice, check_number, check_numbers, check_sequen
 from rcpkg.choice import log_class_prior
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier, documented
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrices
-from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo, grid_loo_errors
-from rcpkg.gaussians.predictive import StudentTs, posterior_dof, posterior_factor
+from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
+from rcpkg.gaussians.predictive import StudentTs, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory
@@ -28,7 +28,7 @@ NAMED_SEEDS = {
 
 
 class PredictiveDensities:
-    """Mixin of the classifiers by predictive densities, of the ``seed_``, ``dof_`` and ``measure`` of a prior."""
+    """Mixin of the classifiers by predictive densities, of the ``seed_`` and ``dof_`` of a prior."""
 
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x) of what each row has, normalised in x: shape (n, r)."""
@@ -37,10 +37,10 @@ class PredictiveDensities:
 
     def _densities(self) -> StudentTs:
         counts, means, scatters = self.statistics_
-        d, seeds = means.shape[1], self.seed_
+        seeds = self.seed_
         if isinstance(seeds, Seed):
             seeds = seed_matrices(seeds, self.dof_, self.statistics_)
-        return StudentTs(counts, means, scatters + seeds, posterior_dof(counts, d, self.dof_, self.measure))
+        return StudentTs(counts, means, scatters + seeds, counts + self.dof_)
 
 
 @documented()
@@ -59,11 +59,9 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         tr(Sigma_h)/d I with the class's own maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the
         within-class one; the other two: their diagonals; or a positive semi-definite array, (d, d) or (r, d, d).
     dof : float, optional
-        q, its exponent; d + 3 by default (section 4.4.2).
+        q, its exponent; d + 3 by default (section 4.4.2). The parameter-based densities (4.24) are those of q - d - 2.
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"
         "noninformative" is (4.25): seed and dof take no part, each class needs more than d rows.
-    measure : {"fisher", "lebesgue"}, default="fisher"
-        Distribution-based (4.22, 4.26) or parameter-based (4.24, 4.28).
     %(cost)s
     %(class_prior)s
 
@@ -102,7 +100,6 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
     seed: str | ArrayLike = "trace"
     dof: float | None = None
     prior: str = "inverse_wishart"
-    measure: str = "fisher"
     cost: ArrayLike | None = None
     class_prior: str | ArrayLike = "laplace"
 
@@ -118,7 +115,7 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         self.class_log_prior_ = log_class_prior(self.statistics_.counts, self.class_prior)
         self.dof_, self.seed_ = self._prior_parameters(self.statistics_)
         for count, _, scatter, seed in zip(*self.statistics_, self.seed_):
-            posterior_factor(count, scatter, seed, self.dof_, self.measure)
+            posterior_factor(count, scatter, seed, self.dof_)
         return self
 
     def _prior_parameters(self, statistics: ClassStatistics) -> tuple[float, Array]:
@@ -151,18 +148,12 @@ class PredictiveGrid(Grid):
 
     dofs: Array
     seeds: Sequence[Seed]
-    measure: str
 
     def log_density(self, sample: Sample, X: Array) -> Array:
-        return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds, self.measure)
+        return grid_log_predictive(X, sample.statistics, self.dofs, self.seeds)
 
     def left_out(self, sample: Sample, rows: Array) -> Array:
-        return grid_log_predictive_loo(sample, self.dofs, self.seeds, self.measure, rows)
-
-    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
-        if sample.weights is not None:
-            return super().left_out_errors(sample, rows, log_prior)
-        return grid_loo_errors(sample, log_prior, self.dofs, self.seeds, self.measure, rows).wrong
+        return grid_log_predictive_loo(sample, self.dofs, self.seeds, rows)
 
 
 class PredictiveClassifier(PredictiveDensities, GridClassifier):
@@ -229,10 +220,8 @@ class BDA7(PredictiveClassifier):
     dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
     class_prior: str | ArrayLike = "laplace"
 
-    measure = "fisher"
-
     def _grid(self, d: int) -> PredictiveGrid:
-        return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS, self.measure)
+        return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS)
 
 
 @documented()
@@ -240,8 +229,9 @@ class BDA7(PredictiveClassifier):
 class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
-    Predictive density (4.22) or (4.24), q a multiple of d. The prior of the mean is flat, as in the source's formulas;
-    its text speaks of a normal one.
+    Predictive density (4.22), q a multiple of d. The source calls this classifier parameter-based, but (4.24) does not
+    exist for n_h <= 2d - q + 1. The prior of the mean is flat, as in the source's formulas; its text speaks of a normal
+    one.
 
     %(gaps)s
 
@@ -250,8 +240,6 @@ class QuadraticBayes(PredictiveClassifier):
     %(dof_multiples)s
     scales : sequence of float, default=(1, 2, 3, 4, 5, 6, 7)
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
-    measure : {"fisher", "lebesgue"}, default="fisher"
-        (4.22) or (4.24). The source calls QB parameter-based but (4.24) does not exist for n_h <= 2d - q + 1.
     %(cross-validation)s
 
     Attributes
@@ -291,8 +279,7 @@ class QuadraticBayes(PredictiveClassifier):
 
     dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
     scales: Sequence[float] = (1, 2, 3, 4, 5, 6, 7)
-    measure: str = "fisher"
 
     def _grid(self, d: int) -> PredictiveGrid:
         seeds = [Seed("identity", 0, float(k)) for k in check_sequence("scales", self.scales, 0, above=True)]
-        return PredictiveGrid(_dofs(self.dof_multiples, d), seeds, self.measure)
+        return PredictiveGrid(_dofs(self.dof_multiples, d), seeds)

@@ -13,6 +13,7 @@ from rcpkg._docs import documented
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
 from rcpkg.checks import check_choice, check_cost, check_weights, column_label, number_labels
 from rcpkg.choice import (
+    Choice,
     choose,
     decision_losses,
     folds,
@@ -20,7 +21,6 @@ from rcpkg.choice import (
     log_class_prior_loo,
     log_losses,
     refuse_groups,
-    wrong_predictions,
 )
 from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
@@ -46,9 +46,7 @@ BLOCKS = {
         """,
     "choice": """
         %(scoring)s
-        ties : {"log_loss", "random"}, default="log_loss"
-            Of equally good models: the one of least cross-validated log-loss and then the first, so that the same data
-            give the same model; or one uniformly at random, as in the sources' tables.
+            Of equally good models the one of least cross-validated log-loss is taken, and then the first.
         cost : array of shape (r, r), optional
             ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
             minimised in expectation; by default the 0-1 loss.
@@ -56,15 +54,9 @@ BLOCKS = {
     "cross-validation": """
         %(cv)s
         %(choice)s
-        %(random_state)s
-        """,
-    "random_state": """
-        random_state : int or RandomState, optional
-            Matters for ``ties="random"`` only; None: anew in each fit.
         """,
     "cv_log_loss": """
-            Cross-validated log-losses, over the rows whose class has a density under some model without them; None with
-            ``ties="random"`` where leave-one-out of errors needs them not.
+            Cross-validated log-losses, over the rows whose class has a density under some model without them.
         """,
     "no density": """
         InvalidStatistics
@@ -118,10 +110,6 @@ class Grid:
         """Log densities (..., n, r) of each of n rows of a sample, fitted without it."""
         raise NotImplementedError
 
-    def left_out_errors(self, sample: Sample, rows: Array, log_prior: Array) -> Array:
-        """Whether each of n rows of a sample is classified wrongly by each model fitted without it, shape (..., n)."""
-        return wrong_predictions(self.left_out(sample, rows) + log_prior, sample.y[rows])
-
 
 @constructed
 class GridClassifier(MomentClassifier):
@@ -133,9 +121,7 @@ class GridClassifier(MomentClassifier):
 
     cv: int | str | BaseCrossValidator = "loo"
     scoring: str = "error"
-    ties: str = "log_loss"
     cost: ArrayLike | None = None
-    random_state: int | np.random.RandomState | None = None
 
     class_prior = "laplace"
 
@@ -163,7 +149,6 @@ class GridClassifier(MomentClassifier):
         sample, present = self._sample(X, y, sample_weight)
         grid = self._grid(sample.X.shape[1])
         check_choice("scoring", self.scoring, ("error", "log_loss"))
-        check_choice("ties", self.ties, ("log_loss", "random"))
         one = grid.log_density(sample, sample.X[:1])
         exists = np.isfinite(one).all(axis=(-2, -1))
         if not exists.any():
@@ -177,8 +162,7 @@ class GridClassifier(MomentClassifier):
             warnings.warn(f"{what}, which leaves {np.mean(exists):.0%} of the models: drop it", stacklevel=4)
         block = max(1, BLOCK_ENTRIES // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
-        options = {"scoring": self.scoring, "ties": self.ties, "random_state": self.random_state}
-        place, self.cv_errors_, self.cv_log_loss_ = choose(errors, losses, weights=weights, among=exists, **options)
+        place, self.cv_errors_, self.cv_log_loss_ = self._choose(errors, losses, weights, exists)
         self.statistics_ = sample.statistics
         self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
         self._adopt(grid, place, sample)
@@ -187,15 +171,9 @@ class GridClassifier(MomentClassifier):
     def _cross_validated(
         self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
     ) -> tuple[Array, Array | None, Array | None]:
-        """Errors or costs, and log-losses where they are of use, (..., n) of each model on each held-out row; and the
-        weights of these rows."""
+        """Errors or costs, and log-losses, (..., n) of each model on each held-out row; and the weights of these
+        rows."""
         cost = check_cost(self.cost, self.classes_)
-        if self._leaves_one_out and self.scoring == "error" and self.ties == "random" and cost is None:
-            parts = [
-                grid.left_out_errors(sample, rows, self._prior_left_out(sample, rows))
-                for rows in _blocks(np.arange(len(sample.y)), block)
-            ]
-            return np.concatenate(parts, axis=-1), None, sample.weights
         rows, errors, losses = [], [], []
         for test, scores in self._held_out(grid, sample, present, groups, block):
             rows.append(test)
@@ -203,6 +181,9 @@ class GridClassifier(MomentClassifier):
             losses.append(log_losses(scores, sample.y[test]))
         weights = None if sample.weights is None else sample.weights[np.concatenate(rows)]
         return np.concatenate(errors, axis=-1), np.concatenate(losses, axis=-1), weights
+
+    def _choose(self, errors: Array, losses: Array | None, weights: Array | None, exists: NDArray[np.bool_]) -> Choice:
+        return choose(errors, losses, weights=weights, among=exists, scoring=self.scoring)
 
     @property
     def _leaves_one_out(self) -> bool:
@@ -214,18 +195,18 @@ class GridClassifier(MomentClassifier):
         """Held-out rows, in blocks, and their scores log p(x, y) by every model fitted without them, (..., rows, r)."""
         if self._leaves_one_out:
             refuse_groups(groups)
-            for rows in _blocks(np.arange(len(sample.y)), block):
+            for rows in blocks(np.arange(len(sample.y)), block):
                 yield rows, grid.left_out(sample, rows) + self._prior_left_out(sample, rows)
             return
         for train, test in folds(self.cv, sample.X, sample.y, present, groups):
             part = sample.take(train)
             prior = log_class_prior(part.statistics.counts, self.class_prior)
-            for rows in _blocks(test, block):
+            for rows in blocks(test, block):
                 yield rows, grid.log_density(part, sample.X[rows]) + prior
 
     def _prior_left_out(self, sample: Sample, rows: Array) -> Array:
         return log_class_prior_loo(sample.y, sample.n_classes, self.class_prior, sample.weights, rows)
 
 
-def _blocks(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
+def blocks(rows: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
     return [rows[part] for part in slices(len(rows), size)]

@@ -173,7 +173,6 @@ class EDDA(GaussianDensities, GridClassifier):
         "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
         number of stratified folds.
     %(choice)s
-    %(random_state)s
 
     Attributes
     ----------

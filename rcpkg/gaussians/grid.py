@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rcpkg.gaussians.predictive import log_bracket, log_t, posterior_dof
+from rcpkg.gaussians.predictive import log_bracket, log_t
 from rcpkg.gaussians.scatter import ClassStatistics
 from rcpkg.linalg import EPS, Array, cholesky
 
@@ -88,7 +88,6 @@ def grid_log_predictive(
     statistics: ClassStatistics,
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
-    measure: str = "fisher",
     classes: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of every class under every (q, seed): thesis2007 (4.22) with (5.13) and beyond.
@@ -102,7 +101,6 @@ def grid_log_predictive(
     statistics : ClassStatistics
     dofs, seeds : sequences of float and of Seed
         The grid.
-    measure : {"fisher", "lebesgue"}, default="fisher"
     classes : array of int, optional
         Those that are asked for; all by default.
 
@@ -117,7 +115,7 @@ def grid_log_predictive(
     for h in np.arange(n_classes) if classes is None else classes:
         if statistics.counts[h] == 0:
             continue
-        a = posterior_dof(statistics.counts[h], d, np.asarray(dofs, dtype=float), measure)
+        a = statistics.counts[h] + np.asarray(dofs, dtype=float)
         for base, models in groups.items():
             diagonal = base_diagonal(base, statistics, h)
             if not (diagonal > 0).all():

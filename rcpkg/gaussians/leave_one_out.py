@@ -1,4 +1,4 @@
-"""Exact leave-one-out of a grid of predictive densities, and its errors at less cost."""
+"""Exact leave-one-out of a grid of predictive densities."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsytrd
 
-from rcpkg.choice import own_scores, wrong_predictions
 from rcpkg.gaussians.grid import (
     BDA7_SEEDS,
     SPHERICAL_BASES,
@@ -19,13 +18,11 @@ from rcpkg.gaussians.grid import (
     models_by_base,
     shifted_forms,
 )
-from rcpkg.gaussians.predictive import posterior_dof
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.gaussians.shrinkage import SAFE_DOWNDATE
 from rcpkg.linalg import Array
 
 BATCH_ENTRIES = 2**19  # of the bordered matrices that are reduced at a time
-CERTAIN = 1e-9  # share of a score by which a bound must decide, for rounding
 
 
 def tridiagonal_forms(
@@ -85,9 +82,9 @@ class LeaveOneOut:
     own class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
     """
 
-    def __init__(self, sample: Sample, rows: Array, dofs: Sequence[float], seeds: Sequence[Seed], measure: str):
+    def __init__(self, sample: Sample, rows: Array, dofs: Sequence[float], seeds: Sequence[Seed]):
         self.sample, self.rows = sample, rows
-        self.dofs, self.seeds, self.measure = np.asarray(dofs, dtype=float), seeds, measure
+        self.dofs, self.seeds = np.asarray(dofs, dtype=float), seeds
         self.models = models_by_base(self.dofs, seeds)
         self.X, self.y, self.z = sample.X[rows], sample.y[rows], sample.deviations[rows]
         self.removed = sample.kappa[rows, None] * self.z**2  # what the class's sums of squares lose with the row
@@ -111,7 +108,7 @@ class LeaveOneOut:
                 self.diagonal(out, base, models)
         for i in np.flatnonzero(refit.any(axis=1)):
             statistics, classes = self.sample.without(self.rows[i]), np.flatnonzero(refit[i])
-            fresh = grid_log_predictive(self.X[i : i + 1], statistics, self.dofs, self.seeds, self.measure, classes)
+            fresh = grid_log_predictive(self.X[i : i + 1], statistics, self.dofs, self.seeds, classes)
             out[:, :, i, classes] = fresh[:, :, 0, classes]
         return out
 
@@ -123,7 +120,7 @@ class LeaveOneOut:
             for own in (False, True):
                 places, count = usable[(self.y[usable] == h) == own], counts[h] - own
                 if len(places) and count:
-                    a = posterior_dof(count, self.X.shape[1], self.dofs, self.measure)
+                    a = count + self.dofs
                     yield _Case(h, own, places, self.X[places] - means[h], count, a, counts[h] / count)
 
     def _multiplier(self, base: str, h: int) -> Array:
@@ -192,83 +189,11 @@ class LeaveOneOut:
                 log_det, quadratic = tridiagonal_forms(scatter, None, diagonal, case.V, models.multiples)
             fill(out, models, case.places, case.h, case.count, case.a, d, log_det, quadratic)
 
-    def bounds(self, base: str, models: Models) -> tuple[Array, Array]:
-        """Lower and upper bounds on the log densities under the models of a diagonal base, shape (len(dofs), models,
-        rows, r), but for the classes to be refitted."""
-        low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
-        for case, reference, divisor in self._diagonal_cases(base):
-            scatter, diagonal = self.sample.statistics.scatters[case.h], reference / divisor
-            if base == "diag_class" and not case.own:
-                ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
-            else:
-                share = self.removed[case.places] / reference
-                ends = _expand(scatter, case.V, diagonal, share, models.multiples)
-            for bound, (log_det, quadratic) in zip((high, low), ends):
-                if case.own:
-                    downdate = 1 - case.kappa * quadratic
-                    possible = downdate > 0
-                    downdate = np.where(possible, downdate, 1.0)
-                    log_det = np.where(possible, log_det + np.log(downdate), np.inf)
-                    quadratic = case.kappa**2 * quadratic / downdate
-                fill(bound, models, case.places, case.h, case.count, case.a, self.X.shape[1], log_det, quadratic)
-        return low, high
-
-    def errors(self, log_prior: Array) -> "LooErrors":
-        """The errors of `log_density`, by bounds where they are enough; log_prior has the shape (rows, r)."""
-        wrong = np.empty((len(self.dofs), len(self.seeds), len(self.rows)), dtype=bool)
-        undecided = self.dominates | self.refit.any(axis=1)
-        places = np.flatnonzero(~undecided)
-        part, prior, y = self._some(places), log_prior[places], self.y[places]
-        for base, models in self.models.items() if len(places) else ():
-            alone = Models(np.arange(len(models.columns)), models.multiples, models.where)
-            if base in SPHERICAL_BASES:
-                scores = part.blank(len(models.columns))
-                undecided[places] |= part.spherical(scores, base, alone).any(axis=1)
-                errors = wrong_predictions(scores + prior, y)
-            else:
-                low, high = part.bounds(base, alone)
-                errors, certain = _decide(low + prior, high + prior, y)
-                undecided[places] |= ~certain.all(axis=(0, 1))
-            wrong[:, models.columns[:, None], places] = errors
-        places = np.flatnonzero(undecided)
-        if len(places):
-            scores = self._some(places).log_density() + log_prior[places]
-            wrong[:, :, places] = wrong_predictions(scores, self.y[places])
-        return LooErrors(wrong, float(np.mean(undecided)))
-
-    def _some(self, places: Array) -> "LeaveOneOut":
-        return LeaveOneOut(self.sample, self.rows[places], self.dofs, self.seeds, self.measure)
-
-
-def _expand(scatter: Array, V: Array, diagonal: Array, share: Array, multiples: Array):
-    r"""Lower and upper ends of log|A_i| and v_i' A_i^-1 v_i for
-    :math:`A_i=S+c\,\Lambda(I-\operatorname{diag}(s_i))`, shares :math:`0\le s_i<1` (n, d), by the expansion
-    of `grid_loo_errors`: ((log_det, quadratic), (log_det, quadratic))."""
-    root = np.sqrt(diagonal)
-    values, axes = np.linalg.eigh(scatter / np.outer(root, root))
-    U, rho = V / root, share.max(axis=1)
-    tail = rho / (1 - rho)
-    lower, upper = (np.empty((2, len(V), len(multiples))) for _ in range(2))
-    for j, c in enumerate(multiples):
-        eigenvalues = np.maximum(values, 0.0) + c
-        P = (axes / eigenvalues) @ axes.T
-        first = c * share @ np.diag(P)
-        second = c**2 * np.einsum("nd,nd->n", share @ (P * P), share)
-        upper[0, :, j] = np.log(eigenvalues).sum() + np.log(diagonal).sum() - first - second / 2
-        lower[0, :, j] = upper[0, :, j] - tail * second / 3
-        w = U @ P
-        shared = share * w
-        third = c**2 * np.einsum("nd,nd->n", shared @ P, shared)
-        lower[1, :, j] = np.einsum("nd,nd->n", U + c * shared, w) + third
-        upper[1, :, j] = lower[1, :, j] + tail * third
-    return lower, upper
-
 
 def grid_log_predictive_loo(
     sample: Sample,
     dofs: Sequence[float],
     seeds: Sequence[Seed] = BDA7_SEEDS,
-    measure: str = "fisher",
     rows: Array | None = None,
 ) -> Array:
     r"""Log predictive densities of each row under every class and (q, seed), all fitted without that row: exact.
@@ -282,7 +207,7 @@ def grid_log_predictive_loo(
     ----------
     sample : Sample
         n rows of r classes.
-    dofs, seeds, measure
+    dofs, seeds
         The grid, as in `grid_log_predictive`.
     rows : array of int, optional
         Those to be left out, each in turn; all by default.
@@ -293,53 +218,4 @@ def grid_log_predictive_loo(
         -inf where the density does not exist, such as for the class that the left-out row was the last of.
     """
     rows = np.arange(len(sample.X)) if rows is None else rows
-    return LeaveOneOut(sample, rows, dofs, seeds, measure).log_density()
-
-
-class LooErrors(NamedTuple):
-    """Leave-one-out errors, boolean, (len(dofs), len(seeds), n), and the share of rows that took the exact route."""
-
-    wrong: Array
-    exact_share: float
-
-
-def grid_loo_errors(
-    sample: Sample,
-    log_prior: Array,
-    dofs: Sequence[float],
-    seeds: Sequence[Seed] = BDA7_SEEDS,
-    measure: str = "fisher",
-    rows: Array | None = None,
-) -> LooErrors:
-    r"""The errors of `grid_log_predictive_loo`, by a second-order expansion with a certificate.
-
-    With the divisor that holds without it, leaving a row out lowers a diagonal seed by :math:`E\succeq0`. With
-    :math:`D_0` the matrix before, :math:`M=D_0^{-1/2}ED_0^{-1/2}\preceq\rho I`, where :math:`\rho` is the largest share
-    of the row in the seed's entries:
-
-    .. math::
-        0\le-\log|I-M|-\operatorname{tr}M-\tfrac12\operatorname{tr}M^2\le\tfrac\rho{3(1-\rho)}\operatorname{tr}M^2,
-        \qquad 0\le v^T(D_0-E)^{-1}v-(Q_0+Q_1+Q_2)\le\tfrac{\rho}{1-\rho}Q_2.
-
-    So every score lies in an interval, at O(n r d^2) a multiple; the exact route decides what the intervals do not.
-
-    Parameters
-    ----------
-    sample, dofs, seeds, measure, rows
-        As in `grid_log_predictive_loo`; without weights.
-    log_prior : array of shape (n, r)
-        Log class probabilities without the row.
-    """
-    rows = np.arange(len(sample.X)) if rows is None else rows
-    return LeaveOneOut(sample, rows, dofs, seeds, measure).errors(log_prior)
-
-
-def _decide(low: Array, high: Array, y: Array) -> tuple[Array, Array]:
-    """From bounds on the scores (..., n, r): whether the row is classified wrongly, and whether they prove it."""
-    own_low, own_high = own_scores(low, y), own_scores(high, y)
-    index = np.broadcast_to(y[:, None], (*low.shape[:-1], 1))
-    np.put_along_axis(low, index, -np.inf, axis=-1)
-    np.put_along_axis(high, index, -np.inf, axis=-1)
-    rounding = CERTAIN * (1 + np.abs(np.where(np.isfinite(own_low), own_low, 0.0)))
-    wrong = (own_high + rounding < low.max(axis=-1)) | np.isneginf(own_high)
-    return wrong, wrong | (own_low - rounding > high.max(axis=-1))
+    return LeaveOneOut(sample, rows, dofs, seeds).log_density()

@@ -49,7 +49,9 @@ def _cholesky(D: Array) -> Factor:
     return factor
 
 
-def posterior_factor(count: float, scatter: Array, seed: Array, dof: float, measure: str) -> tuple[Factor, float]:
+def posterior_factor(
+    count: float, scatter: Array, seed: Array, dof: float, measure: str = "fisher"
+) -> tuple[Factor, float]:
     """Cholesky factor of S + B and a, or PredictiveNotDefined."""
     d = len(scatter)
     a = posterior_dof(count, d, dof, measure)

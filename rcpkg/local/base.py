@@ -27,9 +27,7 @@ BLOCKS = {
     "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together", most="n - 1"),
     "choice": """
         %(scoring)s
-        ties : {"log_loss", "smallest"}, default="log_loss"
-            Of equally good sizes: the one of least leave-one-out log-loss and then the smallest, or at once the
-            smallest.
+            Of equally good sizes the one of least leave-one-out log-loss is taken, and then the smallest.
         %(cost)s
         """,
     "k_": """
@@ -51,7 +49,7 @@ BLOCKS = {
         %(grid_)s
         cv_log_loss_ : array
             Their leave-one-out log-losses, over the rows whose class is possible at some size; only after a choice of
-            k, where ``scoring`` or ``ties`` needs them.
+            k.
         """,
 }
 documented = partial(documented, **BLOCKS)
@@ -84,7 +82,6 @@ class LocalClassifier(SquareableRows):
 
     n_neighbors: int | str | Sequence[int] = 5
     scoring: str = "error"
-    ties: str = "log_loss"
     cost: ArrayLike | None = None
 
     why_no_gaps = (
@@ -127,26 +124,26 @@ class LocalClassifier(SquareableRows):
     def _by_leave_one_out(self, X: Array, sizes: list[int]) -> int:
         """The best of the sizes by leave-one-out cost or log-loss; the smallest where ties are left."""
         check_choice("scoring", self.scoring, ("error", "log_loss"))
-        check_choice("ties", self.ties, ("log_loss", "smallest"))
         cost = 1.0 - np.eye(len(self.classes_)) if self._cost is None else self._cost
         errors, losses = [], []
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):
             rows = np.arange(part.start, part.stop)
-            if "log_loss" in (self.scoring, self.ties):
-                evidence = self._evidence(X[part], sizes, rows)
-                decided = self._decision(evidence)
-                own = self._codes[part, None, None]
-                losses.append(-np.take_along_axis(self._log_posterior(evidence), own, axis=1)[:, 0].T)
-            else:
-                decided = self._decide(X[part], sizes, rows)
+            decided, of_classes = self._left_out(X[part], sizes, rows)
             errors.append(cost[decided, self._codes[part, None]].T)
+            if of_classes is not None:
+                losses.append(-np.take_along_axis(of_classes, self._codes[part, None, None], axis=1)[:, 0].T)
         log_losses = np.concatenate(losses, axis=1) if losses else None
-        ties = "first" if self.ties == "smallest" else self.ties
-        choice = choose(np.concatenate(errors, axis=1), log_losses, scoring=self.scoring, ties=ties)
+        choice = choose(np.concatenate(errors, axis=1), log_losses, scoring=self.scoring)
         self.grid_, self.cv_errors_ = np.array(sizes), choice.errors
         if losses:
             self.cv_log_loss_ = choice.log_loss
         return sizes[choice.place[0]]
+
+    def _left_out(self, Q: Array, sizes: Sequence[int], own: Index) -> tuple[Index, Array | None]:
+        """Decisions (n, sizes) for the training rows ``own``, each left out, and log p(y | x), (n, r, sizes), or None
+        of a classifier without probabilities."""
+        evidence = self._evidence(Q, sizes, own)
+        return self._decision(evidence), self._log_posterior(evidence)
 
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""

@@ -283,7 +283,6 @@ class SVMKNN(Pooled, Classifier):
 
     C: float = 1.0
     scoring: str = field(init=False, default="error")  # without probabilities there is no other choice of k
-    ties: str = field(init=False, default="smallest")
 
     def _index(self, X: Array) -> None:
         check_number("C", self.C, 0, above=True)
@@ -293,6 +292,9 @@ class SVMKNN(Pooled, Classifier):
         """Class labels, shape (n,)."""
         check_is_fitted(self)
         return self.predict_path(X, [self.n_neighbors_])[:, 0]
+
+    def _left_out(self, Q: Array, sizes: Sequence[int], own: Index) -> tuple[Index, None]:
+        return self._decide(Q, sizes, own), None
 
     def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
         _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)

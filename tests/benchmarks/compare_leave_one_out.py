@@ -13,10 +13,11 @@ import sys
 import numpy as np
 import pandas as pd
 from bench_bayesian_qda import data, dofs, naive_bda7, seconds
+from rcbook.bounded_leave_one_out import grid_loo_errors
 from rcbook.experiments.runner import commit, environment
 
 from rcpkg.choice import log_class_prior_loo
-from rcpkg.gaussians import Sample, grid_log_predictive_loo, grid_loo_errors
+from rcpkg.gaussians import Sample, grid_log_predictive_loo
 
 SIZES = ((200, 4, 2), (200, 10, 3), (1000, 10, 3), (200, 30, 3), (200, 60, 3))
 FOLDS = 12

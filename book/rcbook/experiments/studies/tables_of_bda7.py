@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from rcbook import datasets, published
+from rcbook import datasets, published, random_ties
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.simulation import chapter5_problem
 from rcpkg.base import Array, GenerativeClassifier
 from rcpkg.families import LDA, QDA
 from rcpkg.gaussians import EDDA_MODELS
-from rcpkg.gaussians.bayesian import BDA7, QuadraticBayes
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
+from rcpkg.gaussians.discriminant import NearestMeans
 
 CROSS_VALIDATED = ("BDA7", "QB", "RDA", "EDDA")
 NUMBER = ("row", "method", "metric", "setting_value")  # which number of a table it is
@@ -55,11 +54,11 @@ DIVIDED = {"pendigits": (7_494, 7_494), "covtype": (11_340, 15_120), "letter": (
 def classifier(method: str, n_classes: int, seed: int, large: bool) -> GenerativeClassifier:
     """A row of the tables. EDDA leaves out its two models with common axes on large data, as the source did."""
     makers: dict[str, Callable[[], GenerativeClassifier]] = {
-        "BDA7": lambda: BDA7(ties="random", random_state=seed),
-        "QB": lambda: QuadraticBayes(ties="random", random_state=seed),
-        "RDA": lambda: RDA(ties="random", random_state=seed),
-        "EDDA": lambda: EDDA(
-            models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, ties="random", random_state=seed
+        "BDA7": lambda: random_ties.BDA7(random_state=seed),
+        "QB": lambda: random_ties.QuadraticBayes(random_state=seed),
+        "RDA": lambda: random_ties.RDA(random_state=seed),
+        "EDDA": lambda: random_ties.EDDA(
+            models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, random_state=seed
         ),
         "NM": NearestMeans,
         "LDA": lambda: PriorIfSingular(LDA(class_prior_strength=n_classes, singular_ridge=0.0)),
