@@ -24,7 +24,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Fixed, Objective
-from rcpkg.families import cliques, elimination, networks, one_hot, structure
+from rcpkg.families import cliques, missing_states, networks, one_hot, structure
 from rcpkg.rows import Rows
 
 STATES = (2, 3, 2, 3)
@@ -109,7 +109,7 @@ def test_rows_with_different_gaps_go_together(parents):
 
 def test_sums_beyond_the_stated_memory_are_refused(monkeypatch):
     model, _, _ = network([[], [], [], [0, 1, 2]])
-    monkeypatch.setattr(elimination, "LARGEST_TABLES", 3 * 11)
+    monkeypatch.setattr(missing_states, "LARGEST_TABLES", 3 * 11)
     with pytest.raises(
         ValueError, match=r"3 values of a row are missing together.*a table of 12 cells a class: impute"
     ):
@@ -121,7 +121,7 @@ def test_sums_in_blocks_of_rows(monkeypatch):
     model, X, _ = network(CLIQUES)
     X[:, 3] = np.nan
     whole, states = model.predict_log_proba(X), np.hstack(model.conditional_mean(X))
-    monkeypatch.setattr(elimination, "LARGEST_BLOCK", 40)
+    monkeypatch.setattr(missing_states, "TABLE_ENTRIES", 40)
     assert_allclose(model.predict_log_proba(X), whole, rtol=1e-12)
     assert_allclose(np.hstack(model.conditional_mean(X)), states, rtol=1e-12)
 

@@ -1,13 +1,13 @@
 """Tables of a Bayesian network: for each feature the cells of its family, the feature and its parents, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
 from rcpkg.base import Array
 from rcpkg.families.count_model import StateFeatures
@@ -49,6 +49,14 @@ def margin(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
     return summed if left == want else summed.transpose(*range(lead), *(lead + left.index(f) for f in want))
 
 
+def _log_sum(table: Array) -> Array:
+    """log Σ exp over the last axis, −∞ where all is −∞; scipy's `logsumexp` takes twice the passes."""
+    top = table.max(axis=-1)
+    top[np.isneginf(top)] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(table - top[..., None]).sum(axis=-1)) + top
+
+
 class Families:
     """Cells (x_pa(j), x_j) of all features j: those of one conditional distribution follow each other.
 
@@ -56,10 +64,12 @@ class Families:
     the parents of each feature are joined. The tables of arrays below have axes in front, such as that of the class.
     """
 
-    def __init__(self, parents: Parents, n_states: NDArray[np.intp]) -> None:
+    def __init__(self, parents: Parents, n_states: NDArray[np.intp], order: list[int] | None = None) -> None:
         self.parents = [tuple(int(p) for p in of) for of in parents]
         self.n_states = n_states
-        self.order = topological_order(self.parents)
+        self.order = topological_order(self.parents) if order is None else order
+        rank = {j: place for place, j in enumerate(self.order)}
+        self.last = [max(of, key=rank.__getitem__, default=-1) for of in self.parents]  # which the others precede
         self.decomposable = is_decomposable(self.parents)
         self.members = [(*of, j) for j, of in enumerate(self.parents)]
         self.shapes = [tuple(int(n_states[f]) for f in of) for of in self.members]
@@ -72,8 +82,6 @@ class Families:
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.lengths = np.repeat(self.n_states, self.sizes // self.n_states)  # of the conditional distributions
         self.firsts = np.cumsum(self.lengths) - self.lengths
-        rank = np.argsort(self.order)
-        self.last = [max(of, key=lambda f: rank[f], default=-1) for of in self.parents]  # which the others precede
 
     def sums(self, cells: Array) -> Array:
         """Sum of each conditional distribution, from (…, K)."""
@@ -120,19 +128,30 @@ class Families:
         """Whether all members of each family are known, (n, d), from what is known of the features, (d, n)."""
         return np.array([known[list(of)].all(axis=0) for of in self.members]).T
 
-    def collect(self, log_tables: list[Array]) -> tuple[list[Array], Array]:
+    def collect(
+        self, log_tables: list[Array], possible: Mapping[int, NDArray[np.bool_]] = MappingProxyType({})
+    ) -> tuple[list[Array], Array]:
         """Conditional log probabilities of ∏_j exp t_j(x_pa(j), x_j), and the log of its sum over all x.
 
         From the last feature to the first, Σ over x_j of what has x_j as its last feature is a function of the
         parents of j. In a decomposable network these belong to the family of one of them, whose table takes it up.
+        Of some features only the states are summed that are ``possible``, in an array (…, r_j) with the axes in front.
+        Under a condition of probability zero these are equally probable.
         """
         tables, total = list(log_tables), 0.0
         for j in reversed(self.order):
-            of = self.parents[j]
-            message = logsumexp(tables[j], axis=-1)
+            of, table = self.parents[j], tables[j]
+            states = np.ones(self.n_states[j], dtype=bool)
+            if j in possible:
+                states = possible[j].reshape(*possible[j].shape[:-1], *[1] * len(of), -1)
+                table = np.where(states, table, -np.inf)
+            message = _log_sum(table)
             none = np.isneginf(message)
-            tables[j] = tables[j] - np.where(none, 0.0, message)[..., None]
-            tables[j][none] = -np.log(self.n_states[j])
+            tables[j] = table - np.where(none, 0.0, message)[..., None]
+            if none.any():
+                with np.errstate(divide="ignore"):
+                    equal = np.log(states / states.sum(axis=-1, keepdims=True))
+                np.copyto(tables[j], equal, where=none[..., None])
             if of:
                 carrier = self.last[j]
                 tables[carrier] = tables[carrier] + onto(message, of, self.members[carrier])

@@ -17,9 +17,9 @@ from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families._docs import documented
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
 from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
-from rcpkg.families.elimination import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.em import led_to
 from rcpkg.families.family import safe_counts
+from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.portions import encoded, has_gaps
 from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, placed
 from rcpkg.families.statistics import Statistics
