@@ -12,11 +12,13 @@ from rcbook.experiments.studies import tables_of_rc2025
 from scipy.integrate import quad
 from scipy.linalg import toeplitz
 from scipy.special import log_softmax, softmax
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from sklearn.datasets import load_iris
 
-from rcpkg import LDA, QDA, InvalidStatistics, SharedVarianceGaussianNB
+from rcpkg import LDA, QDA, CategoricalNB, InvalidStatistics, SharedVarianceGaussianNB
 from rcpkg.calibration import quadratic_gradient
+from rcpkg.gaussians.grid import BDA7_SEEDS, seed_matrix
+from rcpkg.gaussians.scatter import ClassStatistics
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -190,6 +192,184 @@ def test_flooring_singular_values_leaves_negative_eigenvalues():
 def entries():
     text = (ROOT / "book" / "errata.md").read_text(encoding="utf-8").split("(errata-book)=")[0]
     return re.findall(r"(?ms)^\d+\. .*?(?=^\d+\. |^#|^\(|\Z)", text)
+
+
+def test_absolute_risk_of_vectors_is_not_minimised_by_coordinates():
+    """thesis2007 (2.8) for R²: the mean distance is not least at the medians of the coordinates, squared distance is at
+    the means."""
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 201)] * 2), axis=-1).reshape(-1, 2)
+    distance = np.linalg.norm(grid[:, None] - points, axis=2)
+    best = grid[distance.mean(axis=1).argmin()]
+    assert np.abs(best - np.median(points, axis=0)).min() > 0.1
+    np.testing.assert_allclose(grid[(distance**2).mean(axis=1).argmin()], points.mean(axis=0), atol=0.005)
+
+
+def test_the_most_probable_neighbourhood_is_not_that_of_the_ml_estimate():
+    """thesis2007 §2.5: three of five parts broken, flat prior; ML is .60."""
+    centre = np.linspace(0.3, 0.8, 5001)
+
+    def most_probable(delta):
+        probability = beta(4, 3).cdf(centre + delta) - beta(4, 3).cdf(centre - delta)
+        return centre[probability.argmax()]
+
+    assert most_probable(1e-3) == pytest.approx(0.6, abs=2e-4)
+    assert most_probable(0.3) < 0.58
+
+
+def test_a_covariance_of_as_many_rows_as_features_is_singular():
+    """thesis2007 §4.2: n_h < d is printed; the estimate (4.6) is singular for n_h = d, too."""
+    rows = np.random.default_rng(0).normal(size=(4, 4))
+    assert np.linalg.matrix_rank(np.cov(rows.T, bias=True)) == 3
+    assert np.linalg.matrix_rank(np.cov(np.vstack([rows, rows[0] ** 2]).T, bias=True)) == 4
+
+
+def test_the_gaussian_manifold_is_a_product_and_its_measure_has_a_constant():
+    """thesis2007 §4.4.1: (d² + 3d)/2 parameters; for d = 1 the root of the determinant of I_F is v^(-3/2)/√2."""
+    for d in (2, 3, 5):
+        symmetric = d * (d + 1) // 2
+        assert d + symmetric == (d**2 + 3 * d) // 2 != d * symmetric
+    v = 1.7
+
+    def minus_second_derivatives(x, mu=0.3, h=1e-3):
+        def log_density(a, b):
+            return norm(a, np.sqrt(b)).logpdf(x)
+
+        steps = [(h, 0), (0, h)]
+        H = [
+            [
+                sum(
+                    s * t * log_density(mu + s * a[0] + t * b[0], v + s * a[1] + t * b[1])
+                    for s in (1, -1)
+                    for t in (1, -1)
+                )
+                for b in steps
+            ]
+            for a in steps
+        ]
+        return -np.array(H) / (4 * h**2)
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    information = sum(
+        w * minus_second_derivatives(0.3 + np.sqrt(v) * z) for z, w in zip(nodes, weights / weights.sum(), strict=True)
+    )
+    assert np.sqrt(np.linalg.det(information)) == pytest.approx(v**-1.5 / np.sqrt(2), rel=1e-4)
+
+
+def test_shrinkage_targets_of_the_seven_seeds():
+    """thesis2007 after (5.9): B/q goes to zero for a fixed seed; of (5.13) two targets stay, three go as q to -2."""
+    statistics = ClassStatistics(np.array([5.0, 7.0]), np.zeros((2, 3)), np.stack([np.diag([1.0, 2, 3])] * 2))
+    powers = []
+    for seed in BDA7_SEEDS:
+        few, many = (np.trace(seed_matrix(seed, q, statistics, 0)) / q for q in (6.0, 12.0))
+        powers.append(round(np.log2(few / many)))
+    assert sorted(powers) == [0, 0, 1, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("b", [1e-3, 1.0, 50.0])
+def test_the_prior_has_its_maximum_inside_for_every_seed(b):
+    """thesis2007 §5.4, d = 1: exp(-b/(2v)) v^(-q/2) is zero at zero and largest at b/q."""
+    q = 4.0
+    v = np.geomspace(b / q / 50, 50 * b / q, 20001)
+    log_prior = -b / (2 * v) - q / 2 * np.log(v)
+    assert v[log_prior.argmax()] == pytest.approx(b / q, rel=1e-3)
+    assert log_prior[0] < log_prior.max() - 40
+
+
+def test_entropy_of_an_indicator_exists_on_a_set_of_infinite_measure():
+    """thesis2007 after (7.2): ∫ g ln g exists for g = 1 on [0, ∞), which is not integrable."""
+    lengths = 10.0 ** np.arange(1, 6)
+    entropy = [quad(lambda x: 1.0 * np.log(1.0), 0, length)[0] for length in lengths]
+    assert not any(entropy) and quad(lambda x: 1.0, 0, lengths[-1])[0] == pytest.approx(lengths[-1])
+
+
+def test_difference_of_first_derivatives_is_the_second_for_quadratic_functionals_only():
+    """thesis2007 §7.2.1: δφ[g + b; a] - δφ[g; a] = δ²φ[g; b, a] for ∫ g², and for ∫ g³ up to a term of second order."""
+    g, b, a = np.random.default_rng(1).uniform(size=(3, 50))
+    assert np.mean(2 * (g + b) * a) - np.mean(2 * g * a) == pytest.approx(np.mean(2 * b * a))
+    errors = [np.mean(3 * (g + t * b) ** 2 * a) - np.mean(3 * g**2 * a) - np.mean(6 * g * t * b * a) for t in (1, 0.1)]
+    assert errors[0] > 0.1 and errors[1] / errors[0] == pytest.approx(0.01)
+
+
+def test_difference_quotients_are_not_bounded_by_the_largest_derivative():
+    """thesis2007 A.5: for s(t) = exp(-t) the largest derivative is negative and bounds no difference quotient."""
+    t = np.linspace(0, 3, 301)
+    derivative, quotient = -np.exp(-t), np.diff(np.exp(-t)) / np.diff(t)
+    assert np.abs(quotient).max() > max(derivative.max(), 0.0)
+    assert np.abs(quotient).max() <= np.abs(derivative).max()
+
+
+def test_a_minimum_at_the_border_has_a_derivative_that_is_not_zero():
+    """thesis2007 appendix B: J[f] = (∫ f + 1)² is least over f ≥ 0 at f = 0, where δJ[0; a] = 2 ∫ a > 0."""
+    a = np.random.default_rng(2).uniform(size=100)
+    J = [(t * a.mean() + 1) ** 2 for t in (0.0, 1e-6, 0.5, 2.0)]
+    assert np.argmin(J) == 0 and (J[1] - J[0]) / 1e-6 == pytest.approx(2 * a.mean(), rel=1e-4)
+
+
+def test_parameter_map_of_qda_is_not_linear_in_its_statistics():
+    """rc2025 §4.2: a class has n(n+3)/2 + 1 statistics; its Cholesky factor takes about n³/3 multiplications."""
+
+    def multiplications(n):
+        """Of the factor: entry (i, j) is a sum of j products and one division."""
+        return sum(j + 1 for i in range(n) for j in range(i + 1))
+
+    sizes = np.array([50, 100, 200])
+    statistics = sizes * (sizes + 3) // 2 + 1
+    per_statistic = np.array([multiplications(n) for n in sizes]) / statistics
+    np.testing.assert_allclose(per_statistic[1:] / per_statistic[:-1], 2, rtol=0.05)
+
+
+def test_natural_parameters_of_naive_bayes_have_as_many_blocks_as_classes():
+    """rc2025 appendix B: classes from 0 to r are printed."""
+    n_classes, states = 3, (2, 4, 3)
+    printed = n_classes + (n_classes + 1) * sum(states)
+    codes = np.array([[i % k for k in states] for i in range(12)], dtype=float)
+    model = CategoricalNB(prior_strength=1.0).fit(codes, np.arange(12) % n_classes)
+    needed = model.parameters_.log_prior.size + model.parameters_.log_prob.size
+    assert needed == n_classes * (1 + sum(states)) != printed
+
+
+def test_derivative_of_the_t_step_holds_the_posterior():
+    """rc2025 §5.2, means of two unit Gaussians: Fisher's identity needs the posterior held; as printed it fails."""
+    x, means, h = np.array([0.0, 1.0, 4.0, 2.0]), np.array([0.5, 2.5]), 1e-5
+
+    def joint(m):
+        return norm.logpdf(x[:, None], m) + np.log(0.5)
+
+    def gradient(f):
+        return np.array([(f(means + h * e) - f(means - h * e)) / (2 * h) for e in np.eye(2)])
+
+    marginal = gradient(lambda m: np.logaddexp.reduce(joint(m), axis=1).sum())
+    held = softmax(joint(means), axis=1)
+    np.testing.assert_allclose(gradient(lambda m: np.sum(held * joint(m))), marginal, rtol=1e-6)
+    printed = gradient(lambda m: np.sum(softmax(joint(m), axis=1) * joint(m)))
+    assert np.abs(printed - marginal).max() > 0.1
+
+
+def test_gradient_of_wanbiac_has_the_class_of_the_weight():
+    """wanbia2014 (5): finite differences agree with log θ of the class of the weight, not of the class of the row."""
+    rng = np.random.default_rng(3)
+    codes, labels, w = rng.integers(3, size=40), rng.integers(2, size=40), rng.normal(size=(2, 3))
+    log_theta = np.log(rng.dirichlet(np.ones(3), size=2))
+
+    def likelihood(weights):
+        return np.sum(log_softmax((weights * log_theta)[:, codes].T, axis=1)[np.arange(40), labels])
+
+    P = softmax((w * log_theta)[:, codes].T, axis=1)
+    for k, j in np.ndindex(2, 3):
+        step = np.zeros((2, 3))
+        step[k, j] = 1e-6
+        numerical = (likelihood(w + step) - likelihood(w - step)) / 2e-6
+        residual = ((labels == k) - P[:, k]) * (codes == j)
+        assert np.sum(residual * log_theta[k, j]) == pytest.approx(numerical, rel=1e-5)
+        assert abs(np.sum(residual * log_theta[labels, codes]) - numerical) > 0.01
+
+
+def test_printed_pseudo_counts_of_wanbiac_sum_to_more_than_one():
+    """wanbia2014, footnote 1: with m|X| in the numerator; with m/|X| they sum to one."""
+    counts, m = np.array([4.0, 0.0, 6.0]), 1.0
+    assert np.sum((counts + m / 3) / (counts.sum() + m)) == pytest.approx(1)
+    assert np.sum((counts + m * 3) / (counts.sum() + m)) > 1.5
 
 
 def test_each_entry_has_a_link_or_a_test_that_is_there():

@@ -52,7 +52,8 @@ def _of_study(study: str, rows: list[str]) -> pd.DataFrame:
 def columns(tables: str) -> pd.DataFrame:
     """The printed numbers of ``"rc2024:II rc2024:III:20"``, one row for each row named (by default each data set).
 
-    Of thesis2007 a row is a setting and a column a method. ``"study:name"`` are our numbers of a study.
+    Of thesis2007 a row is a setting, or a data set where a table has none, and a column a method; in
+    names "_" stands for a space. ``"study:name"`` are our numbers of a study.
     """
     frames = {}
     for part in tables.split():
@@ -62,8 +63,10 @@ def columns(tables: str) -> pd.DataFrame:
             continue
         cells = published.table(source, number)
         if source == "thesis2007":
-            wide = cells.pivot(index="setting_value", columns="method", values="value")
-            frames[number] = wide.loc[rows[0].split(",") if rows else cells.setting_value.unique()]
+            index = "setting_value" if cells.setting_value.any() else "row"
+            wide = cells.pivot(index=index, columns="method", values="value")
+            named = rows[0].replace("_", " ").split(",") if rows else cells[index].unique()
+            frames[number] = wide.loc[named]
             continue
         cells["row"] = cells.row.where(cells.dataset != "top_size_12", "largest " + cells.row)
         names = rows[0].split(",") if rows else cells.row[cells.row != "avg."].unique()
@@ -86,6 +89,8 @@ def _found(tables: str, quantity: str, how: str) -> str:
         return str(np.sum(as_printed[0] if printed else p < 0.05))
     if how == "values":
         return ", ".join(f"{value:g}" for part in quantity.split(", ") for value in frame.eval(part))
+    if how == "least mean":
+        return str(frame[quantity.split(", ")].mean().idxmin())
     if frame.isna().all(axis=None):  # rows of a study that have not been run
         return ""
     value = frame.eval(quantity)
