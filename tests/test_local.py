@@ -29,13 +29,11 @@ from rcpkg.local import (
     density,
     least_cost,
     linear_weights,
-    local_bda,
     local_bda_log_density,
     local_mean_squared_distance,
     neighbor_weights,
     smoothed_probabilities,
 )
-from rcpkg.local.density import GRAM_ROUNDING, SharedGram
 from rcpkg.local.neighbours import Neighbors
 
 PER_CLASS = [LocalBDA, LocalNearestMeans]
@@ -124,35 +122,6 @@ def test_6_1_integrates_to_one_for_a_fixed_neighbourhood():
 def test_a_vanished_seed_is_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="raise the seed"):
         local_bda_log_density(1e12 * np.random.default_rng(0).standard_normal((5, 2)))
-
-
-@pytest.mark.parametrize("seed", [1.0, "trace", "diag"])
-def test_inner_products_looked_up_or_formed_give_the_same(monkeypatch, seed):
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((120, 150)) + 3.0, np.arange(120) % 3
-    X[7], Q = X[10], np.vstack([X[:40], rng.standard_normal((80, 150)) + 3.0])
-    model = LocalBDA(n_neighbors=30, seed=seed).fit(X, y)
-    looked_up = []
-    lookup = SharedGram.log_density
-    monkeypatch.setattr(SharedGram, "log_density", lambda *arguments: looked_up.append(1) or lookup(*arguments))
-    ours = model._evidence(Q, range(1, 31), None)
-    assert looked_up
-    monkeypatch.setattr(local_bda, "GRAM_FEATURES", 151)
-    looked_up.clear()
-    assert_allclose(model._evidence(Q, range(1, 31), None), ours, rtol=1e-10, atol=1e-10)
-    assert not looked_up
-
-
-def test_inner_products_are_formed_where_looking_up_would_round():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((120, 150)), np.arange(120) % 2
-    model = LocalBDA(n_neighbors=30).fit(X, y)
-    near = rng.standard_normal((100, 150))
-    far = np.vstack([near, np.full((1, 150), 1e4)])
-    assert SharedGram(X, near).rounding < GRAM_ROUNDING < SharedGram(X, far).rounding
-    x = far[-1]
-    expected = [direct_6_1(x, nearest(X[y == h], x, 30)) - np.log(2) for h in (0, 1)]
-    assert_allclose(model.predict_joint_log_proba(far)[-1], expected, rtol=1e-9)
 
 
 def test_local_mean_squared_distance():

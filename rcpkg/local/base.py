@@ -202,7 +202,7 @@ class PerClass(LocalClassifier):
                     (np.flatnonzero(~mine), None),
                     (np.flatnonzero(mine), self._positions[own[mine]]),
                 ]
-            scores = self._scorer(h, Q, max(sizes), own)
+            scores = self._scorer(h, Q, own)
             for rows, without in groups:
                 available = len(search.X) - (without is not None)
                 if len(rows) == 0 or available == 0:
@@ -216,8 +216,8 @@ class PerClass(LocalClassifier):
     def _bytes_per_score(self, k: int) -> int:
         return 8 * k * (k + self.n_features_in_)
 
-    def _scorer(self, h: int, Q: Array, k: int, own: Index | None) -> Scorer:
-        """The scores in class h of the queries Q, which are the training rows ``own`` or new, for sizes up to k."""
+    def _scorer(self, h: int, Q: Array, own: Index | None) -> Scorer:
+        """The scores in class h of the queries Q, which are the training rows ``own`` or new."""
         X = self._searches[h].X
         return lambda neighbors, rows, sizes: self._scores(X[neighbors] - Q[rows, None])[:, sizes - 1]
 

@@ -12,8 +12,6 @@ from rcpkg.local.neighbours import Index
 
 # of a multiplication in numpy, a column at a time, in those of LAPACK; measured for batches of some hundred queries
 PRICE_OF_UPDATES = 6
-# largest error of inner products that are looked up, beside the eigenvalues of I + G, which are at least 1
-GRAM_ROUNDING = 1e-12
 FACTOR_ROUNDING = 1e-5  # of a log density by the K x K factor: a bound, mostly some thousand times what is found
 LOST_SEED = 1e-3  # of a log density by updates: an estimate, beyond which it is refused
 
@@ -173,30 +171,3 @@ def neighborhood_log_density(Z: Array, sizes: Sequence[int] | Index, floor: Arra
         scaled = Z[:, :k] / np.sqrt(scale)[:, None, None]
         densities[k] = local_bda_log_density(scaled)[:, -1] - d / 2 * np.log(scale)
     return np.stack([densities[k] for k in sizes], axis=1)
-
-
-class SharedGram:
-    """Local BDA at many queries from one Gram matrix of the class: z_i'z_j = x_i'x_j - x_i'x - x_j'x + x'x.
-
-    Looking inner products up costs K², forming them K²d. The expansion rounds like eps times squared distances;
-    rows and queries are centred to keep these small, and ``rounding`` bounds the error of the entries of G.
-    """
-
-    def __init__(self, X: Array, Q: Array):
-        origin = X.mean(axis=0)
-        X, Q = X - origin, Q - origin
-        self.n, self.d = X.shape
-        self.gram = X @ X.T
-        squares = np.einsum("nd,nd->n", Q, Q)
-        self.cross = Q @ X.T - 0.5 * squares[:, None]
-        reach = np.sqrt(self.gram.diagonal().max()) + np.sqrt(squares.max())
-        self.rounding = EPS * reach**2
-
-    def log_density(self, neighbors: Index, queries: Index) -> Array:
-        """As `local_bda_log_density`, (m, K), for neighbours (m, K) of the queries (m,)."""
-        rows = np.hstack([neighbors, neighbors[:, :1]])  # room for the border
-        cross = self.cross[queries[:, None], rows]
-        bordered = self.gram.take(rows[:, :, None] * self.n + rows[:, None, :])
-        bordered -= cross[:, :, None]
-        bordered -= cross[:, None, :]
-        return log_density_of_gram(bordered, self.d)

@@ -7,16 +7,9 @@ from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.linalg import Array, cholesky
 from rcpkg.local.base import PerClass, Scorer, documented
-from rcpkg.local.density import (
-    GRAM_ROUNDING,
-    SharedGram,
-    by_updates,
-    local_bda_log_density,
-    neighborhood_log_density,
-)
-from rcpkg.local.neighbours import BATCH_BYTES, Index
+from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
+from rcpkg.local.neighbours import Index
 
-GRAM_FEATURES = 128  # from so many on, looking inner products up is cheaper than forming them
 SAFE_SHARE = 1e-3  # of a sum of squares, below which it is summed anew without the row and not by a difference
 LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
@@ -130,15 +123,10 @@ class LocalBDA(PerClass, GenerativeClassifier):
         d = self.n_features_in_
         return 8 * (k * (3 * d + 2) + d * d) if by_updates(k, d) else super()._bytes_per_score(k)
 
-    def _scorer(self, h: int, Q: Array, k: int, own: Index | None) -> Scorer:
+    def _scorer(self, h: int, Q: Array, own: Index | None) -> Scorer:
         if self._rule == "neighborhood" or (own is not None and self._rule != "given"):
             return self._scorer_of_moving_seed(h, Q, own)
         X, Q = self._whitened[h], self._whiten(Q)
-        n, d = X.shape
-        if d >= GRAM_FEATURES and not by_updates(k, d) and n * n <= min(len(Q) * k * k, BATCH_BYTES // 8):
-            shared = SharedGram(X, Q)
-            if shared.rounding <= GRAM_ROUNDING:
-                return lambda near, rows, sizes: shared.log_density(near, rows)[:, sizes - 1] - self._half_log_det
         return lambda near, rows, sizes: (
             local_bda_log_density(X[near] - Q[rows, None])[:, sizes - 1] - self._half_log_det
         )

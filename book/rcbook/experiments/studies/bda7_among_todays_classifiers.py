@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from rcbook import datasets, random_ties
+from rcbook import datasets, ties
 from rcbook.experiments import readings
 from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
 from rcpkg.base import Array
@@ -52,8 +52,8 @@ def _tuned(model: ClassifierMixin, seed: int, **grid: list) -> GridSearchCV:
 def classifiers(seed: int) -> dict[str, ClassifierMixin]:
     """The classifiers of the comparison, before scaling."""
     return {
-        "BDA7": random_ties.BDA7(random_state=seed),
-        "RDA": random_ties.RDA(random_state=seed),
+        "BDA7": ties.BDA7(random_state=seed),
+        "RDA": ties.RDA(random_state=seed),
         "shrinkage LDA": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "shrinkage QDA": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
         "logistic regression": _tuned(LogisticRegression(max_iter=5000), seed, C=[0.01, 0.1, 1, 10, 100]),

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from rcbook import datasets
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
+from rcbook.ties import smallest_size
 from rcpkg.base import Array
-from rcpkg.choice import ERROR_ROUNDING
 from rcpkg.local import BregmanKNN, LocalBDA
 
 STUDY_NAME = "local-2026"
@@ -22,16 +22,8 @@ SVC_GRID = {"C": [1, 10, 100], "gamma": ["scale", 0.01, 0.1]}
 REFERENCE = "local BDA"
 
 
-def smallest(model: LocalBDA | BregmanKNN) -> LocalBDA | BregmanKNN:
-    """A fitted classifier with the smallest of the sizes with the fewest errors, as in the source; the library asks the
-    log-loss."""
-    fewest = model.cv_errors_ <= model.cv_errors_.min() + ERROR_ROUNDING
-    model.n_neighbors_ = int(model.grid_[np.argmax(fewest)])
-    return model
-
-
 def _local_bda(A: Array, a: NDArray, seed: float | str = 1.0) -> LocalBDA:
-    return smallest(LocalBDA(n_neighbors="cv", seed=seed).fit(A, a))
+    return smallest_size(LocalBDA(n_neighbors="cv", seed=seed).fit(A, a))
 
 
 def _seed_chosen(A: Array, a: NDArray) -> LocalBDA:
@@ -49,7 +41,7 @@ CONTENDERS: dict[str, Callable] = {
     # B = I on features times u is B = I / u^2 on the features themselves
     "features times 0.1": lambda A, a: _local_bda(A, a, 100.0),
     "features times 10": lambda A, a: _local_bda(A, a, 0.01),
-    "k-NN": lambda A, a: smallest(BregmanKNN(n_neighbors="cv", smoothing=0.0).fit(A, a)),
+    "k-NN": lambda A, a: smallest_size(BregmanKNN(n_neighbors="cv", smoothing=0.0).fit(A, a)),
     "RBF SVC": lambda A, a: GridSearchCV(SVC(), SVC_GRID, cv=3).fit(A, a),
     "gradient boosting": lambda A, a: HistGradientBoostingClassifier(random_state=0).fit(A, a),
 }

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from rcbook import datasets, published, random_ties
+from rcbook import datasets, published, ties
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.prior_if_singular import PriorIfSingular
 from rcbook.simulation import chapter5_problem
@@ -54,12 +54,10 @@ DIVIDED = {"pendigits": (7_494, 7_494), "covtype": (11_340, 15_120), "letter": (
 def classifier(method: str, n_classes: int, seed: int, large: bool) -> GenerativeClassifier:
     """A row of the tables. EDDA leaves out its two models with common axes on large data, as the source did."""
     makers: dict[str, Callable[[], GenerativeClassifier]] = {
-        "BDA7": lambda: random_ties.BDA7(random_state=seed),
-        "QB": lambda: random_ties.QuadraticBayes(random_state=seed),
-        "RDA": lambda: random_ties.RDA(random_state=seed),
-        "EDDA": lambda: random_ties.EDDA(
-            models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, random_state=seed
-        ),
+        "BDA7": lambda: ties.BDA7(random_state=seed),
+        "QB": lambda: ties.QuadraticBayes(random_state=seed),
+        "RDA": lambda: ties.RDA(random_state=seed),
+        "EDDA": lambda: ties.EDDA(models=WITHOUT_COMMON_AXES if large else EDDA_MODELS, tol=1e-6, random_state=seed),
         "NM": NearestMeans,
         "LDA": lambda: PriorIfSingular(LDA(class_prior_strength=n_classes, singular_ridge=0.0)),
         "QDA": lambda: PriorIfSingular(QDA(class_prior_strength=n_classes, singular_ridge=0.0)),

@@ -1,7 +1,9 @@
-"""BDA7 and its rivals as in the tables of thesis2007: of equally good models one is taken at random.
+"""Equally good models as in thesis2007: BDA7 and its rivals take one at random, local classifiers the smallest size.
 
 The classifiers of the library take the model of least log-loss then, so that the same data give the same model.
 """
+
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +17,16 @@ from rcpkg.gaussians import Sample
 from rcpkg.gaussians.bayesian import PredictiveGrid
 from rcpkg.gaussians.classifier import Grid, blocks
 from rcpkg.linalg import Array
+from rcpkg.local.base import LocalClassifier
+
+Local = TypeVar("Local", bound=LocalClassifier)
+
+
+def smallest_size(model: Local) -> Local:
+    """A local classifier that chose its number of neighbours, now with the smallest of the sizes of least error."""
+    fewest = model.cv_errors_ <= model.cv_errors_.min() * (1 + 1e-9) + ERROR_ROUNDING
+    model.n_neighbors_ = int(model.grid_[np.argmax(fewest)])
+    return model
 
 
 class RandomTies:

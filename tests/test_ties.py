@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from rcbook import random_ties
+from rcbook import ties
 from rcbook.bounded_leave_one_out import grid_loo_errors
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -16,10 +16,10 @@ from rcpkg.choice import wrong_predictions
 from rcpkg.gaussians import BDA7_SEEDS, Sample, classifier, grid_log_predictive_loo
 
 MODELS = [
-    random_ties.BDA7(random_state=0),
-    random_ties.QuadraticBayes(random_state=0),
-    random_ties.RDA(random_state=0),
-    random_ties.EDDA(models=("EII", "VVV"), random_state=0),
+    ties.BDA7(random_state=0),
+    ties.QuadraticBayes(random_state=0),
+    ties.RDA(random_state=0),
+    ties.EDDA(models=("EII", "VVV"), random_state=0),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 
@@ -55,13 +55,13 @@ def test_an_emptied_class_counts_as_an_error():
 
 def test_random_ties_are_broken_by_the_seed_only():
     X, y = load_iris(return_X_y=True)
-    first = random_ties.BDA7(random_state=0).fit(X, y)
+    first = ties.BDA7(random_state=0).fit(X, y)
     tied = np.argwhere(first.cv_errors_ == first.cv_errors_.min())
     assert len(tied) > 1
-    chosen = {(m.dof_, m.seed_) for m in (random_ties.BDA7(random_state=k).fit(X, y) for k in range(12))}
+    chosen = {(m.dof_, m.seed_) for m in (ties.BDA7(random_state=k).fit(X, y) for k in range(12))}
     assert len(chosen) > 1
     assert chosen <= {(4.0 * (a + 1), BDA7_SEEDS[b]) for a, b in tied}
-    assert len({random_ties.BDA7(random_state=3).fit(X, y).dof_ for _ in range(3)}) == 1
+    assert len({ties.BDA7(random_state=3).fit(X, y).dof_ for _ in range(3)}) == 1
 
 
 @each_model
@@ -85,3 +85,16 @@ def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
     parts = model.fit(X, y).cv_errors_, model.predict_joint_log_proba(X)
     assert_allclose(parts[0], whole[0], atol=0)
     assert_allclose(parts[1], whole[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("cost", [None, [[0, 1, 10.1], [1, 0, 1], [2, 1, 0]]])
+def test_the_smallest_of_the_sizes_of_least_error(cost):
+    X, y = load_iris(return_X_y=True)
+    for kind in (rcpkg.LocalBDA, rcpkg.BregmanKNN):
+        library = kind(n_neighbors=range(1, 30), cost=cost).fit(X, y)
+        least = np.isclose(library.cv_errors_, library.cv_errors_.min(), rtol=0, atol=1e-9)
+        assert cost or least.sum() > 1 or kind is rcpkg.LocalBDA
+        model = ties.smallest_size(library)
+        assert model.n_neighbors_ == 1 + np.argmax(least)
+        chosen = kind(n_neighbors=model.n_neighbors_, cost=cost).fit(X, y)
+        assert (model.predict(X) == chosen.predict(X)).all()
