@@ -21,6 +21,7 @@ from rcpkg.calibration import (
     calibration_test,
     climb,
 )
+from rcpkg.class_prior import class_prior_of
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import (
     LDA,
@@ -85,6 +86,7 @@ __all__ = [
     "__version__",
     "bregman",
     "calibration_test",
+    "class_prior_of",
     "climb",
     "explain",
     "functional",

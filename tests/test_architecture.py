@@ -27,7 +27,7 @@ FLOORS = (
     ("rcpkg",),  # the public names
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
-    ("rcpkg.choice", "rcpkg.explain"),
+    ("rcpkg.choice", "rcpkg.class_prior", "rcpkg.explain"),
     ("rcpkg.base",),
     ("rcpkg.rows",),
     ("rcpkg.checks", "rcpkg.gaps"),

@@ -1,0 +1,166 @@
+"""Unknown class weights of new rows, from the posteriors of a classifier that was trained with other weights."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_softmax
+from scipy.stats import norm
+
+from rcpkg.checks import check_class_prior, check_number
+from rcpkg.linalg import Array
+
+WIDE = 0.5  # width of an interval of a class weight from which on the rows say next to nothing about it
+
+
+class ClassPrior(NamedTuple):
+    """Outcome of `class_prior_of`.
+
+    Attributes
+    ----------
+    class_prior : array of shape (r,)
+        Estimated class weights π', in the order of ``classes_``: what ``predict_proba(X, class_prior)`` takes, as long
+        as none is zero.
+    interval : array of shape (r, 2)
+        Bounds of each weight, by the normal approximation.
+    log_likelihood : float
+        L(π') − L(π) in nats: by how much the rows prefer the estimate to the weights of training.
+    n_iter : int
+        Steps of EM.
+    """
+
+    class_prior: Array
+    interval: Array
+    log_likelihood: float
+    n_iter: int
+
+
+def class_prior_of(
+    model: Any,
+    X: ArrayLike,
+    *,
+    training_prior: ArrayLike | Mapping | None = None,
+    confidence: float = 0.95,
+    tol: float = 1e-8,
+    max_iter: int = 10_000,
+) -> ClassPrior:
+    r"""Class weights π' that maximise :math:`L(\pi') = \sum_i \log \sum_y \pi'_y\, p(y \mid x_i) / \pi_y`, by EM.
+
+    If p(x | y) is that of training, L is the log-likelihood of the rows up to a constant. It is concave, and a step of
+    EM takes for π' the mean of the posteriors that are corrected to π', :math:`p'(y \mid x) \propto p(y \mid x)\,
+    \pi'_y / \pi_y`. The posteriors must be calibrated: an overconfident classifier leads EM astray.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted one with ``predict_log_proba`` or ``predict_proba``; rows with missing values count as far as it
+        takes them.
+    X : array-like of shape (n, d)
+        Rows without labels.
+    training_prior : array-like of shape (r,) or mapping, optional
+        Class weights π of the rows on which the model was trained, by label or in the order of ``classes_``; a model
+        of this library knows them.
+    confidence : float, default=0.95
+        Coverage of the intervals, which have the curvature of L.
+    tol : float, default=1e-8
+        EM ends where no weights can gain more than this, in nats a row.
+    max_iter : int, default=10,000
+        Largest number of steps.
+
+    Returns
+    -------
+    ClassPrior
+
+    Warns
+    -----
+    UserWarning
+        Where the rows leave a weight all but open, or EM has not converged.
+
+    Raises
+    ------
+    ValueError
+        Where the weights of training are unknown, or zero for a class.
+
+    References
+    ----------
+    Saerens, Latinne and Decaestecker (2002), equations 2.8 and 2.9; the bound on what can still be gained: Lindsay
+    (1983).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import LDA, class_prior_of
+    >>> X, y = load_iris(return_X_y=True)
+    >>> class_prior_of(LDA().fit(X, y), X[25:]).class_prior.round(2)
+    array([0.2, 0.4, 0.4])
+    """
+    check_number("confidence", confidence, 0, above=True)
+    if confidence >= 1:
+        raise ValueError(f"confidence must be less than 1; got {confidence!r}")
+    check_number("tol", tol, 0, above=True)
+    check_number("max_iter", max_iter, 1, integer=True)
+    log_P = _log_posterior(model, X)
+    log_prior = _training_log_prior(model, training_prior)
+    log_ratio = log_P - log_prior  # log p(x_i | y) up to a constant of the row
+    log_ratio -= log_ratio.max(axis=1, keepdims=True)
+    ratio = np.exp(log_ratio)
+    prior = np.exp(log_prior)
+    start = np.log(ratio @ prior).sum()
+    weights, n_iter, relative = prior, 0, ratio / (ratio @ prior)[:, None]  # p'(y | x_i) / π'_y
+    # of a concave function: what is still to be gained is at most the largest slope towards one class
+    while (gain := relative.mean(axis=0)).max() - 1 > tol and n_iter < max_iter:
+        weights = weights * gain / (weights @ gain)
+        relative = ratio / (ratio @ weights)[:, None]
+        n_iter += 1
+    if gain.max() - 1 > tol:
+        warnings.warn(f"EM has not converged in {max_iter} steps: raise max_iter", stacklevel=2)
+    interval = _interval(relative, weights, confidence)
+    wide = np.diff(interval)[:, 0] > WIDE
+    if wide.any():
+        label = np.asarray(model.classes_)[wide].tolist()[0]
+        warnings.warn(
+            f"{len(ratio)} rows leave the weight of {label!r} between {interval[wide][0, 0]:.2f} and "
+            f"{interval[wide][0, 1]:.2f}: take more rows, or weights that you know",
+            stacklevel=2,
+        )
+    return ClassPrior(weights, interval, float(np.log(ratio @ weights).sum() - start), n_iter)
+
+
+def _log_posterior(model: Any, X: ArrayLike) -> Array:
+    """log p(y | x), shape (n, r), normalised."""
+    if hasattr(model, "predict_log_proba"):
+        return log_softmax(model.predict_log_proba(X), axis=1)
+    with np.errstate(divide="ignore"):
+        return np.log(model.predict_proba(X))
+
+
+def _training_log_prior(model: Any, training_prior: ArrayLike | Mapping | None) -> Array:
+    """log π, shape (r,)."""
+    if training_prior is not None:
+        return np.log(check_class_prior(training_prior, model.classes_))
+    log_prior = getattr(model, "_calibrated_at", None)
+    if log_prior is None:
+        raise ValueError(
+            f"training_prior must name the class weights of the rows on which {type(model).__name__} was trained, "
+            "such as np.bincount(y) / len(y)"
+        )
+    if np.isneginf(log_prior).any():
+        label = np.asarray(model.classes_)[np.isneginf(log_prior)].tolist()[0]
+        raise ValueError(
+            f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is"
+        )
+    return log_prior
+
+
+def _interval(relative: Array, weights: Array, confidence: float) -> Array:
+    """Normal intervals of weights that sum to one, from −∇²L = Σ_i q_i q_iᵀ, q_i = p'(y | x_i) / π'_y."""
+    r = len(weights)
+    along = np.linalg.svd(np.ones((1, r)))[2][1:]  # orthonormal directions in which the sum stays
+    information = along @ (relative.T @ relative) @ along.T
+    values, vectors = np.linalg.eigh(information)
+    with np.errstate(divide="ignore"):
+        spread = ((along.T @ vectors) ** 2) @ (1 / np.maximum(values, 0.0))
+    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(spread)
+    return np.clip(np.column_stack([weights - half, weights + half]), 0.0, 1.0)
