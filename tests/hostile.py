@@ -88,7 +88,6 @@ ESTIMATORS = [
     RiskCalibrationCV(LDA()),
     RiskCalibrationCV(TAN(), target="nested", cv=3),
     WANBIAC(),
-    WANBIAC(solver="sgd"),
     BayesianQDA(),
     BDA7(),
     BDA7(cv=3, scoring="log_loss"),

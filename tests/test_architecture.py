@@ -20,7 +20,7 @@ FLOORS = (
             "rcbook.published",
             "rcbook.simulation",
         ),
-        *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.ties", "rcbook.small_families"),
+        *("rcbook.gap_rivals", "rcbook.network_rivals", "rcbook.small_families", "rcbook.streams", "rcbook.ties"),
         "rcbook.weighted_naive_bayes",
     ),
     ("rcbook", "rcbook._files", "rcbook.bounded_leave_one_out", "rcbook.words"),

@@ -80,7 +80,7 @@ CHECKED = [
     ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
     ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     WANBIAC(),
-    WANBIAC(solver="sgd", center=0.0),
+    WANBIAC(center=0.0),
 ]
 # Sample weights against repeated rows
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"

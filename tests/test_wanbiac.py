@@ -1,4 +1,4 @@
-"""WANBIAC: weighted naive Bayes by batches and by streams, and its limits (wanbia2014)."""
+"""WANBIAC: weighted naive Bayes and its limits (wanbia2014)."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from rcpkg import WANBIAC, CategoricalNB, ConditionalLikelihood
-from rcpkg.calibration import Counts, Steps, stochastic_pass
 
 X, y = categorical_rows()
 HOLES = np.where(np.random.default_rng(3).uniform(size=X.shape) < 0.15, np.nan, X)
@@ -117,16 +116,6 @@ def test_objective_of_improbable_labels_is_a_number():
     assert model.objective_ == pytest.approx(log_P.sum() - far)
 
 
-@pytest.mark.parametrize("settings", [{"learning_rate": 1e300}, {"penalty": 1e200}], ids=str)
-def test_steps_that_diverge_are_reported(settings):
-    model = WANBIAC(solver="sgd", max_iter=3, **settings)
-    with np.errstate(all="ignore"):
-        with pytest.raises(ValueError, match="stochastic steps diverge"):
-            model.fit(X, y)
-        with pytest.raises(ValueError, match="stochastic steps diverge"):
-            model.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
-
-
 def test_joint_is_the_weighted_product():
     """Equation (6)."""
     model = WANBIAC(penalty=0.5).fit(X, y)
@@ -169,101 +158,25 @@ def test_separable_rows_are_reported():
         WANBIAC(penalty=0.0, tol=1e-12, max_iter=5).fit([[0], [1], [0], [1]], [0, 1, 0, 1])
 
 
-# Streams ------------------------------------------------------------------------------------------
-
-
-def test_a_step_is_the_gradient_of_a_row():
-    scale = parts()[2]
-    columns = np.array([[0, 1, 3, 6]])
-    W = np.ones(scale.shape)
-    P = stochastic_pass(columns, y[:1], W, scale, Steps(0.3, decay=0.5), done=4)
-    scores = scale[columns[0]].sum(axis=0)
-    assert_allclose(P[0], np.exp(scores) / np.exp(scores).sum())
-    expected = np.ones(scale.shape)
-    expected[columns[0]] += 0.3 / (1 + 0.5 * 4) * (np.eye(3)[y[0]] - P[0]) * scale[columns[0]]
-    assert_allclose(W, expected)
-
-
-def test_counts_of_a_stream_are_those_of_naive_bayes():
-    nb = CategoricalNB(prior_strength=2.0).fit(HOLES, y)
-    counts = Counts.none(nb.n_states_, 3, 2.0)
-    columns = np.column_stack(
-        [np.zeros(len(X), int), np.where(np.isnan(HOLES), -1, np.nan_to_num(HOLES) + nb.starts_ + 1).astype(int)]
-    )
-    W = np.ones((1 + nb.n_states_.sum(), 3))
-    stochastic_pass(columns, y, W, counts, Steps(0.1))
-    assert_allclose(counts.log_probabilities(np.arange(len(W)))[1:].T, nb.parameters_.log_prob)
-    assert_allclose(counts.log_probabilities(np.arange(1))[0], nb.parameters_.log_prior)
-
-
-def test_a_stream_without_steps_is_naive_bayes_so_far():
-    """Each row is judged by the rows before it and by nothing else."""
-    model = WANBIAC(solver="sgd", penalty=0.0, learning_rate=1e-300)
-    for i in range(0, 60, 20):
-        model.partial_fit(X[i : i + 20], y[i : i + 20], classes=[0, 1, 2])
-    nb = CategoricalNB(prior_strength=1.0)
-    nb.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
-    assert_allclose(model.predict_proba(X), nb.predict_proba(X))
-
-
-def test_a_stream_may_come_in_pieces_of_any_size():
-    """With the states known from the start and no penalty, the pieces do not matter."""
-    first = np.array([[a, b % 3, b] for a in range(2) for b in range(5)], float)
-    whole = WANBIAC(solver="sgd", penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
-    pieces = WANBIAC(solver="sgd", penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
-    whole.partial_fit(X, y)
-    for i in range(0, len(X), 7):
-        pieces.partial_fit(X[i : i + 7], y[i : i + 7])
-    assert_allclose(pieces.weights_.ravel(), whole.weights_.ravel())
-
-
-def test_states_that_come_late_start_at_the_center():
-    model = WANBIAC(solver="sgd", penalty=0.0, center=0.5)
-    before = model.partial_fit([[0], [1]], ["a", "b"], classes=["a", "b"]).weights_.cells
-    after = model.partial_fit([[2]], ["a"]).weights_.cells
-    assert_array_equal(model.naive_bayes_.categories_[0], [0, 1, 2])
-    assert_array_equal(after[:, :2], before)
-    assert np.all(after[:, 2] != 0.5)
-
-
-def test_passes_lower_the_loss():
-    start = CategoricalNB(prior_strength=1.0).fit(X, y)
-    many = WANBIAC(solver="sgd", penalty=0.0, max_iter=30, decay=1e-3, random_state=0).fit(X, y)
-    best = WANBIAC(penalty=0.0).fit(X, y)
-    loss = {m: -np.mean(np.log(m.predict_proba(X)[np.arange(len(y)), y])) for m in (start, many, best)}
-    assert loss[best] < loss[many] < loss[start]
-    assert many.n_iter_ == 30 and not many.converged_
-    again = WANBIAC(solver="sgd", penalty=0.0, max_iter=30, decay=1e-3, random_state=0).fit(X, y)
-    assert_array_equal(again.weights_.ravel(), many.weights_.ravel())
-
-
-def test_a_penalised_stream_stays_near_its_center():
-    near = WANBIAC(solver="sgd", penalty=50.0, random_state=0).fit(X, y)
-    free = WANBIAC(solver="sgd", penalty=0.0, random_state=0).fit(X, y)
-    assert np.abs(near.weights_.ravel() - 1).max() < np.abs(free.weights_.ravel() - 1).max()
-
-
-@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
-def test_a_row_of_weight_zero_is_none(solver):
+def test_a_row_of_weight_zero_is_none():
     weight = np.arange(len(y)) % 4 != 0
-    kept = WANBIAC(solver=solver, learning_rate=1e-300).fit(X[weight], y[weight])
-    weighted = WANBIAC(solver=solver, learning_rate=1e-300).fit(X, y, sample_weight=weight)
+    kept = WANBIAC().fit(X[weight], y[weight])
+    weighted = WANBIAC().fit(X, y, sample_weight=weight)
     assert_allclose(weighted.predict_proba(X), kept.predict_proba(X), atol=1e-5)
 
 
 # Refits -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
 @pytest.mark.parametrize("text", [False, True])
-def test_rows_of_weight_zero_declare_no_states(solver, text):
+def test_rows_of_weight_zero_declare_no_states(text):
     """Their states were counted among those that pseudo-rows are spread over."""
     rows = np.vstack([X, X[:3] + np.array([0, 0, 7])])
     rows = rows.astype(int).astype(str).astype(object) if text else rows
     weight = np.repeat([1.0, 0.0], [len(y), 3])
-    model = WANBIAC(solver=solver, random_state=0)
+    model = WANBIAC()
     weighted = model.fit(rows, np.append(y, y[:3]), weight).predict_proba(rows)
-    kept = WANBIAC(solver=solver, random_state=0).fit(rows[: len(y)], y)
+    kept = WANBIAC().fit(rows[: len(y)], y)
     assert_allclose(weighted, kept.predict_proba(rows), atol=1e-9)
     assert model.weights_.cells.shape == kept.weights_.cells.shape
 
@@ -282,20 +195,6 @@ def test_a_failed_refit_leaves_the_model_as_it_was(settings):
     assert state_of(model) == before
 
 
-def test_a_refused_chunk_leaves_the_stream_as_it_was():
-    model = WANBIAC(solver="sgd").partial_fit(X, y, classes=[0, 1, 2])
-    before = state_of(model)
-    model.learning_rate = 1e300
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge"):
-        model.partial_fit(X[:50] + np.array([0, 0, 1]), y[:50])
-    with pytest.raises(ValueError, match="do not exist in the initial classes"):
-        model.partial_fit(X[:5], y[:5] + 7)
-    assert state_of(model) == before
-    model.learning_rate = 0.1
-    again = WANBIAC(solver="sgd").partial_fit(X, y, classes=[0, 1, 2])
-    assert_array_equal(model.partial_fit(X, y).weights_.ravel(), again.partial_fit(X, y).weights_.ravel())
-
-
 def test_names_of_an_earlier_fit_are_forgotten():
     model = WANBIAC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
     model.fit(X[:, :2], y)
@@ -311,11 +210,8 @@ def test_names_of_an_earlier_fit_are_forgotten():
         ({"penalty": -1.0}, "penalty must be a finite number >= 0"),
         ({"center": np.nan}, "center must be a finite number"),
         ({"prior_strength": 0.0}, "prior_strength must be a finite number > 0"),
-        ({"solver": "newton"}, "solver must be 'lbfgs' or 'sgd'"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1"),
         ({"tol": 0.0}, "tol must be a finite number > 0"),
-        ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
-        ({"decay": -0.1}, "decay must be a finite number >= 0"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

@@ -47,7 +47,6 @@ from rcpkg.calibration.rules import (
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
 from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Projected, Run, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
-from rcpkg.calibration.stream import Counts, Steps, stochastic_pass
 from rcpkg.calibration.wanbiac import WANBIAC
 from rcpkg.families.projections import (
     categorical_step,
@@ -69,7 +68,6 @@ __all__ = [
     "CalibrationTest",
     "ConditionalLikelihood",
     "Converged",
-    "Counts",
     "DiscriminativeFrequencyEstimate",
     "FirstOf",
     "Fixed",
@@ -89,7 +87,6 @@ __all__ = [
     "SoftErrorCalibration",
     "SoftErrorRises",
     "Step",
-    "Steps",
     "Stop",
     "Target",
     "calibration_test",
@@ -107,5 +104,4 @@ __all__ = [
     "quadratic_step",
     "row_losses",
     "soft_error_weights",
-    "stochastic_pass",
 ]

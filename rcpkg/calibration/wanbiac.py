@@ -1,13 +1,11 @@
 """Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014)."""
 
 import warnings
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, constructed
@@ -15,13 +13,9 @@ from rcpkg.calibration.features import Features
 from rcpkg.calibration.lbfgs import lbfgs
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates
-from rcpkg.calibration.stream import DECAY, Counts, Steps, stochastic_pass
-from rcpkg.checks import check_choice, check_number, check_weights
+from rcpkg.checks import check_number, check_weights
 from rcpkg.families import CategoricalNB, Statistics, one_hot
 from rcpkg.rows import Rows, in_memory
-
-SOLVERS = ("lbfgs", "sgd")
-ITERATIONS, PASSES = 1000, 1
 
 
 @constructed
@@ -41,18 +35,10 @@ class WANBIAC(GenerativeClassifier):
     prior_strength : float, default=1.0
         Pseudo-rows m > 0 of each distribution: θ = (N_{y,j,v} + m/K_j) / (N_{y,j} + m) with K_j states, N_{y,j} being
         the rows of class y whose feature j is there.
-    solver : {"lbfgs", "sgd"}, default="lbfgs"
-        Whole batches by L-BFGS, or a row at a time in random order, by the source's steps η₀/(1 + λt).
-    max_iter : int, optional
-        Greatest number of iterations, by default 1000, or of passes, by default 1.
+    max_iter : int, default=1000
+        Greatest number of iterations of L-BFGS.
     tol : float, default=1e-6
         L-BFGS ends when no entry of the gradient per row exceeds it.
-    learning_rate : float, default=0.1
-        η₀ > 0.
-    decay : float, default=0.01
-        λ ≥ 0; the source has 0.01.
-    random_state : int or RandomState, optional
-        Order of the rows.
 
     Attributes
     ----------
@@ -65,11 +51,11 @@ class WANBIAC(GenerativeClassifier):
     weights_ : Statistics
         Weights of the classes, count (r,), and of the states, cells (r, K), all features side by side.
     objective_ : float
-        CLL − C Σ (w − c)² on the training rows; None after ``partial_fit``.
+        CLL − C Σ (w − c)² on the training rows.
     n_iter_ : int
-        Iterations or passes made.
+        Iterations made.
     converged_ : bool
-        Whether the gradient fell below ``tol``; always False for the stochastic solver.
+        Whether the gradient fell below ``tol``.
 
     Notes
     -----
@@ -99,12 +85,8 @@ class WANBIAC(GenerativeClassifier):
     penalty: float = 1.0
     center: float = 1.0
     prior_strength: float = 1.0
-    solver: str = "lbfgs"
-    max_iter: int | None = None
+    max_iter: int = 1000
     tol: float = 1e-6
-    learning_rate: float = 0.1
-    decay: float = DECAY
-    random_state: int | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -115,12 +97,8 @@ class WANBIAC(GenerativeClassifier):
         check_number("penalty", self.penalty, 0)
         check_number("center", self.center, -np.inf)
         check_number("prior_strength", self.prior_strength, 0, above=True)
-        check_choice("solver", self.solver, SOLVERS)
-        if self.max_iter is not None:
-            check_number("max_iter", self.max_iter, 1, integer=True)
+        check_number("max_iter", self.max_iter, 1, integer=True)
         check_number("tol", self.tol, 0, above=True)
-        check_number("learning_rate", self.learning_rate, 0, above=True)
-        check_number("decay", self.decay, 0)
 
     def check_X(self, X: ArrayLike) -> Array:
         return self.naive_bayes_.check_X(X)
@@ -147,22 +125,13 @@ class WANBIAC(GenerativeClassifier):
             gradient = (at.gradient * scale + 2 * C * beyond).ravel()
             return at._replace(value=at.value + C * float(np.sum(beyond**2)), gradient=gradient, separated=False)
 
-        W, reason = np.full(scale.shape, float(self.center)), ""
-        if self.solver == "lbfgs":
-            iterates, n_iter = Iterates(self.tol, penalised=True), self.max_iter or ITERATIONS
-            w, reason = lbfgs(loss, W.ravel(), iterates, n_iter)
-            W, n_iter = w.reshape(scale.shape), len(iterates.history) - 1
-            if reason != "converged":
-                self._warn(n_iter, iterates.history[-1]["step"])
-        else:
-            n_iter, n = self.max_iter or PASSES, len(y)
-            rng, columns, W, table = check_random_state(self.random_state), _columns(nb, X), W.T.copy(), scale.T
-            for done in range(n_iter):
-                order = rng.permutation(n)
-                self._ascend(columns[order], y[order], W, table, done=done * n, sample_weight=weight[order])
-            W = W.T
-        value = -objective.total * loss(W.ravel()).value
-        return self._adopt(nb, W, len(y), n_iter, reason == "converged", value)
+        iterates = Iterates(self.tol, penalised=True)
+        w, reason = lbfgs(loss, np.full(scale.size, float(self.center)), iterates, self.max_iter)
+        n_iter = len(iterates.history) - 1
+        if reason != "converged":
+            self._warn(n_iter, iterates.history[-1]["step"])
+        value = -objective.total * loss(w).value
+        return self._adopt(nb, w.reshape(scale.shape), n_iter, reason == "converged", value)
 
     def _warn(self, n_iter: int, slope: float) -> None:
         warnings.warn(
@@ -172,52 +141,14 @@ class WANBIAC(GenerativeClassifier):
             stacklevel=3,
         )
 
-    def _ascend(
-        self, columns: NDArray[np.intp], y: NDArray[np.intp], W: Array, scale: Array | Counts, **at: Any
-    ) -> None:
-        """A stochastic pass that changes weights W; refuses those that it drives out of the range of numbers."""
-        steps = Steps(self.learning_rate, self.decay, self.penalty / len(y), self.center)
-        stochastic_pass(columns, y, W, scale, steps, **at)
-        if not np.isfinite(W).all():
-            raise ValueError(
-                f"the stochastic steps diverge with learning_rate={self.learning_rate!r} and penalty={self.penalty!r}: "
-                "lower learning_rate, or the penalty"
-            )
-
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """Learn probabilities and weights from further rows, one at a time and in their order.
-
-        Each row is learnt from with the probabilities of the rows before it, so that a stream is read once; the states
-        of a feature are those of all calls up to this one, and a penalty counts for the rows of a call. The first call
-        names all ``classes``. Rows that are refused, here or by a ``ValueError`` of steps that leave the range of
-        numbers, leave the model as it was.
-        """
-        self._check_parameters()
-        begun = hasattr(self, "weights_")
-        before = self.naive_bayes_ if begun else None
-        nb = copy(before) if begun else CategoricalNB(prior_strength=self.prior_strength)
-        nb.partial_fit(X, y, classes)
-        codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
-        cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
-        if begun:
-            known = np.concatenate([np.isin(*states) for states in zip(nb.categories_, before.categories_)])
-            for table, old in (cells, before.statistics_), (W, self.weights_):
-                table[0], table[1:][known] = old.count, old.cells.T
-        counts = Counts.of(cells, nb.n_states_, self.prior_strength)
-        seen = self._seen if begun else 0
-        self._ascend(_columns(nb, codes), labels, W, counts, done=seen)
-        return self._adopt(nb, W.T, seen + len(labels), 1, False, None)
-
-    def _adopt(
-        self, nb: CategoricalNB, W: Array, seen: int, n_iter: int, converged: bool, objective: float | None
-    ) -> Self:
-        """Take on naive Bayes, what it knows of the rows, and the weights (r, 1 + K)."""
+    def _adopt(self, nb: CategoricalNB, W: Array, n_iter: int, converged: bool, objective: float | None) -> Self:
+        """Store naive Bayes, what it knows of the rows, and the weights (r, 1 + K)."""
         self.naive_bayes_, self.weights_ = nb, Statistics(count=W[:, 0].copy(), cells=W[:, 1:].copy())
         self.classes_, self.class_log_prior_, self.n_features_in_ = nb.classes_, nb.class_log_prior_, nb.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(nb, "feature_names_in_"):
             self.feature_names_in_ = nb.feature_names_in_
-        self._seen, self.n_iter_, self.converged_, self.objective_ = seen, n_iter, converged, objective
+        self.n_iter_, self.converged_, self.objective_ = n_iter, converged, objective
         return self
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -228,9 +159,3 @@ class WANBIAC(GenerativeClassifier):
             count=self.weights_.count * nb.parameters_.log_prior, cells=self.weights_.cells * nb.parameters_.log_prob
         )
         return nb.scores(nb.indicators(nb.places(X)), weighted)
-
-
-def _columns(nb: CategoricalNB, X: Array) -> NDArray[np.intp]:
-    """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
-    places = nb.places(X)
-    return np.column_stack([np.zeros(len(X), np.intp), np.where(places < 0, -1, places + nb.starts_ + 1)])

@@ -126,7 +126,7 @@ PLANTED = [
     InLibrary("05", "prop-tm-models", "rcpkg.families.QDA.mean_parameters", scaled(1.01)),
     InLibrary("05", "prop-tm-models", "rcpkg.families.QDA.log_partition", scaled(1.01)),
     InLibrary("06", "thm-tm-safe", "rcpkg.families.QDA.safe_update", scaled(1.001)),
-    InLibrary("08", "prop-wn-stream", "rcpkg.calibration.stream.Counts.log_probabilities", scaled(1.01)),
+    InLibrary("08", "prop-wn-stream", "rcbook.streams.Counts.log_probabilities", scaled(1.01)),
     InLibrary(
         "08",
         "prop-wn-bias",

@@ -32,9 +32,9 @@ from rcbook.experiments.studies.tables_of_wanbia2014 import (
     sizes,
     squared_error,
 )
+from rcbook.streams import Counts, Steps, columns_of, stochastic_pass
 from rcbook.weighted_naive_bayes import maximise_weighted
 from rcpkg.base import Array
-from rcpkg.calibration import Counts, Steps, stochastic_pass
 from rcpkg.families import one_hot
 
 ROWS, MAX_ITER = 5_000, 500
@@ -250,13 +250,6 @@ def _first_pass(columns: NDArray, y: NDArray, n_states: NDArray[np.intp], r: int
     return counts.log_probabilities(np.arange(len(counts.feature)))
 
 
-def _columns(codes: Array, n_states: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
-    known = ~np.isnan(codes)
-    places = np.where(known, codes, 0).astype(np.intp) + np.cumsum(n_states) - n_states + 1
-    return np.column_stack([np.zeros(len(codes), np.intp), np.where(known, places, -1)])
-
-
 def learn_stream(cell: Cell, seed: int) -> list[Record]:
     """Squared error ½ Σ_y (Y − P)² and log-loss −log P_y in blocks of rows of each learner, means over two orders."""
     everything = rows_of(cell.stream, BURN_IN + 2 * LENGTH)
@@ -267,7 +260,7 @@ def learn_stream(cell: Cell, seed: int) -> list[Record]:
         length = min(LENGTH, (len(drawn) - BURN_IN) // 2)
         burn, stream, other = np.split(np.arange(BURN_IN + 2 * length), [BURN_IN, BURN_IN + length])
         codes, n_states = coded(rows, burn)
-        columns, y = _columns(codes, n_states), rows.y
+        columns, y = columns_of(codes, n_states), rows.y
 
         def run(learner: str, here: NDArray, before: NDArray, rate: float) -> Array:
             scale = _first_pass(columns[before], y[before], n_states, r)  # noqa: B023

@@ -1,12 +1,19 @@
-"""Stochastic gradient ascent of weighted naive Bayes, row by row: of a stream, with probabilities that grow with it."""
+"""Weighted naive Bayes of a stream, by stochastic gradients a row at a time (wanbia2014 §V, chapter 8).
 
+One section of chapter 8 and one figure of the source need it. For data of one's own, `rcpkg.RiskCalibration` learns
+from a stream by ``partial_fit``.
+"""
+
+from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rcpkg.base import Array
+from rcpkg import WANBIAC, CategoricalNB
+from rcpkg.base import Array, constructed
+from rcpkg.checks import check_number
 
 DECAY = 1e-2  # λ of the source's schedule η₀/(1 + λt)
 
@@ -105,3 +112,60 @@ def stochastic_pass(
         if isinstance(scale, Counts):
             scale.add(here, y[i], weight)
     return P
+
+
+def columns_of(codes: Array, n_states: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Columns of the indicators that are one, the leading one first; −1 where a value is missing."""
+    known = ~np.isnan(codes)
+    places = np.where(known, codes, 0).astype(np.intp) + np.cumsum(n_states) - n_states + 1
+    return np.column_stack([np.zeros(len(codes), np.intp), np.where(known, places, -1)])
+
+
+@constructed
+class StreamedWANBIAC(WANBIAC):
+    """`rcpkg.WANBIAC` in one pass over a stream: probabilities and weights are learnt together by ``partial_fit``.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.1
+        η₀ > 0 of the steps η₀/(1 + λt).
+    decay : float, default=0.01
+        λ ≥ 0; the source has 0.01.
+    penalty, center, prior_strength, max_iter, tol
+        As in `rcpkg.WANBIAC`; the last two matter for ``fit`` only.
+    """
+
+    learning_rate: float = 0.1
+    decay: float = DECAY
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Learn probabilities and weights from further rows, one at a time and in their order.
+
+        Each row is learnt from with the probabilities of the rows before it, so that a stream is read once; the states
+        of a feature are those of all calls up to this one, and a penalty counts for the rows of a call. The first call
+        names all ``classes``. Rows that are refused, here or by a ``ValueError`` of steps that leave the range of
+        numbers, leave the model as it was.
+        """
+        self._check_parameters()
+        check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_number("decay", self.decay, 0)
+        begun = hasattr(self, "weights_")
+        before = self.naive_bayes_ if begun else None
+        nb = copy(before) if begun else CategoricalNB(prior_strength=self.prior_strength)
+        nb.partial_fit(X, y, classes)
+        codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
+        cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
+        if begun:
+            known = np.concatenate([np.isin(*states) for states in zip(nb.categories_, before.categories_)])
+            for table, old in (cells, before.statistics_), (W, self.weights_):
+                table[0], table[1:][known] = old.count, old.cells.T
+        counts, seen = Counts.of(cells, nb.n_states_, self.prior_strength), self._seen if begun else 0
+        steps = Steps(self.learning_rate, self.decay, self.penalty / len(labels), self.center)
+        stochastic_pass(columns_of(codes, nb.n_states_), labels, W, counts, steps, done=seen)
+        if not np.isfinite(W).all():
+            raise ValueError(
+                f"the stochastic steps diverge with learning_rate={self.learning_rate!r} and penalty={self.penalty!r}: "
+                "lower learning_rate, or the penalty"
+            )
+        self._seen = seen + len(labels)
+        return self._adopt(nb, W.T, 1, False, None)

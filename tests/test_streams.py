@@ -1,0 +1,109 @@
+"""Weighted naive Bayes of a stream: single steps, counts, pieces, and what is refused."""
+
+import numpy as np
+import pytest
+from model_cases import categorical_rows
+from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.streams import Counts, Steps, StreamedWANBIAC, columns_of, stochastic_pass
+
+from rcpkg import CategoricalNB
+
+X, y = categorical_rows()
+HOLES = np.where(np.random.default_rng(3).uniform(size=X.shape) < 0.15, np.nan, X)
+
+
+def test_a_step_is_the_gradient_of_a_row():
+    nb = CategoricalNB(prior_strength=1.0).fit(X, y)
+    scale = np.vstack([nb.parameters_.log_prior, nb.parameters_.log_prob.T])
+    columns = np.array([[0, 1, 3, 6]])
+    W = np.ones(scale.shape)
+    P = stochastic_pass(columns, y[:1], W, scale, Steps(0.3, decay=0.5), done=4)
+    scores = scale[columns[0]].sum(axis=0)
+    assert_allclose(P[0], np.exp(scores) / np.exp(scores).sum())
+    expected = np.ones(scale.shape)
+    expected[columns[0]] += 0.3 / (1 + 0.5 * 4) * (np.eye(3)[y[0]] - P[0]) * scale[columns[0]]
+    assert_allclose(W, expected)
+
+
+def test_counts_of_a_stream_are_those_of_naive_bayes():
+    nb = CategoricalNB(prior_strength=2.0).fit(HOLES, y)
+    counts = Counts.none(nb.n_states_, 3, 2.0)
+    W = np.ones((1 + nb.n_states_.sum(), 3))
+    stochastic_pass(columns_of(HOLES, nb.n_states_), y, W, counts, Steps(0.1))
+    assert_allclose(counts.log_probabilities(np.arange(len(W)))[1:].T, nb.parameters_.log_prob)
+    assert_allclose(counts.log_probabilities(np.arange(1))[0], nb.parameters_.log_prior)
+
+
+def test_a_stream_without_steps_is_naive_bayes_so_far():
+    """Each row is judged by the rows before it and by nothing else."""
+    model = StreamedWANBIAC(penalty=0.0, learning_rate=1e-300)
+    for i in range(0, 60, 20):
+        model.partial_fit(X[i : i + 20], y[i : i + 20], classes=[0, 1, 2])
+    nb = CategoricalNB(prior_strength=1.0)
+    nb.partial_fit(X[:60], y[:60], classes=[0, 1, 2])
+    assert_allclose(model.predict_proba(X), nb.predict_proba(X))
+
+
+def test_a_stream_may_come_in_pieces_of_any_size():
+    """With the states known from the start and no penalty, the pieces do not matter."""
+    first = np.array([[a, b % 3, b] for a in range(2) for b in range(5)], float)
+    whole = StreamedWANBIAC(penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
+    pieces = StreamedWANBIAC(penalty=0.0).partial_fit(first, np.arange(10) % 3, classes=[0, 1, 2])
+    whole.partial_fit(X, y)
+    for i in range(0, len(X), 7):
+        pieces.partial_fit(X[i : i + 7], y[i : i + 7])
+    assert_allclose(pieces.weights_.ravel(), whole.weights_.ravel())
+
+
+def test_states_that_come_late_start_at_the_center():
+    model = StreamedWANBIAC(penalty=0.0, center=0.5)
+    before = model.partial_fit([[0], [1]], ["a", "b"], classes=["a", "b"]).weights_.cells
+    after = model.partial_fit([[2]], ["a"]).weights_.cells
+    assert_array_equal(model.naive_bayes_.categories_[0], [0, 1, 2])
+    assert_array_equal(after[:, :2], before)
+    assert np.all(after[:, 2] != 0.5)
+
+
+def test_a_stream_lowers_the_loss():
+    start = CategoricalNB(prior_strength=1.0).fit(X, y)
+    many = StreamedWANBIAC(penalty=0.0, decay=1e-3)
+    for _ in range(30):
+        many.partial_fit(X, y, classes=[0, 1, 2])
+    loss = {m: -np.mean(np.log(m.predict_proba(X)[np.arange(len(y)), y])) for m in (start, many)}
+    assert loss[many] < loss[start] and not many.converged_
+
+
+def test_a_penalised_stream_stays_near_its_center():
+    near, free = (StreamedWANBIAC(penalty=C).partial_fit(X, y, classes=[0, 1, 2]) for C in (50.0, 0.0))
+    assert np.abs(near.weights_.ravel() - 1).max() < np.abs(free.weights_.ravel() - 1).max()
+
+
+@pytest.mark.parametrize("settings", [{"learning_rate": 1e300}, {"penalty": 1e200}], ids=str)
+def test_steps_that_diverge_are_reported(settings):
+    model = StreamedWANBIAC(**settings)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="stochastic steps diverge"):
+        model.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("settings", [{"learning_rate": 0.0}, {"decay": -0.1}], ids=str)
+def test_wrong_parameters_are_named(settings):
+    with pytest.raises(ValueError, match=f"{next(iter(settings))} must be a finite number"):
+        StreamedWANBIAC(**settings).partial_fit(X, y, classes=[0, 1, 2])
+
+
+def state_of(model):
+    return model.classes_.tolist(), model.predict(X).tolist(), model.predict_proba(X).tolist()
+
+
+def test_a_refused_chunk_leaves_the_stream_as_it_was():
+    model = StreamedWANBIAC().partial_fit(X, y, classes=[0, 1, 2])
+    before = state_of(model)
+    model.learning_rate = 1e300
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge"):
+        model.partial_fit(X[:50] + np.array([0, 0, 1]), y[:50])
+    with pytest.raises(ValueError, match="do not exist in the initial classes"):
+        model.partial_fit(X[:5], y[:5] + 7)
+    assert state_of(model) == before
+    model.learning_rate = 0.1
+    again = StreamedWANBIAC().partial_fit(X, y, classes=[0, 1, 2])
+    assert_array_equal(model.partial_fit(X, y).weights_.ravel(), again.partial_fit(X, y).weights_.ravel())
