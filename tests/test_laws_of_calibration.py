@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from rcbook.experiments import runner
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import rows_left_out
@@ -66,15 +65,6 @@ def test_stored_spreads_tend_to_those_of_the_law():
     most = stored[(stored.n == max(laws.LAW_SIZES)) & stored.value_se.notna()]
     assert len(most) == 4 * 7 + 3 * 4
     assert (abs(most.value - 1) < 4 * most.value_se).all()
-
-
-@pytest.mark.slow
-def test_a_stored_law_recomputed():
-    file = runner.table_path("study", laws.LAW)
-    done = next(done for done in runner.read(file) if done.key == "BernoulliNB, copies/100")
-    cell = next(cell for cell in cells_of("study", laws.LAW) if cell.key == done.key)
-    again = laws.law_of_a_wrong_model(cell, done.seed)
-    assert_allclose([r.value for r in again], [r.value for r in done.records], rtol=1e-8)
 
 
 def test_stored_rows_left_out_are_whole():

@@ -78,17 +78,3 @@ def test_the_stored_study_is_complete():
     done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.STUDY_NAME))}
     assert {cell.key for cell in cells_of(STUDY, study.STUDY_NAME)} == done.keys()
     assert not any(d.failure for d in done.values())
-
-
-@pytest.mark.needs_data
-@pytest.mark.slow
-def test_a_stored_division_is_recomputed():
-    done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.STUDY_NAME))}
-    cells = [
-        cell for cell in cells_of(STUDY, study.STUDY_NAME) if cell.row in ("haberman", "tae", "new_thyroid", "wine")
-    ]
-    cell = cells[np.random.default_rng().integers(len(cells))]
-    stored = {(r.method, r.metric): r.value for r in done[cell.key].records}
-    again = {(r.method, r.metric): r.value for r in study.compared(cell, runner.cell_seed(cell))}
-    scores = [key for key in stored if key[1] in ("log_loss", "brier", "error_percent")]
-    assert_allclose([again[key] for key in scores], [stored[key] for key in scores], atol=1e-3)

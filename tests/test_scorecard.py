@@ -1,13 +1,14 @@
 """What is counted in the scorecard: columns and rows that come out."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from rcbook import experiments, published
 from rcbook._files import results_folder
-from rcbook.experiments import memory, power
+from rcbook.experiments import memory, power, store
 from rcbook.experiments.comparisons import holm
 from rcbook.experiments.scorecard import judged
 from scipy import stats
@@ -80,10 +81,11 @@ def test_few_states_are_kept(calls, monkeypatch, tmp_path):
 def test_a_changed_cell_changes_the_scorecard(card, monkeypatch, tmp_path):
     for file in results_folder().glob("rc*"):
         (tmp_path / file.name).symlink_to(file)
-    path = tmp_path / "rc2024_table_III.csv"
-    ours = pd.read_csv(path)
+    path = tmp_path / "rc2024_table_III.jsonl"
+    first, *others = store.read(path)
+    record, *more = first.records
     path.unlink()
-    ours.assign(value=ours.value.where(ours.index > 0, ours.value + 1)).to_csv(path, index=False)
+    store.write(path, [replace(first, records=[record._replace(value=record.value + 1), *more]), *others])
     monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
     changed = experiments.scorecard()
     of_rc = card.source.str.startswith("rc")

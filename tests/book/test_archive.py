@@ -9,7 +9,7 @@ import crate
 import pytest
 from conftest import ROOT
 
-FILES = ["README.md", "data/results/rc2025_table_1.csv", "data/results/rc2025_table_1.jsonl", ".ci/run"]
+FILES = ["README.md", "data/results/thesis2007_table_2.2.csv", "data/results/rc2025_table_1.jsonl", ".ci/run"]
 DATE = datetime(2026, 1, 2, tzinfo=UTC)
 
 

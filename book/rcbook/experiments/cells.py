@@ -4,12 +4,13 @@ A printed table, or a study of ours, is a list of cells. A module of `rcbook.exp
 `Study`, which enters the register when the module is imported. What computes a cell is its protocol, a pure function
 (cell, seed) -> records, named by ``"module:function"``, so that a worker process finds it by itself. It returns one
 `Record` for each number; the means, ranks, counts and "reach" that a table prints beside them are numbers like the
-others.
+others. In their place a protocol may return rows of a table of its own columns, as where a learner is asked for
+seconds, memory, iterations and why it ended.
 """
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,6 +23,9 @@ from rcbook._files import nearest
 STUDY = "study"  # in place of a source: experiments that no source prints
 QUICK_REPETITIONS = 3
 NO_PROTOCOL = "no protocol yet"
+# of studies that end at optima found by a search with a tolerance of its own (1e-6 of a gradient; the root of machine
+# precision where only values are compared, as for a temperature); within it another processor ends elsewhere
+SEARCHED = 1e-5
 
 
 class Record(NamedTuple):
@@ -67,24 +71,13 @@ def mean_record(method: str, metric: str, runs: Iterable[float]) -> Record:
     return Record(method, metric, float(values.mean()), std, len(values))
 
 
-Protocol = Callable[[Cell, int], list[Record]]
+Row = dict[str, Any]  # of a table of its own columns
+Protocol = Callable[[Cell, int], list[Record] | list[Row]]
 
 
 def name_of(protocol: Protocol) -> str:
     """``"module:function"``."""
     return f"{protocol.__module__}:{protocol.__name__}"
-
-
-# Former beginnings of the names of protocols, as stored cells have them, and what they are now
-FORMER_NAMES = {"rcpkg.experiments.": "rcbook.experiments."}
-
-
-def present_name(protocol: str) -> str:
-    """The name that a protocol has now, of one that a stored cell may have by a former name."""
-    for former, present in FORMER_NAMES.items():
-        if protocol.startswith(former):
-            return present + protocol.removeprefix(former)
-    return protocol
 
 
 # Grids of cells ------------------------------------------------------------------------------------
@@ -173,12 +166,31 @@ class Study:
         One below the other.
     source : str, optional
         Key of the source of a printed table.
+    tolerance : float, optional
+        Relative and absolute; to which its numbers come out on another processor.
+    metered : sequence of str, optional
+        Metrics and columns that a clock or another meter gave, which never come out again.
+    by_rounding : callable, optional
+        (cell, record) -> whether a number is left to how a processor rounds, so that it need not come out.
+    former : sequence of str, optional
+        Methods whose records its protocol no longer makes: they are kept from the run that made them.
     **grid
         The parameters of `Grid`, where there is one.
     """
 
-    def __init__(self, name: str, *grids: Grid, source: str = STUDY, **grid: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        *grids: Grid,
+        source: str = STUDY,
+        tolerance: float = 1e-10,
+        metered: Sequence[str] = (),
+        by_rounding: Callable[[Cell, Record], bool] = lambda cell, record: False,
+        former: Sequence[str] = (),
+        **grid: Any,
+    ) -> None:
         self.name, self.source = name, source
+        self.tolerance, self.metered, self.by_rounding, self.former = tolerance, metered, by_rounding, former
         self.grids = (*grids, Grid(**grid)) if grid else grids
         if (source, name) in REGISTER:
             raise ValueError(f"there are two studies {source}:{name}: give one of them another name")

@@ -111,15 +111,8 @@ def results(source: str, table: str) -> pd.DataFrame:
     """
     if source != STUDY:
         published.table(source, table)
-    path = runner.table_path(source, table).with_suffix(".csv")
-    cells = pd.read_csv(
-        stored_file(path, f"recompute it by `python -m rcbook run {source}:{table}`"),
-        dtype=dict.fromkeys(KEY, str),
-        keep_default_na=False,
-        na_values={"value": [""], "std": [""], "value_se": [""]},
-    )
-    numbers = cells.columns.intersection(["n_instances", "n_features", "value", "std", "value_se", "n_runs"])
-    return cells.assign(**cells[numbers].apply(pd.to_numeric))
+    remedy = f"recompute it by `python -m rcbook run {source}:{table}`"
+    return runner.as_printed(source, table, stored_file(runner.table_path(source, table), remedy))
 
 
 def judged(
@@ -294,7 +287,9 @@ def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd
 
 
 def status(folder: Path | None = None) -> pd.DataFrame:
-    """One row for each published table and study: cells that can be run, done, failed, not attempted; seconds spent.
+    """One row for each published table and study: cells to run, done, stale, failed, not attempted; seconds spent.
+
+    Stale are stored cells that the code as it stands did not make; `rcbook.experiments.signing.stale` says why.
 
     Parameters
     ----------
@@ -316,15 +311,17 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     rows = []
     for source, table in printed + [key for key in known if key[0] == STUDY]:
         cells = known[source, table].cells() if (source, table) in known else []
+        wanted = {cell.key: cell for cell in cells}
         done = runner.read(runner.table_path(source, table, folder))
         rows.append(
             {
                 "table": f"{source}:{table}",
                 "cells": sum(not cell.reason for cell in cells),
                 "done": len(done),
+                "stale": sum(d.key not in wanted or not d.is_of(wanted[d.key]) for d in done),
                 "failed": sum(bool(d.failure) for d in done),
                 "not_attempted": sum(bool(cell.reason) for cell in cells),
-                "seconds": round(sum(d.seconds for d in done), 1),
+                "seconds": round(sum(d.seconds or 0.0 for d in done), 1),
                 "printed_numbers": 0 if source == STUDY else len(published.table(source, table)),
             }
         )

@@ -17,7 +17,15 @@ import pandas as pd
 from rcbook.experiments.cells import STUDY, Cell, Record, Study
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies.figures_of_wanbia2014 import GAPS, MAX_ITER, ROWS, first_below, traces_of
-from rcbook.experiments.studies.tables_of_wanbia2014 import PARTS, QUICK_ROWS, Design, design, rows_of, sizes
+from rcbook.experiments.studies.tables_of_wanbia2014 import (
+    OF_DESCENTS,
+    PARTS,
+    QUICK_ROWS,
+    Design,
+    design,
+    rows_of,
+    sizes,
+)
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
@@ -33,6 +41,7 @@ class Diagonal(NamedTuple):
     """H = diag(h), as the search asks of a curvature."""
 
     h: Array
+    serves_once: bool = False
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
@@ -55,13 +64,13 @@ def descent(parts: Design, adaptive: bool) -> tuple[list[float], list[float]]:
         h = objective.diagonal(V).ravel()
         return Diagonal(np.maximum(h, LEAST * h.max()))
 
-    def record(V: Array, at: Evaluation, length: float) -> bool:
+    def record(at: Evaluation, length: float) -> bool:
         values.append(at.value * len(parts.Y))
         seconds.append(time.process_time() - start)
         return False
 
     V = np.zeros((r, 1 + width))
-    plan = Plan(curvature, 1 if adaptive else MAX_ITER, exact=False)
+    plan = Plan(curvature, 1 if adaptive else MAX_ITER, exact=False, conjugate=False)
     minimise(objective, plan, V, objective(V), record, MAX_ITER)
     return values, seconds
 
@@ -84,6 +93,7 @@ def compare_diagonals(cell: Cell, seed: int) -> list[Record]:
 
 Study(
     STUDY_NAME,
+    **OF_DESCENTS,
     rows=sizes,
     methods=("all",),
     protocol=compare_diagonals,

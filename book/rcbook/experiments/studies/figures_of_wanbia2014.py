@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from rcbook.experiments.cells import Cell, Record, Study, mean_record
 from rcbook.experiments.studies.tables_of_wanbia2014 import (
+    OF_DESCENTS,
     PARTS,
     QUICK_ROWS,
     Design,
@@ -300,13 +301,14 @@ def _small(cell: Cell) -> bool:
 
 
 Study("wanbiac-streams", rows=sizes, methods=("all",), protocol=learn_stream, stream=_own_stream,
-      where=lambda cell: cell.row in STREAMS)  # fmt: skip
+      where=lambda cell: cell.row in STREAMS, **OF_DESCENTS)  # fmt: skip
 Study("wanbiac-coordinates", rows=sizes, methods=("all",), protocol=compare_coordinates, stream=_own_stream,
-      quick=_small, where=lambda cell: cell.row not in PARTS)  # fmt: skip
+      quick=_small, where=lambda cell: cell.row not in PARTS, **OF_DESCENTS)  # fmt: skip
 Study("wanbiac-traces", rows=sizes, methods=("all",), protocol=trace_descents, stream=_own_stream,
-      where=lambda cell: cell.row in TRACED)  # fmt: skip
+      where=lambda cell: cell.row in TRACED, **OF_DESCENTS)  # fmt: skip
 Study(
     "wanbiac-penalties",
+    **OF_DESCENTS,
     rows=sizes,
     methods=("all",),
     protocol=compare_penalties,

@@ -28,7 +28,7 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFea
 from sklearn.svm import SVC
 
 from rcbook import datasets
-from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
+from rcbook.experiments.cells import SEARCHED, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.comparisons import mean_scores
 from rcbook.experiments.rescalings import RESCALINGS, rescaled
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
@@ -341,7 +341,7 @@ def _grids() -> Iterator[Grid]:
         )
 
 
-Study(STUDY_NAME, *_grids())
+Study(STUDY_NAME, *_grids(), tolerance=SEARCHED)
 
 
 # What the stored study says -------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
-from rcbook.experiments.cells import STUDY, Cell, Record, Study
+from rcbook.experiments.cells import SEARCHED, STUDY, Cell, Record, Study
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.rescalings import RESCALINGS, TEMPERATURE, rescaled
 from rcbook.experiments.scorecard import results
@@ -83,6 +83,7 @@ def _first_divisions(cell: Cell) -> Iterator[str]:
 
 Study(
     STUDY_NAME,
+    tolerance=SEARCHED,
     rows=gain.VARIANTS,
     settings=_first_divisions,
     protocol=compared,

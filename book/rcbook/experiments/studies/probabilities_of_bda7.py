@@ -122,6 +122,7 @@ Study(
         arguments={"repetitions": SIMULATIONS},
         stream=lambda cell: f"{cell.row}:{FEATURES}",
     ),
+    tolerance=1e-8,  # of points of a percentage: a hundred times that of probabilities
 )
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rcbook.experiments import readings
-from rcbook.experiments.cells import Cell, Grid, Record, Study, mean_record
+from rcbook.experiments.cells import SEARCHED, Cell, Grid, Record, Study, mean_record
 from rcbook.experiments.studies.laws_of_calibration import CASES, truth
 from rcpkg.base import Array
 from rcpkg.calibration.target_path import TargetPath
@@ -61,6 +61,7 @@ Study(
         Grid(rows=FAMILIES, settings=(n,), protocol=compare, arguments={"repetitions": SAMPLES}, quick=n == SIZES[0])
         for n in SIZES
     ),
+    tolerance=SEARCHED,
 )
 
 

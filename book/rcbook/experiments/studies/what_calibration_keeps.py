@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rcbook import datasets
 from rcbook.experiments import readings
-from rcbook.experiments.cells import Cell, Record, Study, mean_record
+from rcbook.experiments.cells import SEARCHED, Cell, Record, Study, mean_record
 from rcpkg import QDA, GaussianNB, RiskCalibration
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration import Objective
@@ -222,6 +222,7 @@ def _settings(cell: Cell) -> Iterator[str]:
 
 Study(
     STUDY_NAME,
+    tolerance=SEARCHED,
     rows=SETS,
     settings=_settings,
     protocol=compared,
