@@ -15,7 +15,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
+.PHONY: help environment book page pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -32,9 +32,10 @@ $(READY): requirements.txt pyproject.toml book/pyproject.toml
 environment: $(READY)  ## install what is pinned into .venv, which every other target does by itself
 
 book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
-	@rm -rf _build/html
-	$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/jupyter-book build . --all -W -n --keep-going
-	@echo "The book is at $(CURDIR)/_build/html/index.html"
+	@$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/python book/_tools/build.py --jobs $(JOBS)
+
+page: $(READY)  ## build one page after an edit: make page CH=05, or CH=findings
+	@$(ONE_THREAD) $(BIN)/python book/_tools/build.py --page $(CH)
 
 pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names what it needs of TeX)
 	@for tool in latexmk xelatex makeindex rsvg-convert; do command -v $$tool >/dev/null || { \

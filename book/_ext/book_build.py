@@ -1,17 +1,27 @@
-"""What this book adds to Sphinx: execution on demand, numbers of the chapters, MathJax from disk."""
+"""What this book adds to Sphinx: execution on demand, numbers of the chapters, outlines of pages, MathJax from disk.
+
+Sphinx reads the whole stored tree of a page for each reference to one of its figures or theorems, and the trees of all
+pages whenever it numbers the figures. Both need only what has an identifier: this *outline* of a page is kept in the
+environment from when the page is read.
+"""
 
 import os
 import re
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
 from importlib.metadata import files
 from pathlib import Path
 
+import pybtex.plugin
 from docutils import nodes
-from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
+from sphinx_proof.domain import ProofDomain
 
 CHAPTER = re.compile(r"chapters/(\d\d)_")
 MATHJAX = re.compile(r"/mathjax/(tex-chtml\.js|(input/tex/extensions|output/chtml/fonts)/.+|ui/(menu|safe|lazy)\.js)$")
@@ -24,6 +34,9 @@ def execute_on_demand(app: Sphinx, config) -> None:
     from the cache, and runs again, to report it, a chapter that failed.
     """
     if os.environ.get("EXECUTE"):
+        from jupyter_cache import get_cache
+        from jupyter_cache.executors import load_executor
+
         executed = Path(app.outdir).parent / "executed"
         shutil.rmtree(executed, ignore_errors=True)
         cache = get_cache(executed)
@@ -52,6 +65,87 @@ def assign_section_numbers(self: TocTreeCollectorWithStyles, env: BuildEnvironme
     return rewritten
 
 
+class Outline(nodes.Element):
+    """What a page's tree has that is numbered or referred to, in its order, and ``ids`` like a document."""
+
+    ids: dict[str, nodes.Element]
+
+
+def outline_of(doctree: nodes.document) -> Outline:
+    """Sections, contents, and elements with an identifier; of these the title or caption, too."""
+    copies: dict[int, nodes.Element] = {}
+
+    def pruned(node: nodes.Element) -> nodes.Element | None:
+        kept = []
+        for child in node.children:
+            if isinstance(child, nodes.title | nodes.caption | nodes.literal_block) and not child["ids"]:
+                kept += [child.deepcopy()] if node["ids"] else []
+            elif isinstance(child, nodes.Element) and (inside := pruned(child)) is not None:
+                kept.append(inside)
+        if not (kept or node["ids"] or isinstance(node, nodes.section | addnodes.toctree)):
+            return None
+        copies[id(node)] = copied = node.copy()
+        copied.extend(kept)
+        return copied
+
+    outline = Outline("", *filter(None, map(pruned, doctree.children)))
+    outline.ids = {name: copies.setdefault(id(node), without_page(node.copy())) for name, node in doctree.ids.items()}
+    return without_page(outline)
+
+
+def keep_outline(app: Sphinx, doctree: nodes.document) -> None:
+    """Of the page just read; and let the register of exercises hold these alone, not the pages that they stand in."""
+    outlines(app.env)[app.env.docname] = outline_of(doctree)
+    for exercise in getattr(app.env, "sphinx_exercise_registry", {}).values():
+        if exercise["node"].document is not None:
+            exercise["node"] = without_page(exercise["node"].deepcopy())
+
+
+def without_page(node: nodes.Element) -> nodes.Element:
+    """The node, no longer tied to the tree of its page."""
+    for part in node.findall():
+        part.document = None
+    return node
+
+
+def outlines(env: BuildEnvironment) -> dict[str, Outline]:
+    """Those of all pages that were read."""
+    if not hasattr(env, "book_outlines"):
+        env.book_outlines = {}
+    return env.book_outlines
+
+
+def purge_outline(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    outlines(env).pop(docname, None)
+
+
+def merge_outlines(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
+    outlines(env).update({docname: outlines(other)[docname] for docname in docnames})
+
+
+def by_outlines(method: Callable) -> Callable:
+    """A method that is given the environment first, and outlines where it asks for trees."""
+
+    @wraps(method)
+    def called(self: object, env: BuildEnvironment, *arguments: object) -> object:
+        with trees_are_outlines(env):
+            return method(self, env, *arguments)
+
+    return called
+
+
+@contextmanager
+def trees_are_outlines(env: BuildEnvironment) -> Iterator[None]:
+    if "get_doctree" in vars(env):  # one within another
+        yield
+        return
+    env.get_doctree = outlines(env).__getitem__
+    try:
+        yield
+    finally:
+        del env.get_doctree
+
+
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     """Copy what MathJax needs for TeX to HTML (a tenth of it) out of the package sphinx-mathjax-offline."""
     if exception is None and app.builder.format == "html":
@@ -63,10 +157,22 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
 
 
 usual_section_numbers = TocTreeCollectorWithStyles.assign_section_numbers
+usual_figure_numbers = TocTreeCollectorWithStyles.assign_figure_numbers
+usual_numref = StandardDomain._resolve_numref_xref
+usual_entry_point = pybtex.plugin._load_entry_point
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    TocTreeCollectorWithStyles.assign_section_numbers = assign_section_numbers
+    TocTreeCollectorWithStyles.assign_section_numbers = by_outlines(assign_section_numbers)
+    TocTreeCollectorWithStyles.assign_figure_numbers = by_outlines(usual_figure_numbers)
+    StandardDomain._resolve_numref_xref = by_outlines(usual_numref)
+    pybtex.plugin._load_entry_point = cache(usual_entry_point)  # else each citation searches all packages
+    app.connect("doctree-read", keep_outline, priority=900)
+    app.connect("env-purge-doc", purge_outline)
+    app.connect("env-merge-info", merge_outlines)
+    # pages can be read side by side: the one works after that, the other keeps nothing in its domain
+    app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
+    ProofDomain.merge_domaindata = lambda *_: None
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     # Jupyter Book always sets this value of sphinx_comments, which we leave out
     app.add_config_value("comments_config", {}, "html")

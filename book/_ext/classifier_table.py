@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 from docutils import nodes
-from sklearn.base import ClassifierMixin
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
-
-import rcpkg
-from rcpkg import QDA
 
 FILE = Path(__file__).resolve().parents[1] / "classifiers.csv"
 HEADINGS = ("classifier", "it assumes", "cost of a fit", "takes", "missing, unknown", "choose it for")
@@ -23,9 +19,11 @@ def entries() -> pd.DataFrame:
 
 def takes(name: str) -> str:
     """What a classifier of rcpkg takes beside a table of numbers, as the class itself says."""
+    import rcpkg
+
     kind = getattr(rcpkg, name)
     wraps = "estimator" in inspect.signature(kind).parameters
-    first = [QDA()] if wraps else [[("block", QDA(), [0])]] if name == "ProductModel" else []
+    first = [rcpkg.QDA()] if wraps else [[("block", rcpkg.QDA(), [0])]] if name == "ProductModel" else []
     model = kind(*first)
     found = {
         "weights": "sample_weight" in inspect.signature(kind.fit).parameters,
@@ -38,11 +36,17 @@ def takes(name: str) -> str:
 
 def documented(name: str) -> str:
     """Where the reference documents a class: in its room."""
+    import rcpkg
+
     return ".".join([*getattr(rcpkg, name).__module__.split(".")[:2], name])
 
 
 def classifiers() -> set[str]:
     """Names of all classifiers that `rcpkg` exports, without the abstract ones."""
+    from sklearn.base import ClassifierMixin
+
+    import rcpkg
+
     abstract = ("GenerativeClassifier", "ClosedFormClassifier")
     exported = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in abstract}
     return {n for n, kind in exported.items() if inspect.isclass(kind) and issubclass(kind, ClassifierMixin)}

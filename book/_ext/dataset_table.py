@@ -1,7 +1,6 @@
 """The directive ``dataset-table``: the registered data sets as a table, made from the registry at each build."""
 
 from docutils import nodes
-from rcbook import datasets
 from rcbook.words import in_words
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -13,6 +12,8 @@ SOURCES = ("rc2024", "rc2025", "thesis2007", "wanbia2014")
 
 def rows() -> list[list[str]]:
     """One row a data set: its size, the sources that use it (with their size where it differs), whom to cite."""
+    from rcbook import datasets
+
     registry = datasets.table()
     found = []
     for name, variants in registry.groupby("name"):

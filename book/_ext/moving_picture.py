@@ -1,12 +1,12 @@
-"""The directive ``moving-picture NAME``: a picture with sliders, drawn by ``_static/moving.js`` from data made by
-``rcbook.moving_pictures``; its content is the caption. On paper the still figure that the caption names stands for it.
+"""The directive ``moving-picture NAME``: a picture with sliders, drawn by ``_static/moving.js`` from data that
+``rcbook.pages`` stores; its content is the caption. On paper the still figure that the caption names stands for it.
 """
 
 import json
 from typing import Any
 
 from docutils import nodes
-from rcbook.moving_pictures import PICTURES
+from rcbook import pages
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -24,7 +24,7 @@ class MovingPicture(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
-        data = json.dumps(PICTURES[name](), separators=(",", ":"))
+        data = json.dumps(pages.record("moving_pictures")[name], separators=(",", ":"))
         caption = nodes.container()
         self.state.nested_parse(self.content, self.content_offset, caption)
         before, after = (nodes.raw("", html, format="html") for html in (OPEN.format(name=name, data=data), CLOSE))

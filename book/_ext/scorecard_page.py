@@ -1,41 +1,30 @@
-"""The scorecard in the book, made from the results at each build.
+"""The scorecard in the book, and the numbers that pages name, from the stored files of `rcbook.pages`.
 
-``{{ reproduced }}`` and the like, in any page, are the numbers of verdicts, ``{{ decidable }}`` and the like of those
-that can be decided. ``{scorecard-tables}`` counts the verdicts of each table, ``{scorecard-power}`` says what they are
-worth, ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}``
-what the texts say of their tables: their content is the caption, and ``:name:`` the label.
-``{scorecard-cells}`` is the list of all numbers with its filters. That list is filled by
-``_static/scorecard.js`` from a script of data written here, since pages opened from a folder may not fetch files.
+``{{ reproduced }}`` and the like, in any page, are numbers of the scorecard and of the findings.
+``{scorecard-tables}`` counts the verdicts of each table, ``{scorecard-power}`` says what they are worth,
+``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}`` what the texts say of their
+tables: their content is the caption, and ``:name:`` the label. ``{scorecard-cells}`` is the list of all numbers with
+its filters, which ``_static/scorecard.js`` fills from a script of data written here, since pages opened from a folder
+may not fetch files.
 """
 
 import json
 import re
-from functools import lru_cache
+import shutil
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 from docutils import nodes
 from docutils.parsers.rst import directives
-from rcbook import published
-from rcbook.experiments import check_claims
-from rcbook.experiments.power import STATED, WEIGHED, power, power_by_table, table_tests
-from rcbook.experiments.scorecard import VERDICTS
+from rcbook import pages, published
 from rcbook.words import in_words
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
 
-# in the order of VERDICTS
-NAMES = {
-    "reproduced": "reproduced",
-    "statistically consistent": "consistent",
-    "differs: explained": "explained",
-    "differs: unexplained": "unexplained",
-    "printed value impossible": "impossible",
-    "not attempted": "not_attempted",
-}
+RULES = "stated after the results were known"
 # what a row of the list holds, in this order; texts are numbered, since most occur often
 COLUMNS = ("source", "table", "row", "dataset", "method", "setting", "metric", "printed", "ours", "verdict", "why")
 COLUMNS += ("worth", "width")
@@ -70,28 +59,8 @@ LIST = """
 """
 
 
-@lru_cache(maxsize=1)
-def card() -> pd.DataFrame:
-    return power()
-
-
-def counts() -> dict[str, str]:
-    """Words for the text: how many numbers are printed, in how many tables, and have which verdict."""
-    verdicts = card().verdict.value_counts()
-    numbers = {name: verdicts.get(verdict, 0) for verdict, name in NAMES.items()}
-    numbers |= {"printed": len(card()), "tables": len(published.index())}
-    numbers["compared"] = numbers["printed"] - numbers["not_attempted"] - numbers["impossible"]
-    decidable = card()[card().decidable]
-    numbers["decidable"] = len(decidable)
-    numbers["decidable_agree"] = int(decidable.verdict.isin(["reproduced", "statistically consistent"]).sum())
-    numbers["decidable_unexplained"] = int((decidable.verdict == "differs: unexplained").sum())
-    as_wholes = table_tests(card()).fits
-    numbers |= {"wholes": len(as_wholes), "wholes_fit": int(as_wholes.sum())}
-    return {name: f"{number:,}" if number else "none" for name, number in numbers.items()}
-
-
-def add_counts(app: Sphinx, config) -> None:
-    config.myst_substitutions = {**config.myst_substitutions, **counts()}
+def add_numbers(app: Sphinx, config) -> None:
+    config.myst_substitutions = {**config.myst_substitutions, **pages.record("numbers")}
 
 
 class Captioned(SphinxDirective):
@@ -116,13 +85,14 @@ class TableCounts(Captioned):
 
     def run(self) -> list[nodes.Node]:
         index = published.index()
-        verdicts = pd.crosstab([card().source, card().table], card().verdict).reindex(columns=VERDICTS, fill_value=0)
+        card = pages.table("scorecard")
+        verdicts = pd.crosstab([card.source, card.table], card.verdict).reindex(columns=pages.NAMES, fill_value=0)
         rows = []
         for entry in index.itertuples():
             found = verdicts.loc[(entry.source, entry.table)]
             numbers = [str(number) if number else "–" for number in found]
             rows.append([in_words(f"{entry.source} {entry.table}"), entry.caption, *numbers])
-        headings = [name.replace("_", " ") for name in NAMES.values()]
+        headings = [name.replace("_", " ") for name in pages.NAMES.values()]
         return self.captioned(table(("table", "what it holds", *headings), rows, "scorecard-tables"))
 
 
@@ -130,20 +100,16 @@ class Power(Captioned):
     """``{scorecard-power}``: for each table how many of its verdicts decide anything, and what these say."""
 
     def run(self) -> list[nodes.Node]:
-        cells = card()
-        compared = cells[cells.weighed != ""]
-        decided = compared[compared.decidable]
-        counts = pd.crosstab([decided.source, decided.table], decided.weighed).reindex(columns=WEIGHED, fill_value=0)
-        fits = table_tests(cells).fits.groupby(level=["source", "table"]).all()
+        stored = pages.table("power")
+        weighed = list(stored.columns[6:-1])
         rows = []
-        for key, row in power_by_table(cells).iterrows():
-            found = counts.loc[key] if key in counts.index else pd.Series(0, index=WEIGHED)
-            shares = [f"{number:.2f}" if number == number else "–" for number in (row.width, row.others_pass)]
-            jointly = {True: "fits", False: "does not fit"}[fits[key]] if key in fits.index else "–"
-            numbers = [str(int(number)) if number else "–" for number in (row.decidable, *found)]
-            rows.append([in_words(" ".join(key)), str(int(row.compared)), *shares, *numbers, jointly])
-        headings = ("table", "compared", "width", "others pass", "can be decided", *WEIGHED, "jointly")
-        return [nodes.paragraph(text=f"Rules {STATED}."), *self.captioned(table(headings, rows, "scorecard-power"))]
+        for row in stored.to_dict("records"):
+            shares = [f"{row[name]:.2f}" if row[name] == row[name] else "–" for name in ("width", "others_pass")]
+            numbers = [str(row[name]) if row[name] else "–" for name in ("decidable", *weighed)]
+            jointly = {"yes": "fits", "no": "does not fit", "": "–"}[row["jointly"]]
+            rows.append([in_words(f"{row['source']} {row['table']}"), str(row["compared"]), *shares, *numbers, jointly])
+        headings = ("table", "compared", "width", "others pass", "can be decided", *weighed, "jointly")
+        return [nodes.paragraph(text=f"Rules {RULES}."), *self.captioned(table(headings, rows, "scorecard-power"))]
 
 
 class Reasons(Captioned):
@@ -153,7 +119,8 @@ class Reasons(Captioned):
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        cells = card()[card().verdict == self.arguments[0]]
+        cells = pages.table("scorecard")
+        cells = cells[cells.verdict == self.arguments[0]]
         rows = []
         for (source, why, section), part in cells.groupby(["source", "why", "section"], sort=False):
             tables = in_words(f"{source} {', '.join(part.table.unique())}")
@@ -170,7 +137,7 @@ class Claims(Captioned):
 
     def run(self) -> list[nodes.Node]:
         rows = []
-        for claim in check_claims().itertuples():
+        for claim in pages.table("claims").itertuples():
             outcome = link("std", "ref", claim.erratum, claim.outcome) if claim.erratum else claim.outcome
             said = in_words(claim.claim)
             rows.append([in_words(claim.source), claim.place, said, claim.stated, claim.found, outcome])
@@ -183,15 +150,14 @@ class CellList(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         root = "../" * self.env.docname.count("/")
-        on_paper = (
-            f"The {len(card()):,} rows of the list are the file \\sphinxcode{{scorecard.csv}} beside this document."
-        )
+        rows = f"The {len(pages.table('scorecard')):,} rows of the list"
+        on_paper = f"{rows} are the file \\sphinxcode{{scorecard.csv}} beside this document."
         return [nodes.raw("", LIST.format(root=root), format="html"), nodes.raw("", on_paper, format="latex")]
 
 
 def shown_rows() -> pd.DataFrame:
     """The scorecard as the list shows it: texts only."""
-    frame = card()
+    frame = pages.table("scorecard")
     ours = frame.value.map("{:.4g}".format).where(frame.value.notna(), "")
     error = frame.value_se.map(" ± {:.2g}".format).where(frame.value_se.notna(), "")
     dash = frame.n_runs.notna() & frame.value.isna()
@@ -231,13 +197,14 @@ def write_data(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.format not in ("html", "latex"):
         return
     static = Path(app.outdir, "_static" if app.builder.format == "html" else "")
-    card().to_csv(static / "scorecard.csv", index=False)
+    shutil.copyfile(pages.folder() / "scorecard.csv", static / "scorecard.csv")
     if app.builder.format == "latex":
         return
     rows = shown_rows()
     texts = pd.unique(rows.to_numpy().ravel()).tolist()
     number = {text: i for i, text in enumerate(texts)}
-    sections = {why: address(app, label) for why, label in zip(card().why, card().section, strict=True) if label}
+    card = pages.table("scorecard")
+    sections = {why: address(app, label) for why, label in zip(card.why, card.section, strict=True) if label}
     data = {
         "columns": COLUMNS,
         "sources": {source: in_words(source) for source in rows.source.unique()},
@@ -264,6 +231,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("scorecard-reasons", Reasons)
     app.add_directive("scorecard-claims", Claims)
     app.add_directive("scorecard-cells", CellList)
-    app.connect("config-inited", add_counts)
+    app.connect("config-inited", add_numbers)
     app.connect("build-finished", write_data)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

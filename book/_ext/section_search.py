@@ -12,7 +12,6 @@ from sphinx.application import Sphinx
 
 PASSED_OVER = (nodes.raw, nodes.literal_block, nodes.comment, nodes.target, nodes.system_message)
 PARAGRAPHS = (nodes.paragraph, nodes.caption, nodes.term, nodes.title, nodes.rubric, nodes.entry)
-found: dict[str, list[list[str]]] = {}  # of each page: anchor, title, text of its sections
 
 
 def words(node: nodes.Node) -> str:
@@ -54,12 +53,21 @@ def collect(app: Sphinx, pagename: str, templatename: str, context: dict, doctre
         app.add_js_file("sections.js", loading_method="defer")
         app.add_js_file("search.js", loading_method="defer")
     elif doctree is not None:
-        found[pagename] = sections(doctree)
+        file = stored(app, pagename)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(sections(doctree)), encoding="utf-8")
+
+
+def stored(app: Sphinx, pagename: str) -> Path:
+    """Where the sections of a page wait for those of the others: pages are written by several processes."""
+    return Path(app.doctreedir, f"{pagename}.sections")
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
     if exception is None and app.builder.format == "html":
-        index = [[app.builder.get_target_uri(page), *section] for page, parts in found.items() for section in parts]
+        found = {page: stored(app, page) for page in sorted(app.env.found_docs)}
+        parts = {page: json.loads(file.read_text(encoding="utf-8")) for page, file in found.items() if file.exists()}
+        index = [[app.builder.get_target_uri(page), *section] for page, part in parts.items() for section in part]
         text = f"window.BOOK_SECTIONS = {json.dumps(index, ensure_ascii=False)};\n"
         Path(app.outdir, "_static", "sections.js").write_text(text, encoding="utf-8")
 
@@ -67,4 +75,4 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", collect)
     app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,6 @@ from functools import cache
 
 import checks
 import classifier_table
-import findings
 import nbformat
 import notation_table
 import numpy as np
@@ -19,6 +18,7 @@ import yaml
 from bs4 import BeautifulSoup
 from conftest import ROOT
 from pybtex.database import parse_string
+from rcbook import pages
 from rcbook.experiments import scorecard
 
 import rcpkg
@@ -151,7 +151,7 @@ def test_findings_come_with_their_numbers(html):
         assert f"{(card.verdict == verdict).sum():,} {words}" in text
     assert f"Of {len(card):,} published numbers" in text
     source = (ROOT / "book" / "findings.md").read_text(encoding="utf-8")
-    used = set(re.findall(r"\{\{ (\w+) \}\}", source)) & set(findings.numbers())
+    used = set(re.findall(r"\{\{ (\w+) \}\}", source)) & set(pages.record("numbers"))
     assert len(used) >= 40
     assert re.findall(r"\{\{ *\w+ *\}\}", text + words_of(html, "intro")) == []
 

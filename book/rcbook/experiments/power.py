@@ -20,7 +20,6 @@ from rcbook.experiments.scorecard import ROUNDING, scorecard, tolerance
 from rcbook.published import KEY
 from rcpkg.base import Array
 
-STATED = "stated after the results were known"
 WEIGHED = (
     "agrees",
     "agrees: constant",

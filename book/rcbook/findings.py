@@ -1,14 +1,11 @@
-"""The numbers of the front page and of the page of findings, made from stored results at every build.
-
-Each is a substitution ``{{ name }}``.
-"""
+"""The numbers that the front page and the page of findings print, made from stored results."""
 
 import re
-from functools import cache
-from pathlib import Path
 
 import numpy as np
+
 from rcbook import published
+from rcbook._files import checkout
 from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import (
@@ -19,14 +16,11 @@ from rcbook.experiments.studies import (
 )
 from rcbook.experiments.studies import gaps as study_of_gaps
 from rcbook.experiments.studies.honest_comparison import ROPE, means
-from sphinx.application import Sphinx
 
-ROOT = Path(__file__).resolve().parents[2]
 POOLED, PUBLISHED, LOGISTIC = "RC safe, pooled target", "RC as published", "logistic regression, tuned"
 FAMILIES = {"nb": ("NB", "NB MAP", "NB MAP"), "qda": ("QDA", "QDA ML", "QDA MAP")}
 
 
-@cache
 def numbers() -> dict[str, str]:
     """All numbers, as words for the text."""
     found = {
@@ -173,14 +167,6 @@ def preconditioning() -> dict[str, int | str]:
 
 def errata() -> dict[str, int]:
     """How many entries the page of errata has for the sources."""
-    text = (ROOT / "book" / "errata.md").read_text(encoding="utf-8").split("(errata-book)=")[0]
+    text = (checkout() / "book" / "errata.md").read_text(encoding="utf-8").split("(errata-book)=")[0]
     return {"errata": len(re.findall(r"^\d+\. ", text, re.MULTILINE))}
 
-
-def add_numbers(app: Sphinx, config) -> None:
-    config.myst_substitutions = {**config.myst_substitutions, **numbers()}
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("config-inited", add_numbers)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
