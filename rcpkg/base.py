@@ -1,10 +1,12 @@
 """What every generative classifier of the package shares: one hook, ``log p(x, y)``, and all predictions from it."""
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import lru_cache, wraps
+from threading import Lock
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -19,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
+from rcpkg.columns import as_labels
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, by_block
 
@@ -127,9 +130,13 @@ def atomic(fit: Fit) -> Fit:
     return cast(Fit, whole)
 
 
-@cache
-def _libraries() -> ThreadpoolController:
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """The libraries that are loaded, looked for anew where modules have been imported, which may have brought one."""
     return ThreadpoolController()
+
+
+_LIMITING = Lock()
 
 
 def one_thread_if_small(fit: Fit) -> Fit:
@@ -137,13 +144,21 @@ def one_thread_if_small(fit: Fit) -> Fit:
 
     numpy and scipy bring a BLAS and its threads each. A fit goes back and forth between them, and the threads of one,
     which stay busy a while after their work, hold up those of the other; only large products gain from them.
+
+    The number of threads is one for the whole process. Of fits that overlap, the first to begin limits it and gives
+    back what it has found, and the others leave it alone, so that none gives back the limit of another.
     """
 
     @wraps(fit)
     def limited(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         small = np.prod(getattr(X, "shape", np.inf)) <= SMALL
-        with _libraries().limit(limits=1 if small else None, user_api="blas"):
+        if not small or not _LIMITING.acquire(blocking=False):
             return fit(self, X, *args, **kwargs)
+        try:
+            with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
+                return fit(self, X, *args, **kwargs)
+        finally:
+            _LIMITING.release()
 
     return cast(Fit, limited)
 
@@ -181,6 +196,10 @@ class Classifier(ClassifierMixin, Estimator):
         if self.classes_.dtype.kind in "if" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
             warnings.warn(UNLABELLED, stacklevel=4)
         check_cost(getattr(self, "cost", None), self.classes_)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows whose label is predicted, by ``sample_weight``; y holds labels as ``fit`` takes them."""
+        return super().score(X, as_labels(y), sample_weight)
 
 
 def _has_marginals(model: Any) -> bool:

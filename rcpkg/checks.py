@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from pandas.api.types import is_bool, is_number, is_scalar
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import validate_data
 
 from rcpkg.capabilities import MARGINALS, can
+from rcpkg.columns import as_labels, as_numbers, in_columns, summed
 from rcpkg.linalg import Array
 
 
@@ -138,10 +138,7 @@ def check_magnitude(X: Array, *, fitting: bool = False) -> Array:
 
 def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     """Weights of n rows, one each if none are given; refuses what is no finite number >= 0 for each row."""
-    try:
-        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError("sample_weight must hold numbers, one a row") from None
+    weights = as_numbers(1.0 if sample_weight is None else sample_weight, "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n, weights)
     if weights.shape != (n,):
@@ -151,6 +148,11 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
         raise ValueError(f"sample_weight must hold finite numbers >= 0; row {bad[0]} has {weights[bad[0]]:g}")
     if not weights.any():
         raise ValueError("sample_weight is zero for all rows; some must have a positive one")
+    with np.errstate(over="ignore"):
+        if weights.sum() > LARGEST:
+            raise ValueError(
+                f"sample_weight sums to more than {LARGEST:g}, and moments overflow: divide it by its mean"
+            )
     return weights
 
 
@@ -164,37 +166,8 @@ def gaps_refused(label: str, instead: str) -> ValueError:
 
 
 def column_label(X: Any, j: int) -> str:
-    """What to call column j of X, which has not been validated."""
-    columns = getattr(X, "columns", None)
-    return f"feature {j}" if columns is None else f"feature {columns[j]!r}"
-
-
-def unmasked(X: Any) -> Any:
-    """X, with NaN in the place of what a mask hides."""
-    if not isinstance(X, np.ma.MaskedArray):
-        return X
-    if not np.any(X.mask):
-        return X.data
-    return X.astype(float if X.dtype.kind in "biuf" else object).filled(np.nan)
-
-
-def check_kinds(X: Any) -> Any:
-    """X without a mask; refuses dates, and integers that floats cannot tell apart."""
-    X = unmasked(X)
-    is_frame = isinstance(X, pd.DataFrame)
-    kinds = [dtype.kind for dtype in X.dtypes] if is_frame else [getattr(getattr(X, "dtype", None), "kind", "")]
-    dates = [j for j, kind in enumerate(kinds) if kind in ("m", "M")]
-    if dates:
-        where = column_label(X, dates[0]) if is_frame else "X"
-        raise ValueError(f"{where} holds dates or times: make numbers of them, such as days since the first")
-    whole = [j for j, kind in enumerate(kinds) if kind in ("i", "u") and not issparse(X)]
-    if whole:
-        values = X.iloc[:, whole].to_numpy(float, na_value=np.nan) if is_frame else np.asarray(X, dtype=float)
-        beyond = np.flatnonzero((np.abs(np.atleast_2d(values)) >= 2**53).any(axis=0))
-        if beyond.size:
-            name = column_label(X, whole[beyond[0]]) if is_frame else "X"
-            raise ValueError(f"{name} holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
-    return X
+    """What to call column j of X, an array or a frame of pandas."""
+    return f"feature {X.columns[j]!r}" if isinstance(X, pd.DataFrame) else f"feature {j}"
 
 
 def _is_text(value: Any) -> bool:
@@ -208,15 +181,8 @@ def _is_text(value: Any) -> bool:
     return False
 
 
-def _is_odd(value: Any) -> bool:
-    """Whether a value is neither text nor a number, nor missing."""
-    return not (isinstance(value, str) or is_number(value) or is_bool(value) or (is_scalar(value) and pd.isna(value)))
-
-
 def _explain(estimator: BaseEstimator, X: Any) -> None:
-    """Say what is wrong with X, and where, in cases in which numpy, or a package of frames, does not."""
-    if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        raise ValueError(f"X has several columns named {X.columns[X.columns.duplicated()][0]!r}: rename all but one")
+    """Say what is wrong with X, and where, in cases in which numpy does not."""
     if issparse(X):
         return
     rows = np.asarray(X, dtype=object)
@@ -225,12 +191,6 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
     if isinstance(X, list | tuple) and rows.ndim == 1 and len({np.size(row) for row in X}) > 1:
         raise ValueError("X must be a table; its rows differ in length")
     for j, values in enumerate(rows.T if rows.ndim == 2 else ()):
-        if any(isinstance(value, bytes) for value in values):
-            raise ValueError(f"{column_label(X, j)} holds bytes: decode them, to text or numbers")
-        odd = [type(value).__name__ for value in values if _is_odd(value)]
-        if odd:
-            where = f"{column_label(X, j)} holds values of type {odd[0]}"
-            raise TypeError(f"each argument must be a string or a number; {where}: make them text with astype(str)")
         text = next(filter(_is_text, values), None)
         if text is not None:
             raise ValueError(
@@ -243,16 +203,13 @@ def _explain(estimator: BaseEstimator, X: Any) -> None:
 def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool, dtype: type) -> Any:
     """X, or X and y, as `validate_data` has them; sparse rows and missing values pass where the tags say so, and
     missing values of rows without y where the joint model has marginals."""
-    X, *y = check_kinds(X), *map(unmasked, y)
+    X, *y = in_columns(X), *map(as_labels, y)
     tags = estimator.__sklearn_tags__().input_tags
+    if tags.sparse and issparse(X):
+        X = summed(X)
     checks = {"accept_sparse": "csr" if tags.sparse else False, "dtype": dtype}
     sums_out = can(estimator, MARGINALS)
     finite = "allow-nan" if tags.allow_nan or (sums_out and not y) else True
-    labels = np.asarray(y[0], dtype=None if hasattr(y[0], "dtype") else object) if y else np.empty(0)
-    if labels.ndim == 1 and pd.isna(labels).any():
-        raise ValueError("Input y contains NaN or other missing labels: leave these rows out")
-    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
-        raise ValueError("y holds text and other labels: make all of it text with astype(str)")
     try:
         valid = validate_data(estimator, X, *y, reset=reset, ensure_all_finite=finite, **checks)
     except Exception as error:

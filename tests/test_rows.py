@@ -58,7 +58,7 @@ def parquet(tmp_path):
     pytest.importorskip("pyarrow")
 
     def written(frame, name="rows.parquet", **given):
-        frame.to_parquet(tmp_path / name, index=False, **given)
+        frame.to_parquet(tmp_path / name, **{"index": False} | given)
         return tmp_path / name
 
     return written
@@ -362,6 +362,140 @@ def test_some_columns_of_several_files(parquet):
     assert_allclose(LDA().fit(rows).means_, LDA().fit(frame[["c", "a"]], y).means_, rtol=SAME)
 
 
+MIXED_AGE = ProductModel([("age", CategoricalNB(prior_strength=1.0), [0]), ("a", GaussianNB(), [1])])
+
+
+def indexed(kind):
+    """Rows with an index of some kind, which pandas writes as a column, and labels."""
+    age = np.random.default_rng(0).permutation(60)
+    frame = pd.DataFrame({"a": np.random.default_rng(1).normal(size=60) + (age > 30), "y": age > 30, "age": age})
+    if kind == "filtered":
+        return frame[frame["age"] >= 0].sample(60, random_state=0).drop(columns="age"), ["__index_level_0__"]
+    if kind == "two levels":
+        return frame.assign(b=1.0 * age).set_index(["age", "b"]), ["age", "b"]
+    types = {"int": int, "float": float, "text": str, "date": "datetime64[s]"}
+    return frame.assign(age=frame["age"].astype(types[kind])).set_index("age"), ["age"]
+
+
+class TestColumnsOfFiles:
+    """Columns are those of the schema: what the metadata of pandas say is for frames."""
+
+    @pytest.mark.parametrize("kind", ["int", "float", "text", "date", "two levels", "filtered"])
+    @pytest.mark.parametrize("model", [GaussianNB(), MIXED_AGE, LDA()], ids=lambda model: type(model).__name__)
+    def test_an_index_is_no_feature_unless_it_is_named(self, kind, model, parquet):
+        frame, index = indexed(kind)
+        file = parquet(frame, index=None)
+        assert Rows.from_parquet(file, "y").features == ["a"]
+        fitted = GaussianNB().fit(Rows.from_parquet(file, "y"))
+        assert_array_equal(fitted.feature_names_in_, ["a"])
+        assert_same_bits(fitted, GaussianNB().fit(frame[["a"]], frame["y"]), frame[["a"]])
+        if isinstance(model, ProductModel) is not (kind == "text"):
+            return
+        named = Rows.from_parquet(file, "y", features=[*index, "a"])
+        if kind == "date":
+            with pytest.raises(ValueError, match="feature 'age' holds dates or times"):
+                clone(model).fit(named)
+            return
+        plain = frame.reset_index(names=index)
+        assert_array_equal(clone(model).fit(named).feature_names_in_, [*index, "a"])
+        assert_same_bits(
+            clone(model).fit(named), clone(model).fit(plain[[*index, "a"]], plain["y"]), plain[[*index, "a"]]
+        )
+        only = Rows.from_parquet(file, "y", features=index[:1])
+        assert_array_equal(
+            clone(model)
+            .set_params(**({"blocks": MIXED_AGE.blocks[:1]} if kind == "text" else {}))
+            .fit(only)
+            .feature_names_in_,
+            index[:1],
+        )
+        assert (next(iter(Rows.from_parquet(file, index[0]))).y == plain[index[0]]).all()
+
+    def test_names_that_are_numbers_in_pandas_are_text_in_files(self, parquet):
+        X, y = gaussian_rows(60)
+        for first in (X[:, 0], np.arange(60)):
+            frame = pd.DataFrame({0: first, 1: X[:, 1], "y": y})
+            fitted = GaussianNB().fit(Rows.from_parquet(parquet(frame), "y"))
+            assert_array_equal(fitted.feature_names_in_, ["0", "1"])
+
+    def test_names_with_dots(self, parquet):
+        X, y = gaussian_rows(60)
+        frame = pd.DataFrame({"a.b": X[:, 0], "a": X[:, 1], "y.z": y})
+        fitted = GaussianNB().fit(Rows.from_parquet(parquet(frame), "y.z"))
+        assert_same_bits(fitted, GaussianNB().fit(frame[["a.b", "a"]], y), frame[["a.b", "a"]])
+
+    def test_several_files_and_folders(self, parquet):
+        X, y = gaussian_rows(90)
+        frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+        files = [parquet(frame[k : k + 30], f"{k}.parquet") for k in (0, 30, 60)]
+        whole = GaussianNB().fit(Rows.of(frame[["a", "b", "c"]], y, block_size=30))
+        for paths in (files, [str(file) for file in files], files[0].parent, [files[0].parent]):
+            assert_same_bits(GaussianNB().fit(Rows.from_parquet(paths, "y")), whole, frame[["a", "b", "c"]])
+        assert len(list(Rows.from_parquet([files[2], files[0]], "y"))) == 2
+        with pytest.raises(ValueError, match="path must name a file; got an empty list"):
+            Rows.from_parquet([])
+
+    @pytest.mark.parametrize("values", [[2020, 2021, 2022], ["north", "south east", "x=y"], ["1", None, "3"]])
+    def test_keys_of_folders_are_columns(self, values, tmp_path):
+        X, y = gaussian_rows(90)
+        key = np.repeat(np.array(values, dtype=object), 30)
+        frame = pd.DataFrame({"a": X[:, 0], "key": key, "y": y})
+        frame.to_parquet(tmp_path / "rows", partition_cols=["key"], index=False)
+        (tmp_path / "rows" / "_temporary").mkdir()
+        (tmp_path / "rows" / "_temporary" / "0.parquet").write_bytes(b"")
+        rows = Rows.from_parquet(tmp_path / "rows", "y")
+        assert rows.features == ["a", "key"]
+        keys = [list(pd.unique(block.X["key"])) for block in rows]
+        missing_last = sorted((v for v in values if v is not None), key=str)
+        found = [None if pd.isna(key) else key for (key,) in keys]
+        whole = all(str(v).isdecimal() for v in values if v is not None)
+        expected = [int(v) if whole else v for v in missing_last] + [None] * values.count(None)
+        assert sorted(found, key=str) == sorted(expected, key=str)
+        by_key = Rows.from_parquet(tmp_path / "rows", "key", features=["a"])
+        if None not in values:
+            assert sorted(GaussianNB().fit(by_key).classes_) == expected
+
+    def test_folders_of_other_keys(self, parquet, tmp_path):
+        X, y = gaussian_rows(60)
+        for name in ("a=1", "b=2"):
+            (tmp_path / name).mkdir()
+            pd.DataFrame(X).add_prefix("x").assign(y=y).to_parquet(tmp_path / name / "0.parquet")
+        with pytest.raises(ValueError, match=r"must name the same keys; got \['a'\] and others"):
+            Rows.from_parquet(tmp_path, "y")
+
+    @pytest.mark.parametrize(
+        "given, message",
+        [
+            ({"features": "age"}, "features must be a list of names; got 'age'"),
+            ({"features": ["a", "a"]}, "features names twice 'a'"),
+            ({"label": ["y"]}, "label must be the name of a column, a string"),
+            ({"weights": 3}, "weights must be the name of a column, a string; got 3"),
+            ({"weights": "y"}, "label and weights must be two columns; both are 'y'"),
+        ],
+    )
+    def test_bad_names(self, given, message, parquet):
+        file = parquet(pd.DataFrame({"a": [0.0, 1.0], "age": [1, 2], "y": [0, 1]}))
+        with pytest.raises(ValueError, match=message):
+            Rows.from_parquet(file, **({"label": "y"} | given))
+
+    def test_a_file_with_a_name_twice(self, tmp_path):
+        import pyarrow as pa
+        from pyarrow import parquet as pq
+
+        table = pa.Table.from_arrays([pa.array([0.0, 1.0])] * 2 + [pa.array([0, 1])], names=["a", "a", "y"])
+        pq.write_table(table, tmp_path / "twice.parquet")
+        with pytest.raises(ValueError, match=r"twice.parquet has several columns named 'a'"):
+            Rows.from_parquet(tmp_path / "twice.parquet", "y")
+
+    @pytest.mark.parametrize("dtype", ["Int64", "UInt64"])
+    def test_large_integers_beside_nulls(self, parquet, dtype):
+        frame = pd.DataFrame(
+            {"id": pd.array([None, *(2**60 + np.arange(19) % 3)], dtype=dtype), "y": np.arange(20) % 2}
+        )
+        with pytest.raises(ValueError, match=r"block 0 .*feature 'id' holds integers beyond 2\*\*53"):
+            GaussianNB().fit(Rows.from_parquet(parquet(frame), "y"))
+
+
 def test_a_spool_goes_when_nobody_holds_it(parquet):
     X, y = gaussian_rows(90)
     spool = Rows.from_parquet(parquet(pd.DataFrame(X).add_prefix("x").assign(label=y)), "label", block_size=20).kept()
@@ -543,6 +677,32 @@ class TestDask:
             Rows.from_dask(da.from_array(X, chunks=(60, 3)), da.from_array(y, chunks=100))
         with pytest.raises(ValueError, match="must be a Dask array or frame"):
             Rows.from_dask(X, y)
+
+    def test_labels_are_given_once_and_by_dask(self):
+        import dask.array as da
+        import dask.dataframe as dd
+
+        X, y = gaussian_rows(60)
+        lazy = da.from_array(X, chunks=(20, 3))
+        frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, w=1.0), npartitions=3)
+        for given in (y, pd.Series(y), list(y)):
+            with pytest.raises(ValueError, match="y must be a Dask array or series with the partitions of X"):
+                Rows.from_dask(lazy, given)
+            with pytest.raises(ValueError, match="sample_weight must be a Dask array or series"):
+                Rows.from_dask(lazy, da.from_array(y, chunks=20), given)
+        with pytest.raises(ValueError, match="y and label are two sources of the same: give one of them"):
+            Rows.from_dask(frame, frame["y"], label="y")
+        with pytest.raises(ValueError, match="sample_weight and weights are two sources"):
+            Rows.from_dask(frame, sample_weight=frame["w"], weights="w", label="y")
+        with pytest.raises(ValueError, match="label names a column, and X is a Dask array: give y"):
+            Rows.from_dask(lazy, label="y")
+        with pytest.raises(ValueError, match="label must be the name of a column"):
+            Rows.from_dask(frame, label=["y"])
+        with pytest.raises(ValueError, match=r"partition \d: X has 20 rows and sample_weight 30"):
+            GaussianNB().fit(Rows.from_dask(lazy, da.from_array(y, chunks=20), da.from_array(np.ones(90), chunks=30)))
+        dates = frame.assign(c=pd.Timestamp("2020-01-01"))
+        with pytest.raises(ValueError, match="feature 'c' holds dates or times"):
+            GaussianNB().fit(Rows.from_dask(dates, label="y"))
 
 
 @pytest.fixture

@@ -1,8 +1,14 @@
 """Threads of BLAS: one in fits to small tables, and as many as before afterwards."""
 
+import contextlib
+import sys
+import threading
+import time
+import types
+
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from rcpkg import GaussianNB, RiskCalibrationCV, base
 
@@ -22,6 +28,69 @@ class Watching(GaussianNB):
 
 
 seen: list = []
+
+
+class Threads:
+    """The number of threads of a process, in the place of the libraries."""
+
+    number = 4
+
+    @contextlib.contextmanager
+    def limit(self, limits, user_api):
+        before, self.number = self.number, limits or self.number
+        try:
+            yield
+        finally:
+            self.number = before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_fits_that_overlap_leave_blas_as_it_was(fails, monkeypatch):
+    """The second fit begins while the first one runs, and ends after it."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    begun, ended, threads = threading.Event(), threading.Event(), Threads()
+    monkeypatch.setattr(base, "_libraries", lambda *modules: threads)
+    seen.clear()
+
+    class Meeting(GaussianNB):
+        def statistics(self, X, weights):
+            if threading.current_thread().name == "first":
+                begun.wait(20)
+                seen.append(threads.number)
+                if fails:
+                    raise ValueError("it fails")
+            else:
+                begun.set()
+                ended.wait(20)
+            return super().statistics(X, weights)
+
+    def fit():
+        with contextlib.suppress(ValueError):
+            Meeting().fit(X, y)
+
+    first, second = (threading.Thread(target=fit, name=name) for name in ("first", "second"))
+    first.start()
+    while threads.number != 1:
+        time.sleep(0.001)
+    second.start()
+    first.join()
+    ended.set()
+    second.join()
+    assert seen[0] == 1 and threads.number == 4
+    Meeting().fit(X, y)
+    assert threads.number == 4
+
+
+def test_libraries_that_are_loaded_later_are_found(monkeypatch):
+    """A library of BLAS that a module brings after the first fit is limited, too."""
+    GaussianNB().fit([[0.0], [1.0], [0.5], [2.0]], [0, 1, 0, 1])
+    asked = []
+    monkeypatch.setattr(base, "ThreadpoolController", lambda: asked.append(1) or ThreadpoolController())
+    monkeypatch.setitem(sys.modules, "a_module_that_brings_blas", types.ModuleType("a_module_that_brings_blas"))
+    X = np.array([[0.0], [1.0], [0.5], [2.0]])
+    GaussianNB().fit(X, [0, 1, 0, 1])
+    GaussianNB().fit(X, [0, 1, 0, 1])
+    assert asked == [1]
 
 
 @pytest.mark.parametrize("small", [True, False])

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Estimator, constructed
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
-from rcpkg.checks import check_number, check_weights
+from rcpkg.checks import check_number, check_weights, validate
 from rcpkg.linalg import Array
 
 
@@ -83,7 +83,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         for name, least in ("n_clusters", 1), ("n_init", 1), ("max_iter", 0):
             check_number(name, getattr(self, name), least, integer=True)
         check_number("tol", self.tol, 0)
-        X = validate_data(self, X, dtype=np.float64)
+        X = validate(self, X, reset=True, dtype=np.float64)
         weights = check_weights(sample_weight, len(X))
         divergence = self._divergence
         divergence.domain.check(X, f"{divergence.name}: X")
@@ -132,7 +132,7 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def transform(self, X: ArrayLike) -> Array:
         """Divergence of each row from each centre, shape (n, n_clusters)."""
         check_is_fitted(self)
-        return self._losses(validate_data(self, X, reset=False, dtype=np.float64))
+        return self._losses(validate(self, X, reset=False, dtype=np.float64))
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest centre."""

@@ -253,7 +253,7 @@ class RiskCalibrationCV(Learner):
     ) -> tuple[TargetPath, Callable[[Any], Iterator[Fold]]]:
         """The path of rows in memory, and a function of ``cv`` that gives their folds."""
         if isinstance(X, Rows):
-            X, y, sample_weight, _ = X.only("RiskCalibrationCV")
+            X, y, sample_weight, _ = X.without(y, sample_weight).only("RiskCalibrationCV")
         model = clone(self.estimator)
         X, y = model.check_X_y(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))

@@ -142,7 +142,7 @@ def null_of(
     if estimator.priors is not None:
         raise ValueError(f"priors of the estimator must be None: its class weights must be free; got {estimator!r}")
     if isinstance(X, Rows):
-        X, y, sample_weight, _ = X.only("calibration_test, which draws all rows anew,")
+        X, y, sample_weight, _ = X.without(y, sample_weight).only("calibration_test, which draws all rows anew,")
     model = clone(estimator)
     rows, labels = model.check_X_y(X, y)
     if sample_weight is not None:

@@ -193,9 +193,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
         With ``sums`` the rows may bring what the parts of several blocks add up to (`part_at_sight`)."""
         if isinstance(X, Rows):
-            if y is not None or sample_weight is not None:
-                raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")
-            return self._of_blocks(X, sums)
+            return self._of_blocks(X.without(y, sample_weight), sums)
         X, y = self.check_X_y(X, y)
         rows = self._of_arrays(X, y, sample_weight)
         block = rows.only("prepare")

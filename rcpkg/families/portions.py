@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from rcpkg.base import Array
 from rcpkg.checks import check_weights
+from rcpkg.columns import as_labels
 from rcpkg.families.statistics import Statistics
-from rcpkg.rows import Block
+from rcpkg.rows import Block, check_lengths
 
 TYPICAL_ROWS = 64  # of a block, by which a model sees how the rows lie
 COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
@@ -83,7 +84,7 @@ def check_blocks(seen: list[Seen]) -> None:
 
 def numbered(model: Any, block: Block) -> Block:
     """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
-    X, y = model.check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(np.asarray(block.y).ravel()))
+    X, y = model.check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(as_labels(block.y).ravel()))
     if y.min(initial=0) < 0:
         raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
     return Block(X, y, weights_of(block), block.name).counting()
@@ -116,9 +117,8 @@ def part_of(place: int, block: Block) -> Block:
 
 def weights_of(block: Block) -> Array | None:
     """Validated weights of a block, which may all be zero, as long as those of another are not."""
-    if block.weight is None or not np.any(block.weight):
-        return block.weight
-    return check_weights(block.weight, block.n)
+    weight = check_lengths(block).weight
+    return weight if weight is None or not np.any(weight) else check_weights(weight, block.n)
 
 
 def has_gaps(block: Block) -> bool:

@@ -13,7 +13,8 @@ from pandas.api.types import is_numeric_dtype
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.checks import check_kinds, check_sequence, column_label
+from rcpkg.checks import check_sequence, column_label
+from rcpkg.columns import in_columns
 from rcpkg.families.count_model import CountModel
 from rcpkg.families.family import ConjugateClassifier
 from rcpkg.families.portions import Seen
@@ -73,7 +74,7 @@ class NamedCategories(ConjugateClassifier):
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""
-        X = check_kinds(X)
+        X = in_columns(X)
         if reset:
             self._names = {}
         if (holds_numbers(X) and not self._names) or (not reset and self._has_other_columns(X)):

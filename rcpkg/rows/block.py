@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from rcpkg.linalg import Array
 
@@ -41,7 +43,7 @@ class Block(NamedTuple):
         """Some of the rows."""
 
         def of(part: Any) -> Any:
-            return part if part is None else part.iloc[index] if hasattr(part, "iloc") else part[index]
+            return part if part is None else _safe_indexing(part, index)
 
         return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))
 
@@ -50,6 +52,23 @@ class Block(NamedTuple):
         if self.weight is None or (present := self.weight > 0).all():
             return self
         return self.part(present)
+
+
+def check_lengths(block: Block) -> Block:
+    """The block; refuses labels or weights of another number than its rows."""
+    for name, values in ("y", block.y), ("sample_weight", block.weight):
+        if values is not None and (n := _num_samples(values)) != block.n:
+            raise ValueError(f"X has {block.n} rows and {name} {n}: it must hold one a row, for the same rows as X")
+    return block
+
+
+def check_names(label: Any, weights: Any) -> None:
+    """Refuse what is no name of a column, and one name for labels and weights."""
+    for parameter, name in ("label", label), ("weights", weights):
+        if name is not None and not isinstance(name, str):
+            raise ValueError(f"{parameter} must be the name of a column, a string; got {name!r}")
+    if label is not None and label == weights:
+        raise ValueError(f"label and weights must be two columns; both are {label!r}")
 
 
 class Named:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rcpkg.linalg import Array
-from rcpkg.rows.block import Block, Named, OfX
+from rcpkg.rows.block import Block, Named, OfX, check_names
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: str | None) -> list[Any]:
@@ -19,6 +19,20 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
         raise ImportError("Rows.from_dask needs dask: pip install 'dask[dataframe,distributed]'") from error
     if not hasattr(X, "to_delayed"):
         raise ValueError(f"X must be a Dask array or frame; got {type(X).__name__}, which Rows.of may take")
+    check_names(label, weights)
+    for parameter, given, column, name in (
+        ("y", y, "label", label),
+        ("sample_weight", sample_weight, "weights", weights),
+    ):
+        if given is not None and name is not None:
+            raise ValueError(f"{parameter} and {column} are two sources of the same: give one of them")
+        if given is not None and not hasattr(given, "to_delayed"):
+            raise ValueError(
+                f"{parameter} must be a Dask array or series with the partitions of X; got {type(given).__name__}: "
+                f"make it a column of X, which {column} names, or one of them by dask.array.from_array"
+            )
+        if name is not None and not hasattr(X, "columns"):
+            raise ValueError(f"{column} names a column, and X is a Dask array: give {parameter}")
     if getattr(X, "numblocks", (1, 1))[1:] not in ((), (1,)):
         X = X.rechunk({1: -1})
     parts = [np.ravel(c.to_delayed()) if c is not None else None for c in (X, y, sample_weight)]

@@ -7,12 +7,13 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from inspect import signature
 from itertools import islice
 from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,9 @@ from numpy.typing import ArrayLike
 
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
+from rcpkg.columns import as_numbers, in_table
 from rcpkg.linalg import Array, slices
-from rcpkg.rows.block import Block, Named, OfX
+from rcpkg.rows.block import Block, Named, OfX, check_lengths, check_names
 from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
 BLOCK_SIZE = 2**17  # rows of a block that is read from a file
@@ -61,6 +63,12 @@ class Rows:
         """Whether there is no second block."""
         return len(list(islice(self, 2))) == 1
 
+    def without(self, *given: Any) -> Rows:
+        """The rows; refuses labels or weights that are given beside those of the blocks."""
+        if any(of is not None for of in given):
+            raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")
+        return self
+
     def only(self, what: str) -> Block:
         """The one block; raises `Unsupported` where there are more, which ``what`` does not take."""
         first, *more = islice(self, 2)
@@ -77,7 +85,8 @@ class Rows:
         X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, block_size: int | None = None
     ) -> Rows:
         """Rows that are in memory, as one block, or in blocks of ``block_size`` rows."""
-        whole = Block(X, y, None if sample_weight is None else np.asarray(sample_weight, dtype=float))
+        weight = None if sample_weight is None else as_numbers(sample_weight, "sample_weight")
+        whole = check_lengths(Block(in_table(X), in_table(y), weight))
         if block_size is None:
             return Blocks([whole])
         check_number("block_size", block_size, 1, integer=True)
@@ -86,19 +95,21 @@ class Rows:
 
     @staticmethod
     def from_parquet(
-        path: str | Path,
+        path: str | Path | Sequence[str | Path],
         label: str | None = None,
         features: Sequence[str] | None = None,
         weights: str | None = None,
         block_size: int = BLOCK_SIZE,
     ) -> Rows:
-        """Rows of a Parquet file, or of all in a folder, by their names; needs pyarrow.
+        """Rows of a Parquet file, of several, or of all in a folder, by their names; needs pyarrow.
 
-        Columns go by their names: ``label`` and ``weights``, and ``features``, by default all others.
+        Columns go by the names that they have in the files: ``label`` and ``weights``, and ``features``, by default all
+        others but those that pandas has written as the index of a frame. Below a folder, the value of a folder named
+        ``key=value`` is that of a column ``key`` of its files.
         Text is read by its dictionary. A block is ``block_size`` rows of a row group, and no more is in memory; a fit
         that goes through the rows often writes them, encoded, to a temporary folder first.
         """
-        return _Parquet(Path(path), label, features, weights, block_size)
+        return _Parquet(path, label, features, weights, block_size)
 
     @staticmethod
     def from_dask(
@@ -106,6 +117,7 @@ class Rows:
     ) -> Rows:
         """Rows of a Dask array, or frame with the columns ``label`` and ``weights``; a block is a partition.
 
+        Labels are given as y, of the same partitions, or by the name ``label``, and weights likewise.
         They stay with the workers, as ``X.persist()`` does, and a pass is one call a worker. Passes are faster without
         ``MALLOC_TRIM_THRESHOLD_``, which Dask's ``distributed.nanny.pre-spawn-environ`` sets for its workers.
         """
@@ -163,25 +175,45 @@ class _Parquet(Rows):
     """Blocks of Parquet files, read one after another in each pass."""
 
     def __init__(
-        self, path: Path, label: str | None, features: Sequence[str] | None, weights: str | None, block_size: int
+        self,
+        path: str | Path | Sequence[str | Path],
+        label: str | None,
+        features: Sequence[str] | None,
+        weights: str | None,
+        block_size: int,
     ) -> None:
-        self.files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        if not self.files:
-            raise ValueError(f"path={str(path)!r} is a folder without files named *.parquet")
+        found = [of for one in ([path] if isinstance(path, str | Path) else path) for of in _files(Path(one))]
+        if not found:
+            raise ValueError("path must name a file; got an empty list")
+        self.files = [file for file, _ in found]
+        self.keys = _keys([keys for _, keys in found])
         check_number("block_size", block_size, 1, integer=True)
+        check_names(label, weights)
         self.label, self.weights, self.block_size = label, weights, block_size
         self.states = [self._state(file) for file in self.files]
         schema = self._opened(self.files[0], ()).schema_arrow
-        others = [name for name in schema.names if name not in (label, weights)]
+        names = [*schema.names, *self.keys[0]]
+        self._refuse_repeated(names, f"{self.files[0].name} has several columns named")
+        if isinstance(features, str):
+            raise ValueError(f"features must be a list of names; got {features!r}: [{features!r}] is one")
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        others = [name for name in names if name not in (label, weights, *(of for of in index if isinstance(of, str)))]
         self.features = others if features is None else list(features)
+        self._refuse_repeated(self.features, "features names twice")
         taken = [name for name in self.features if name in (label, weights)]
         if taken:
             raise ValueError(f"features must be without {taken[0]!r}, which is the label or the weights")
-        self.columns = [*self.features, *filter(None, (label, weights))]
-        absent = [name for name in self.columns if name not in schema.names]
+        columns = [*self.features, *filter(None, (label, weights))]
+        absent = [name for name in columns if name not in names]
         if absent:
-            raise ValueError(f"{self.files[0].name} has no column {absent[0]!r}; it has {schema.names}")
-        self.types = {name: schema.field(name).type for name in self.columns}
+            raise ValueError(f"{self.files[0].name} has no column {absent[0]!r}; it has {names}")
+        self.types = {name: schema.field(name).type for name in columns if name in schema.names}
+
+    @staticmethod
+    def _refuse_repeated(names: Sequence[Any], what: str) -> None:
+        repeated = [name for k, name in enumerate(names) if name in names[:k]]
+        if repeated:
+            raise ValueError(f"{what} {repeated[0]!r}")
 
     @staticmethod
     def _state(file: Path) -> tuple[int, int]:
@@ -203,12 +235,12 @@ class _Parquet(Rows):
 
     def __iter__(self) -> Iterator[Block]:
         text, number = [name for name, of in self.types.items() if str(of) in ("string", "large_string")], 0
-        for file, state in zip(self.files, self.states):
+        for file, state, keys in zip(self.files, self.states, self.keys):
             self._check_columns(file)
             table = self._opened(file, text)
             for group in range(table.num_row_groups):  # whether batches would cross these is told by no rule
-                for batch in table.iter_batches(self.block_size, row_groups=[group], columns=self.columns):
-                    yield self._block(batch, f"block {number} ({file.name})")
+                for batch in table.iter_batches(self.block_size, row_groups=[group], columns=list(self.types)):
+                    yield self._block(batch, keys, f"block {number} ({file.name})")
                     number += 1
             if self._state(file) != state:
                 raise ValueError(f"{file.name} has changed since its rows were first read: make the Rows anew")
@@ -217,6 +249,7 @@ class _Parquet(Rows):
 
     def _check_columns(self, file: Path) -> None:
         schema = self._opened(file, ()).schema_arrow
+        self._refuse_repeated([name for name in schema.names if name in self.types], f"{file.name} has twice")
         for name, of in self.types.items():
             if name not in schema.names:
                 raise ValueError(f"{file.name} has no column {name!r}, which {self.files[0].name} has")
@@ -226,16 +259,51 @@ class _Parquet(Rows):
                     f"column {name!r} is {here} in {file.name} and {of} in {self.files[0].name}: make them one type"
                 )
 
-    def _block(self, batch: Any, name: str) -> Block:
-        y, weight = (
-            None if of is None else batch.column(of).to_pandas().to_numpy() for of in (self.label, self.weights)
-        )
-        if any(str(self.types[of]) != "double" for of in self.features):
-            return Block(batch.select(self.features).to_pandas(), y, weight, name)
+    def _block(self, batch: Any, keys: dict[str, Any], name: str) -> Block:
+        from pyarrow import int64, uint64
+
+        # what the metadata of pandas say of an index and of types is for frames, whose index is no column
+        exact = {int64(): pd.Int64Dtype(), uint64(): pd.UInt64Dtype()}.get
+        frame = partial(batch.to_pandas, ignore_metadata=True, types_mapper=exact)
+
+        def column(of: str) -> Any:
+            if of in keys:
+                return np.full(batch.num_rows, keys[of], dtype=object if isinstance(keys[of], str) else None)
+            return batch.column(of).to_pandas(types_mapper=exact).to_numpy()
+
+        y = None if self.label is None else column(self.label)
+        weight = None if self.weights is None else as_numbers(column(self.weights), f"the column {self.weights!r}")
+        if any(str(self.types.get(of)) != "double" for of in self.features):
+            X = frame().assign(**{of: column(of) for of in keys})[self.features]
+            return Block(X, y, weight, name)
         columns = np.empty((len(self.features), batch.num_rows))
-        for column, of in zip(columns, self.features):
-            column[:] = batch.column(of).to_numpy(zero_copy_only=False)
+        for values, of in zip(columns, self.features):
+            values[:] = batch.column(of).to_numpy(zero_copy_only=False)
         return Block(pd.DataFrame(columns.T, columns=self.features, copy=False), y, weight, name)
+
+
+def _files(path: Path) -> list[tuple[Path, dict[str, str]]]:
+    """A file, or those of a folder and of the folders below it, with the keys and values that name these."""
+    if not path.is_dir():
+        return [(path, {})]
+    inside = {file: file.relative_to(path).parts for file in sorted(path.rglob("*.parquet"))}
+    visible = {file: parts[:-1] for file, parts in inside.items() if not any(of[0] in "._" for of in parts)}
+    if not visible:
+        raise ValueError(f"path={str(path)!r} is a folder without files named *.parquet")
+    return [(file, dict(of.split("=", 1) for of in parts if "=" in of)) for file, parts in visible.items()]
+
+
+def _keys(of_files: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The values of the keys of folders: integers where all of a key are, or text; None where it is missing."""
+    names = list(of_files[0])
+    if any(list(keys) != names for keys in of_files):
+        raise ValueError(f"the folders of the files must name the same keys; got {names} and others")
+    values = {name: [unquote(keys[name]) for keys in of_files] for name in names}
+    for name, given in values.items():
+        known = [None if value == "__HIVE_DEFAULT_PARTITION__" else value for value in given]
+        whole = all(value is None or value.removeprefix("-").isdecimal() for value in known)
+        values[name] = [int(value) if whole and value is not None else value for value in known]
+    return [dict(zip(names, row)) for row in zip(*values.values())] if names else of_files
 
 
 class _Dask(Rows):
@@ -286,7 +354,7 @@ def in_memory(fit: Method) -> Method:
     @wraps(fit)
     def whole(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(X, Rows):
-            X, y, weight, _ = X.only(type(self).__name__)
+            X, y, weight, _ = X.without(y, *args, kwargs.pop("sample_weight", None)).only(type(self).__name__)
             if weight is not None and not weighted:
                 raise Unsupported(f"{type(self).__name__} takes rows without weights")
             kwargs |= {} if weight is None else {"sample_weight": weight}

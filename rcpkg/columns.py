@@ -1,0 +1,297 @@
+"""What is in the columns of a table, in labels and in weights: decided once, by types, before conversion.
+
+Whatever holds a column (a frame of any package, an array, a list, sparse rows), it is taken for numbers or for text, or
+refused by its name, in the same way.
+"""
+
+from collections.abc import Collection
+from datetime import date, time, timedelta
+from decimal import Decimal
+from functools import cache
+from numbers import Complex, Integral, Real
+from typing import Any, NoReturn
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+BEYOND = 2**53  # floats tell smaller integers apart
+MISSING, BOOLEANS, INTEGERS, NUMBERS, TEXT = "missing values", "booleans", "integers", "numbers", "text"
+DATES, DURATIONS, BYTES, COMPLEX, NESTED = "dates or times", "durations", "bytes", "complex numbers", "nested values"
+ARITHMETIC = {BOOLEANS, INTEGERS, NUMBERS}
+#: What is refused -> what to make of it
+REMEDIES = {
+    DATES: "make numbers of them, such as days since the first",
+    DURATIONS: "make numbers of them, such as seconds",
+    BYTES: "decode them, to text or numbers",
+    COMPLEX: "give their real and imaginary parts as features",
+    NESTED: "make a feature of each of their parts",
+}
+_OF_TYPES = (
+    ((type(None), type(pd.NA), type(pd.NaT)), MISSING),
+    ((bool, np.bool_), BOOLEANS),
+    ((timedelta, np.timedelta64, pd.offsets.BaseOffset), DURATIONS),  # numpy's count as integers
+    (Integral, INTEGERS),
+    ((Real, Decimal), NUMBERS),
+    (Complex, COMPLEX),
+    (str, TEXT),
+    ((bytes, bytearray, memoryview), BYTES),
+    ((date, time, np.datetime64, pd.Period), DATES),
+    ((Collection, np.ndarray, np.void), NESTED),
+)
+_OF_DTYPES = {
+    **dict.fromkeys((nw.Date, nw.Datetime, nw.Time), DATES),
+    **dict.fromkeys((nw.List, nw.Array, nw.Struct), NESTED),
+    nw.Duration: DURATIONS,
+    nw.Binary: BYTES,
+}
+_OF_KINDS = {"M": DATES, "m": DURATIONS, "c": COMPLEX, "S": BYTES, "V": NESTED}  # of dtypes of numpy
+
+
+@cache
+def _of_type(value: type) -> str:
+    """What a value of this type is: one of the kinds, or its name."""
+    return next((kind for types, kind in _OF_TYPES if issubclass(value, types)), f"values of type {value.__name__}")
+
+
+def _refuse(label: str, kind: str) -> NoReturn:
+    """Name a column that holds neither numbers nor text, and what to make of it."""
+    what = f"{label} holds {kind}: {REMEDIES.get(kind, 'make them text with astype(str)')}"
+    if kind == COMPLEX:
+        raise ValueError(f"Complex data not supported: {what}")
+    if kind == NESTED:  # a type of error that the checks of scikit-learn ask for
+        raise TypeError(f"each argument must be a string or a number; {what}")
+    raise ValueError(what)
+
+
+def _check_integers(label: str, least: Any, greatest: Any) -> None:
+    if greatest >= BEYOND or least <= -BEYOND:
+        raise ValueError(f"{label} holds integers beyond 2**53, which floats cannot tell apart: subtract an offset")
+
+
+def _is_missing(value: Any) -> bool:
+    kind = _of_type(type(value))
+    return kind == MISSING or (kind == NUMBERS and value != value)
+
+
+def _kinds(values: NDArray[np.object_]) -> tuple[set[str], NDArray[np.bool_]]:
+    """The kinds of some Python objects, and which of them are missing."""
+    kinds = {_of_type(of) for of in set(map(type, values))}
+    if not kinds & {MISSING, NUMBERS}:
+        return kinds, np.zeros(len(values), dtype=bool)
+    missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    return {_of_type(of) for of in set(map(type, values[~missing]))}, missing
+
+
+def _of_objects(values: NDArray[np.object_], label: str) -> NDArray:
+    """A column of Python objects as floats, or as text with None where it is missing."""
+    kinds, missing = _kinds(values)
+    if odd := sorted(kinds - ARITHMETIC - {TEXT}):
+        _refuse(label, odd[0])
+    if kinds == {TEXT}:
+        return np.where(missing, None, values) if missing.any() else values
+    if TEXT in kinds:
+        other = next(value for value in values[~missing] if not isinstance(value, str))
+        raise ValueError(f"{label} holds text and other values ({other!r}); make all of it text with astype(str)")
+    if whole := [value for value in values[~missing] if not isinstance(value, float | np.floating)]:
+        _check_integers(label, min(whole), max(whole))
+    column = np.full(len(values), np.nan)
+    column[~missing] = values[~missing]
+    return column
+
+
+def _of_series(series: nw.Series, label: str) -> NDArray:
+    """A column of a frame."""
+    dtype = series.dtype
+    if type(dtype) in _OF_DTYPES:
+        _refuse(label, _OF_DTYPES[type(dtype)])
+    if not dtype.is_numeric() and dtype != nw.Boolean:
+        return _of_objects(_objects(series), label)
+    exact = dtype.is_integer() or dtype.is_decimal()
+    if exact and len(series) > series.null_count():
+        _check_integers(label, series.min(), series.max())
+    if series.null_count() or dtype.is_decimal() or dtype == nw.Int128:
+        series = series.cast(nw.Float64)
+    return np.asarray(series.to_numpy())
+
+
+def _objects(series: nw.Series) -> NDArray[np.object_]:
+    """The values of a column as Python objects."""
+    values = np.empty(len(series), dtype=object)
+    values[:] = series.to_list()
+    return values
+
+
+def unmasked(X: Any) -> Any:
+    """X, with NaN in the place of what a mask hides."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.any(X.mask):
+        return X.data
+    return X.astype(float if X.dtype.kind in "biuf" else object).filled(np.nan)
+
+
+def in_table(X: Any) -> Any:
+    """X with batches of rows and arrays of pyarrow as the tables and columns that other packages know."""
+    if type(X).__module__ == "pyarrow.lib":
+        import pyarrow
+
+        if isinstance(X, pyarrow.RecordBatch):
+            return pyarrow.Table.from_batches([X])
+        if isinstance(X, pyarrow.Array):
+            return pyarrow.chunked_array([X])
+    return X
+
+
+def in_columns(X: Any) -> Any:
+    """X as a frame of pandas if it is any frame, or as an array or sparse rows, with columns of numbers or of text.
+
+    Numbers of a frame are floats, integers or booleans of numpy, and NaN where they are missing; text are strings, and
+    None or NaN where they are missing. What is no table is left to validation.
+
+    Raises
+    ------
+    ValueError or TypeError
+        Naming the first column that holds something else, text beside numbers, or integers that floats cannot tell
+        apart; or a name that several columns have.
+    """
+    X = in_table(unmasked(X))
+    if issparse(X):
+        if X.dtype.kind in _OF_KINDS:
+            _refuse("X", _OF_KINDS[X.dtype.kind])
+        if X.dtype.kind in "iu" and X.nnz:
+            data = csr_array(X).data
+            _check_integers("X", data.min(), data.max())
+        return X
+    if isinstance(X, pd.DataFrame):
+        return _pandas(X)
+    if isinstance(X, np.ndarray | list | tuple):
+        return _array(X)
+    names = list(getattr(X, "column_names", ()))
+    _check_names(names)
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return _array(X)
+    columns = {name: _of_series(frame[name], f"feature {name!r}") for name in frame.columns}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(frame)), copy=False)
+
+
+def _check_names(names: Collection[Any]) -> None:
+    repeated = pd.Index(names, dtype=object)
+    if not repeated.is_unique:
+        raise ValueError(f"X has several columns named {repeated[repeated.duplicated()][0]!r}: rename all but one")
+
+
+def _pandas(X: pd.DataFrame) -> pd.DataFrame:
+    """A frame of pandas; itself where all of its columns are of numpy's numbers or of text."""
+    if not X.columns.is_unique:
+        _check_names(X.columns)
+    changed = {}
+    for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes)):
+        label = f"feature {name!r}"
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+            if dtype.kind in "iu" and len(X):
+                _check_integers(label, X.iloc[:, j].min(), X.iloc[:, j].max())
+        elif (
+            isinstance(dtype, pd.CategoricalDtype)
+            and _of_objects(dtype.categories.to_numpy(object), label).dtype == object
+        ):
+            pass
+        elif not isinstance(dtype, pd.StringDtype):
+            changed[j] = _of_series(nw.from_native(X.iloc[:, j], series_only=True), label)
+    if not changed:
+        return X
+    made = pd.DataFrame({j: changed.get(j, X.iloc[:, j]) for j in range(X.shape[1])}, index=X.index, copy=False)
+    return made.set_axis(X.columns, axis=1)
+
+
+def _array(X: Any) -> Any:
+    """An array, whose objects, if it holds some, are in each column numbers or text; X where it is no table."""
+    try:
+        array = X if isinstance(X, np.ndarray) else np.asarray(X)
+    except ValueError:  # parts of several lengths
+        array = np.asarray(X, dtype=object)
+    if not isinstance(X, np.ndarray) and array.dtype.kind not in "biuO" and array.ndim == 2:
+        with np.errstate(invalid="ignore"):  # whether numpy has made all of it text, or floats of large integers
+            if array.dtype.kind != "f" or (np.abs(array) >= BEYOND).any():
+                array = np.asarray(X, dtype=object)
+    kind = array.dtype.kind
+    if array.dtype.names:
+        raise ValueError("X is an array of records: give it as a frame, pd.DataFrame(X)")
+    if kind in _OF_KINDS:
+        _refuse("feature 0" if array.ndim == 2 else "X", _OF_KINDS[kind])
+    if array.ndim == 2 and array.size:
+        if kind in "iu":
+            for j in np.flatnonzero((array.max(axis=0) >= BEYOND) | (array.min(axis=0) <= -BEYOND))[:1]:
+                _check_integers(f"feature {j}", array[:, j].min(), array[:, j].max())
+        if kind == "O":
+            return np.column_stack([_of_objects(column, f"feature {j}") for j, column in enumerate(array.T)])
+    return X
+
+
+def summed(X: Any) -> csr_array:
+    """Sparse rows with one entry where several are stored at a place, of which the matrix holds the sum."""
+    X = csr_array(X)
+    if X.has_canonical_format:
+        return X
+    X = X.copy() if X.dtype.kind == "b" else X.astype(float)  # in which sums of small integers do not overflow
+    X.sum_duplicates()
+    return X
+
+
+def as_labels(y: Any, name: str = "y") -> Any:
+    """Labels as integers, booleans, floats or strings, whatever holds them.
+
+    Raises
+    ------
+    ValueError
+        Saying what y holds, if it is no label, or several kinds of labels, or none in some rows.
+    """
+    y = in_table(unmasked(y))
+    if y is None:
+        return y
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        y = y.to_numpy() if isinstance(y, pd.Series) and isinstance(y.dtype, np.dtype) else _objects(series)
+    array = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    labels = array.ravel()
+    missing: Any = labels.dtype.kind == "f" and np.isnan(labels)
+    if labels.dtype.kind == "O":
+        kinds, missing = _kinds(labels)
+    else:
+        kinds = {_OF_KINDS.get(labels.dtype.kind, NUMBERS)}
+    if np.any(missing):
+        raise ValueError(f"Input {name} contains NaN or other missing labels: leave these rows out")
+    odd = sorted(kinds - ARITHMETIC - {TEXT})
+    if not odd and Decimal in set(map(type, labels if labels.dtype.kind == "O" else ())):
+        odd = ["decimal numbers"]
+    if odd:
+        raise ValueError(f"{name} holds {odd[0]}, which are no labels: make them text with astype(str)")
+    if len(kinds) > 1 and kinds != {INTEGERS, NUMBERS}:
+        raise ValueError(
+            f"{name} holds {TEXT if TEXT in kinds else BOOLEANS} and other labels: make all of it text with astype(str)"
+        )
+    if labels.dtype.kind == "O" and len(labels) and kinds != {TEXT}:
+        labels = np.array(labels.tolist())
+        if labels.dtype.kind not in "biuf":
+            raise ValueError(f"{name} holds integers beyond 64 bits: make them text with astype(str)")
+    return labels.reshape(array.shape)
+
+
+def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """The weights of rows, which must be numbers, as floats, NaN where they are missing."""
+    values = in_table(unmasked(values))
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        plain = series.dtype.is_numeric() or series.dtype == nw.Boolean
+        values = series.cast(nw.Float64).to_numpy() if plain else _objects(series)
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    kinds = {_OF_KINDS.get(array.dtype.kind, TEXT if array.dtype.kind in "UT" else NUMBERS)}
+    if array.dtype.kind == "O":
+        kinds, missing = _kinds(array.ravel())
+        array = np.where(missing.reshape(array.shape), np.nan, array)
+    if odd := sorted(kinds - ARITHMETIC):
+        raise ValueError(f"{name} must hold numbers, one a row; it holds {odd[0]}")
+    return array.astype(float)

@@ -1,0 +1,446 @@
+"""What columns, labels and weights hold is taken or refused alike, whatever container and learner: tables of these."""
+
+import datetime
+import re
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from rcpkg import (
+    BDA7,
+    LDA,
+    QDA,
+    TAN,
+    TM,
+    WANBIAC,
+    BernoulliNB,
+    BregmanClustering,
+    BregmanKNN,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    LocalBDA,
+    MDLDiscretizer,
+    MultinomialNB,
+    NearestMeans,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
+from rcpkg.columns import in_columns
+from rcpkg.rows import Rows
+
+pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+
+N = 24
+Y = np.arange(N) % 2
+SIZE = np.random.default_rng(0).normal(size=N) + Y
+DAY = datetime.date(2020, 1, 1)
+
+
+def cycled(*values):
+    return [values[(i * i + i // 3) % len(values)] for i in range(N)]
+
+
+NUMBERS, TEXT = "numbers", "text"
+DATES, DURATIONS = "holds dates or times: make numbers of them", "holds durations: make numbers of them"
+NESTED, BYTES, COMPLEX = (
+    "holds nested values: make a feature of each",
+    "holds bytes: decode them",
+    "holds complex numbers",
+)
+MIXED, LARGE = r"holds text and other values \(.*\); make all of it text", r"holds integers beyond 2\*\*53"
+#: name -> values of a column, and what becomes of them
+COLUMNS = {
+    "floats": (cycled(0.5, 1.5, 2.0), NUMBERS),
+    "floats, one missing": (cycled(0.5, None, 2.0, 1.5), NUMBERS),
+    "floats, one NaN": (cycled(0.5, float("nan"), 2.0, 1.5), NUMBERS),
+    "integers": (cycled(0, 1, 2), NUMBERS),
+    "integers, one missing": (cycled(0, None, 2, 1, 3), NUMBERS),
+    "booleans": (cycled(False, True), NUMBERS),
+    "booleans, one missing": (cycled(False, None, True), NUMBERS),
+    "decimals": (cycled(Decimal("0.5"), Decimal(2), Decimal(1)), NUMBERS),
+    "decimals, one missing": (cycled(Decimal("0.5"), None, Decimal(1)), NUMBERS),
+    "fractions": (cycled(Fraction(1, 2), Fraction(2), Fraction(1)), NUMBERS),
+    "text": (cycled("a", "b", "c"), TEXT),
+    "text, one missing": (cycled("a", None, "c"), TEXT),
+    "dates": ([DAY + datetime.timedelta(days=i * i % 7) for i in range(N)], DATES),
+    "dates, one missing": ([None, *(DAY + datetime.timedelta(days=i % 5) for i in range(1, N))], DATES),
+    "times of the day": (cycled(datetime.time(1), datetime.time(2)), DATES),
+    "times": ([datetime.datetime(2020, 1, 1, hour) for hour in range(N)], DATES),
+    "times of a zone": ([datetime.datetime(2020, 1, 1, hour, tzinfo=datetime.UTC) for hour in range(N)], DATES),
+    "times of numpy": (list(np.datetime64("2020-01-01", "s") + np.arange(N)), DATES),
+    "periods": (list(pd.period_range("2020", periods=N, freq="D")), DATES),
+    "durations": ([datetime.timedelta(days=i % 3) for i in range(N)], DURATIONS),
+    "durations of numpy": (list(np.arange(N).astype("m8[s]")), DURATIONS),
+    "bytes": (cycled(b"a", b"b"), BYTES),
+    "complex numbers": (cycled(1j, 2.0), COMPLEX),
+    "lists": (cycled([1.0], [2.0, 3.0]), NESTED),
+    "dicts": (cycled({"a": 1}, {"a": 2}), NESTED),
+    "intervals": (cycled(pd.Interval(0, 1), pd.Interval(1, 2)), "holds values of type Interval: make them text"),
+    "large integers": ([2**60 + i % 3 for i in range(N)], LARGE),
+    "large integers, one missing": ([None, *(2**60 + i % 3 for i in range(1, N))], LARGE),
+    "negative large integers": ([-(2**60) - i % 3 for i in range(N)], LARGE),
+    "integers beyond 64 bits": ([2**70 + i % 3 for i in range(N)], LARGE),
+    "large decimals": ([Decimal(2**60 + i % 3) for i in range(N)], LARGE),
+    "text and numbers": (cycled("a", 1.0), MIXED),
+    "text and booleans": (cycled("a", True, "b"), MIXED),
+    "text, numbers, one missing": (cycled("a", None, 1), MIXED),
+}
+
+
+def objects(values):
+    column = np.empty(N, dtype=object)
+    column[:] = values
+    return column
+
+
+def frame(column):
+    return pd.DataFrame({"size": SIZE, "it": column})
+
+
+def arrow(values, change=lambda column: column):
+    return pa.table({"size": pa.array(SIZE), "it": change(pa.array(values))})
+
+
+#: name -> a function that puts a column of values beside one of floats; what it cannot hold it raises
+CONTAINERS = {
+    "array of objects": lambda values: np.column_stack([SIZE.astype(object), objects(values)]),
+    "list": lambda values: [[size, value] for size, value in zip(SIZE.tolist(), values)],
+    "pandas, objects": lambda values: frame(pd.Series(objects(values))),
+    "pandas, inferred": lambda values: frame(pd.Series(values)),
+    "pandas, nullable": lambda values: frame(pd.Series(values)).convert_dtypes(),
+    "pandas, of arrow": lambda values: frame(pd.array(values, dtype=pd.ArrowDtype(pa.array(values).type))),
+    "pandas, category": lambda values: frame(pd.Categorical(values)),
+    "pandas, category of arrow": lambda values: frame(
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(values).dictionary_encode()]))
+    ),
+    "polars": lambda values: pl.DataFrame({"size": SIZE, "it": pl.Series(values, strict=True)}),
+    "polars, categories": lambda values: pl.DataFrame({"size": SIZE, "it": pl.Series(values, dtype=pl.Categorical)}),
+    "polars, objects": lambda values: pl.DataFrame({"size": SIZE, "it": pl.Series(values, dtype=pl.Object)}),
+    "arrow table": arrow,
+    "arrow table, dictionary": lambda values: arrow(values, lambda column: column.dictionary_encode()),
+    "arrow batch": lambda values: arrow(values).to_batches()[0],
+    "blocks": lambda values: Rows.of(frame(pd.Series(objects(values))), Y, block_size=N // 2),
+    "blocks of a list": lambda values: Rows.of([[s, v] for s, v in zip(SIZE.tolist(), values)], Y, block_size=N // 2),
+    "blocks of polars": lambda values: Rows.of(pl.DataFrame({"size": SIZE, "it": values}), Y, block_size=N // 2),
+    "blocks of arrow": lambda values: Rows.of(arrow(values), Y, block_size=N // 2),
+    "parquet": lambda values: Rows.from_parquet(parquet(arrow(values).append_column("label", pa.array(Y))), "label"),
+}
+CANNOT_HOLD = (TypeError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError, AttributeError)
+
+
+def parquet(table):
+    import tempfile
+    from pathlib import Path
+
+    import pyarrow.parquet
+
+    file = Path(tempfile.mkdtemp()) / "rows.parquet"
+    pyarrow.parquet.write_table(table, file)
+    return file
+
+
+def held(container, values):
+    """The values in a container; skips what it cannot hold, or has changed itself."""
+    try:
+        X = CONTAINERS[container](values)
+    except CANNOT_HOLD as error:
+        pytest.skip(f"{container}: {error}")
+    if isinstance(X, pd.DataFrame) and X["it"].dtype == float and max(map(abs, filter(None, values))) > 2**53:
+        pytest.skip("pandas makes floats of them")
+    return X
+
+
+def as_table(values, outcome):
+    """What a model should see of a column that it takes: floats, or objects of text."""
+    if outcome == TEXT:
+        return pd.DataFrame({"size": SIZE, "it": objects(values)})
+    return np.column_stack([SIZE, [np.nan if value is None else float(value) for value in values]])
+
+
+def fitted_to(model, X):
+    return clone(model).fit(X) if isinstance(X, Rows) else clone(model).fit(X, Y)
+
+
+PRODUCT = ProductModel([("n", GaussianNB(), [0]), ("c", CategoricalNB(prior_strength=1.0), [1])])
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_containers_make_no_difference(container, column):
+    values, outcome = COLUMNS[column]
+    X = held(container, values)
+    if outcome in (NUMBERS, TEXT):
+        plain = as_table(values, outcome)
+        model = PRODUCT if outcome == TEXT else GaussianNB()
+        expected, found = fitted_to(model, plain), fitted_to(model, X)
+        for new in (X, plain if outcome == TEXT and hasattr(found, "feature_names_in_") else np.asarray(plain)):
+            assert_allclose(found.predict_proba(new), expected.predict_proba(plain), atol=1e-12)
+        return
+    with pytest.raises((ValueError, TypeError), match=rf"(feature ('it'|1)|X) {outcome}"):
+        fitted_to(GaussianNB(), X)
+    with pytest.raises((ValueError, TypeError), match=outcome):
+        GaussianNB().fit(frame(1.0 * Y), Y).predict(X)
+
+
+LEARNERS = [
+    *(GaussianNB(), QDA(), LDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=2), ConditionalLikelihood(LDA())),
+    *(CategoricalNB(), TAN(), WANBIAC(), MultinomialNB(), BernoulliNB(), PRODUCT, RiskCalibration(PRODUCT)),
+    *(BDA7(), NearestMeans(), LocalBDA(), BregmanKNN(), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
+]
+REFUSED = [name for name, (_, outcome) in COLUMNS.items() if outcome not in (NUMBERS, TEXT)]
+
+
+@pytest.mark.parametrize("model", LEARNERS, ids=repr)
+def test_every_learner_refuses_alike(model):
+    plain = np.column_stack([np.arange(N) % 3, cycled(0, 1)])
+    model = clone(model).set_params() if not hasattr(model, "max_iter") else clone(model).set_params(max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trained = clone(model).fit(plain, Y)
+    for name in REFUSED:
+        values, outcome = COLUMNS[name]
+        for X in (np.column_stack([SIZE.astype(object), objects(values)]), frame(pd.Series(objects(values)))):
+            calls = [partial(clone(model).fit, X, Y), partial(use, trained, X)]
+            if hasattr(model, "partial_fit"):
+                calls += [partial(clone(model).partial_fit, X, Y, classes=[0, 1])]
+                calls += [partial(clone(model).partial_fit(plain, Y, classes=[0, 1]).partial_fit, X, Y)]
+            for call in calls:
+                with pytest.raises((ValueError, TypeError), match=outcome):
+                    call()
+
+
+def use(model, X):
+    return model.predict(X) if hasattr(model, "predict") else model.transform(X)
+
+
+# labels ---------------------------------------------------------------------------------------------------------------
+
+NO_LABELS = "which are no labels: make them text with astype"
+LABELS = {
+    "integers": ([1, 2], [1, 2]),
+    "large integers": ([2**60, 2**60 + 1], [2**60, 2**60 + 1]),
+    "booleans": ([False, True], [False, True]),
+    "floats": ([0.0, 2.0], [0.0, 2.0]),
+    "text": (["no", "yes"], ["no", "yes"]),
+    "integers beyond 64 bits": ([2**70, 2**70 + 1], "y holds integers beyond 64 bits: make them text"),
+    "dates": ([DAY, DAY.replace(year=2021)], f"y holds dates or times, {NO_LABELS}"),
+    "times": ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], f"y holds dates or times, {NO_LABELS}"),
+    "times of numpy": (list(np.array(["2020", "2021"], "M8[s]")), f"y holds dates or times, {NO_LABELS}"),
+    "durations": ([datetime.timedelta(1), datetime.timedelta(2)], f"y holds durations, {NO_LABELS}"),
+    "decimals": ([Decimal(1), Decimal(2)], f"y holds decimal numbers, {NO_LABELS}"),
+    "bytes": ([b"a", b"b"], f"y holds bytes, {NO_LABELS}"),
+    "complex numbers": ([1j, 2j], f"y holds complex numbers, {NO_LABELS}"),
+    "dicts": ([{"a": 1}, {"a": 2}], f"y holds nested values, {NO_LABELS}"),
+    "intervals": ([pd.Interval(0, 1), pd.Interval(1, 2)], f"y holds values of type Interval, {NO_LABELS}"),
+    "text and numbers": (["a", 1], "y holds text and other labels: make all of it text"),
+    "booleans and numbers": ([True, 2], "y holds booleans and other labels: make all of it text"),
+    "one missing": (["a", None], "missing labels: leave these rows out"),
+    "numbers, one missing": ([1, None], "missing labels: leave these rows out"),
+    "numbers, one NaN": ([1.0, float("nan")], "missing labels: leave these rows out"),
+}
+
+
+def one_type(values):
+    """An array, if that changes no value."""
+    if len(set(map(type, values))) > 1:
+        raise TypeError("numpy changes values of several types")
+    return np.array(values)
+
+
+LABEL_CONTAINERS = {
+    "list": list,
+    "array": one_type,
+    "array of objects": objects,
+    "pandas": pd.Series,
+    "pandas, objects": lambda values: pd.Series(objects(values)),
+    "pandas, nullable": lambda values: pd.Series(values).convert_dtypes(),
+    "pandas, category": lambda values: pd.Series(pd.Categorical(values)),
+    "pandas, of arrow": lambda values: pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type)),
+    "polars": lambda values: pl.Series(values, strict=True),
+    "polars, objects": lambda values: pl.Series(values, dtype=pl.Object),
+    "arrow": pa.array,
+    "arrow, chunks": lambda values: pa.chunked_array([values]),
+    "arrow, dictionary": lambda values: pa.array(values).dictionary_encode(),
+    "column of a frame": lambda values: pd.DataFrame({"a": 0, "y": objects(values)}).to_numpy()[:, 1],
+    "blocks": lambda values: Rows.of(SIZE[:, None], objects(values), block_size=7),
+    "parquet": lambda values: Rows.from_parquet(parquet(pa.table({"size": SIZE, "y": values})), "y"),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("container", LABEL_CONTAINERS)
+def test_labels_are_what_they_hold(container, labels):
+    pair, outcome = LABELS[labels]
+    given = [pair[k] for k in Y]
+    try:
+        y = LABEL_CONTAINERS[container](given)
+    except CANNOT_HOLD as error:
+        pytest.skip(f"{container}: {error}")
+    X = SIZE[:, None]
+    for model in (GaussianNB(), LocalBDA()) if not isinstance(y, Rows) else (GaussianNB(), QDA()):
+        fit = partial(model.fit, y) if isinstance(y, Rows) else partial(model.fit, X, y)
+        if isinstance(outcome, str):
+            with pytest.raises(ValueError, match=outcome):
+                fit()
+        else:
+            found = fit()
+            assert_array_equal(found.classes_, outcome)
+            assert_allclose(found.predict_proba(X), clone(model).fit(X, Y).predict_proba(X), atol=1e-12)
+            if not isinstance(y, Rows):
+                assert found.score(X, y) == clone(model).fit(X, Y).score(X, Y)
+    if container == "array of objects" and not isinstance(outcome, str):
+        streamed = GaussianNB().partial_fit(X, y, classes=objects(given))
+        assert_array_equal(streamed.classes_, outcome)
+
+
+# weights --------------------------------------------------------------------------------------------------------------
+
+WEIGHTED = [
+    *(GaussianNB(), QDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=2), ConditionalLikelihood(LDA())),
+    *(CategoricalNB(), TAN(), WANBIAC(), BDA7(), BregmanClustering(n_clusters=2)),
+]
+WEIGHTS = {
+    "dates": (np.array(["2020-01-01"] * N, "M8[D]"), "must hold numbers, one a row; it holds dates"),
+    "durations": (pd.Series(np.ones(N).astype("m8[s]")), "must hold numbers, one a row; it holds durations"),
+    "complex numbers": (np.ones(N) + 1j, "must hold numbers, one a row; it holds complex numbers"),
+    "text": (["1"] * N, "must hold numbers, one a row; it holds text"),
+    "text of polars": (pl.Series(["1"] * N), "must hold numbers, one a row; it holds text"),
+    "one missing": (pl.Series([None, *[1] * (N - 1)]), "must hold finite numbers >= 0; row 0 has nan"),
+    "one NA": (pd.Series([pd.NA, *[1] * (N - 1)], dtype="Int64"), "must hold finite numbers >= 0; row 0 has nan"),
+    "infinite": (np.r_[np.inf, np.ones(N - 1)], "must hold finite numbers >= 0; row 0 has inf"),
+    "negative": (-np.ones(N), "must hold finite numbers >= 0; row 0 has -1"),
+    "none": (np.zeros(N), "is zero for all rows"),
+    "too large a sum": (np.full(N, 1e308), "sums to more than 1e[+]150"),
+    "too many": (np.ones(N + 1), rf"must hold {N} numbers, one a row"),
+    "a column": (np.ones((N, 1)), rf"must hold {N} numbers, one a row"),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("model", WEIGHTED, ids=lambda model: type(model).__name__)
+def test_weights_are_numbers(model, weights):
+    given, message = WEIGHTS[weights]
+    with pytest.raises(ValueError, match=f"sample_weight {message}"):
+        clone(model).fit(np.column_stack([np.arange(N) % 3, Y]), Y, sample_weight=given)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        list,
+        objects,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda w: pd.Series(w, dtype="Int64"),
+        lambda w: pd.Series(map(Decimal, w)),
+    ],
+)
+def test_containers_of_weights_make_no_difference(weights):
+    w = cycled(1, 2, 3)
+    expected = GaussianNB().fit(SIZE[:, None], Y, np.array(w)).predict_proba(SIZE[:, None])
+    given = weights(w)
+    assert_array_equal(GaussianNB().fit(SIZE[:, None], Y, given).predict_proba(SIZE[:, None]), expected)
+    rows = Rows.of(SIZE[:, None], Y, given, block_size=7)
+    assert_allclose(GaussianNB().fit(rows).predict_proba(SIZE[:, None]), expected, atol=1e-12)
+
+
+# shapes and counts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block_size", [None, 7])
+@pytest.mark.parametrize("container", [np.asarray, pd.Series, pl.Series, list])
+@pytest.mark.parametrize("n", [N - 1, N + 7])
+def test_labels_and_weights_are_as_many_as_rows(n, container, block_size):
+    many = container(np.resize(Y, n))
+    with pytest.raises(ValueError, match=f"X has {N} rows and y {n}"):
+        Rows.of(SIZE[:, None], many, block_size=block_size)
+    with pytest.raises(ValueError, match=f"X has {N} rows and sample_weight {n}"):
+        Rows.of(SIZE[:, None], Y, container(np.ones(n)), block_size=block_size)
+
+
+@pytest.mark.parametrize("name", ["a", ("a", 1), 3])
+def test_columns_of_one_name_are_refused(name):
+    X = pd.DataFrame(np.column_stack([SIZE, SIZE]))
+    X.columns = pd.Index([name, name], tupleize_cols=False)
+    with pytest.raises(ValueError, match=re.escape(f"several columns named {name!r}: rename all but one")):
+        GaussianNB().fit(X, Y)
+
+
+def test_columns_of_one_name_in_arrow():
+    with pytest.raises(ValueError, match="several columns named 'a'"):
+        GaussianNB().fit(pa.Table.from_arrays([pa.array(SIZE)] * 2, names=["a", "a"]), Y)
+
+
+def test_records_are_no_table():
+    with pytest.raises(ValueError, match="X is an array of records: give it as a frame"):
+        GaussianNB().fit(frame(SIZE).to_records(), Y)
+
+
+def test_rows_of_numbers_are_not_copied():
+    for X in (frame(SIZE), frame(pd.Series(cycled("a", "b"))), np.column_stack([SIZE, SIZE])):
+        assert in_columns(X) is X
+
+
+WORDS = [[2, 0, 1], [0, 1, 0], [1, 1, 0], [0, 3, 1], [0, 0, 0], [1, 0, 2]]
+
+
+BINARY = BernoulliNB(prior_strength=1.0)
+
+
+def doubled(counts, dtype):
+    """Sparse rows in which each count is stored as ones, one after another, as lists of words are."""
+    rows = [[j for j, k in enumerate(row) for _ in range(k)] for row in counts]
+    starts = np.cumsum([0, *map(len, rows)])
+    return csr_array((np.ones(starts[-1], dtype), np.concatenate(rows).astype(int), starts), shape=(len(rows), 3))
+
+
+@pytest.mark.parametrize("dtype", [float, np.int8, np.float32])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            BernoulliNB(prior_strength=1.0),
+            BernoulliNB(prior_strength=1.0, binarize=1.5),
+            MultinomialNB(prior_strength=1.0),
+        ),
+        *(RiskCalibration(BernoulliNB(prior_strength=1.0)), TM(MultinomialNB(prior_strength=1.0))),
+        *(
+            RiskCalibrationCV(BernoulliNB(prior_strength=1.0), cv=2),
+            ConditionalLikelihood(BernoulliNB(), target_weight=1.0),
+        ),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sparse_rows_hold_what_the_matrix_does(model, dtype):
+    X, y, words = np.array(WORDS * 4, dtype=float), np.tile([0, 1, 0, 1, 1, 0], 4), doubled(WORDS * 4, dtype)
+    before = words.copy()
+    dense = clone(model).fit(X, y).predict_proba(X)
+    for form in (words, words.tocsc(), words.tocoo(), Rows.of(words, y)):
+        if isinstance(form, Rows) and not isinstance(model, BernoulliNB):
+            continue
+        found = clone(model).fit(form) if isinstance(form, Rows) else clone(model).fit(form, y)
+        assert_allclose(found.predict_proba(words), dense, atol=1e-6)
+        assert_allclose(found.predict_proba(X), dense, atol=1e-6)
+    assert_array_equal(words.data, before.data)
+
+
+def test_sums_of_small_integers_in_sparse_rows_do_not_overflow():
+    words = csr_array((np.full(4, 100, np.int8), [0, 0, 1, 0], [0, 2, 3, 4]), shape=(3, 2))
+    counts = MultinomialNB().fit(words, [0, 1, 1]).statistics_.cells
+    assert_array_equal(counts, [[200, 0], [100, 100]])
+    with pytest.raises(ValueError, match=LARGE):
+        MultinomialNB().fit(csr_array(np.array([[2**60, 1], [1, 2]])), [0, 1])
+    with pytest.raises(ValueError, match=COMPLEX):
+        MultinomialNB().fit(csr_array(np.array([[1j, 1], [1, 2]])), [0, 1])
