@@ -553,10 +553,19 @@ def test_readings_precede_the_results_that_try_them():
         pytest.skip("the history is cut off, so that it cannot be read: git fetch --unshallow")
     stated = {line.split(",")[0]: commit for line, commit in last_changes("data/readings.csv")}
     first_rise = {"RC": "stop-first-rise", "DFE": "stop-first-rise", "GD": "stop-first-rise-gd"}
+    of_study = {"uncentred": "qda-map-uncentred", "uncentred-divisions": "qda-map-uncentred-divisions"}
+    of_study |= {name: name for name in ("qda-descent", "nb-two-states", "bda7-seeds", "one-problem")}
+    of_study["rc2025-pseudo-counts"] = "rc2025-pseudo-counts"
+    several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     pairs = {
-        (stated[done.arguments.get("reading") or first_rise[done.key.split("/")[1]]], done.provenance["commit"])
+        (
+            stated[
+                of_study.get(table_of(file)[1]) or done.arguments.get("reading") or first_rise[done.key.split("/")[1]]
+            ],
+            done.provenance["commit"],
+        )
         for file, done in STORED
-        if table_of(file)[1] in ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
+        if table_of(file)[1] in (*several, *of_study)
     }
     assert pairs
     for reading, result in pairs:

@@ -14,6 +14,7 @@ from rcbook.experiments.power import power
 from rcbook.experiments.readings import stated as stated_readings
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
+from rcbook.experiments.studies import readings_of_simulations
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from sklearn.datasets import load_iris
 
@@ -181,3 +182,30 @@ def test_more_runs_are_those_of_leads_within_a_half_width():
     found = cells_of("study", more_runs.STUDY_NAME)
     assert len(found) == len(listed)
     assert {cell.arguments["repetitions"] for cell in found} <= {75, 90}
+
+
+def test_one_problem_explains_what_no_column_contradicts():
+    """No column is rejected as one more problem; with the numbers of the next column half of them are."""
+    assert (readings_of_simulations.one_problem_tests().holm >= 0.01).all()
+    assert (readings_of_simulations.one_problem_tests(shift=1).holm < 0.01).sum() >= 8
+    cells = readings_of_simulations.within_one_problem()
+    rules = scorecard._rules("explanations.csv").query("section == 'sec-one-problem'")
+    listed = {(r.table, r.method, d) for r in rules.itertuples() for d in r.setting_value.split("|")}
+    found = cells[cells.explained]
+    assert listed == set(zip(found.table, found.method, found.setting_value))
+
+
+def test_one_problem_is_drawn_once():
+    """The problems of a column differ, and all runs of a cell are of one: their means vary more between than within."""
+    cells = [c for c in cells_of("study", "one-problem") if c.row == "5.20|6"][:2]
+    first, again, other = (
+        {r.method: r.value for r in readings_of_simulations.one_problem(c, seed)}
+        for c, seed in ((cells[0], 1), (cells[0], 1), (cells[1], 2))
+    )
+    assert first == again != other
+
+
+def test_other_seeds_of_bda7_are_refuted():
+    """The form with most numbers of case 7 gives fewer than 8 of the 11 of case 8."""
+    agree = readings_of_simulations.seeds_judged().groupby(["table", "form"]).agrees.sum()
+    assert agree["5.20"][agree["5.19"].idxmax()] < 8

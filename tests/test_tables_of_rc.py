@@ -9,8 +9,9 @@ import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import forms_of_map_covariances as forms
-from rcbook.experiments.studies import readings_of_rc2024, training_histories_of_rc
+from rcbook.experiments.studies import readings_of_descent, readings_of_rc2024, training_histories_of_rc
 from rcbook.experiments.studies import readings_of_rc2025 as readings
+from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
 from rcbook.experiments.studies.data_and_models_of_rc import descent_from, first_reach, five_bins, path_from, rc_data
@@ -287,3 +288,65 @@ def test_first_rise_is_no_later_than_the_least_soft_error():
         least = replace(cell, arguments={k: v for k, v in cell.arguments.items() if k != "stopping"})
         first = [readings._updates_on_all_rows(cell, seed)[2] for seed in range(3)]
         assert all(a <= readings._updates_on_all_rows(least, seed)[2] for seed, a in enumerate(first))
+
+
+# Second moments about zero --------------------------------------------------------------------------
+
+
+def rules_of(section):
+    rules = scorecard._rules("explanations.csv")
+    rules = rules[rules.section == section]
+    return {(rule.source, rule.table, rule.row, rule.method, rule.metric) for rule in rules.itertuples()}
+
+
+def numbers(source, cells):
+    return {(source, cell.table, cell.row, cell.method, cell.metric) for cell in cells.itertuples()}
+
+
+def test_uncentred_parameters_by_loops():
+    """(s2 + w I)/(s0 + w), whose inverse the whitener factors; the mean has ten pseudo-rows, a class weight one."""
+    theta = about_zero.uncentred(about_zero.moments(ROWS, Y), 1.0)
+    for h in range(3):
+        rows = ROWS[h == LABELS]
+        second = (sum(np.outer(x, x) for x in rows) + np.eye(4)) / (len(rows) + 1)
+        np.testing.assert_allclose(theta.covariance[h], second)
+        np.testing.assert_allclose(theta.whitener[h].T @ theta.whitener[h] @ second, np.eye(4), atol=1e-10)
+        np.testing.assert_allclose(theta.mean[h], rows.sum(axis=0) / (len(rows) + 10))
+    np.testing.assert_allclose(np.exp(theta.log_prior), (np.bincount(LABELS) + 1) / (len(LABELS) + 3))
+
+
+def test_what_is_held_when_second_moments_turn_negative():
+    s = about_zero.moments(ROWS, Y)
+    down = about_zero.Moments(np.array([1.0, 0, -1]), np.ones((3, 4)), np.zeros((3, 4, 4)))
+    np.testing.assert_allclose(about_zero.updated(s, down).first, s.first + 0.1)
+    down.second[1, 2, 2] = -1e6
+    held = about_zero.updated(s, down)
+    assert (held.first == s.first).all() and (held.second == s.second).all()
+    np.testing.assert_allclose(held.count - s.count, [0.1, 0, -0.1], atol=1e-12)
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize("name", ["iris", "glass", "sonar"])
+def test_table_v_comes_out_about_zero(name):
+    for cell in cells_of("study", about_zero.ALL_ROWS):
+        if cell.stream == name and cell.method != "GD":
+            ours = pd.DataFrame(about_zero.all_rows(cell, 0)).assign(row=cell.row)
+            assert scorecard.judged("rc2024", "V", ours).agrees.all()
+
+
+def test_table_v_is_explained_by_the_sets_on_which_the_reading_was_not_found():
+    cells = about_zero.numbers_of_table_v()
+    learnt = cells[cells.method.isin(["MAP", "RC"]) & (cells.metric != "reach")]
+    unseen = learnt[~learnt.found_on]
+    assert unseen.agrees.all() and len(unseen) > 40
+    descent = cells[cells.explained & ((cells.method == "GD") | (cells.metric == "reach"))]
+    by_row = cells[cells.method == "GD"].groupby("row").agrees.all()
+    assert by_row[descent.row.unique()].all()
+    rules = {rule for rule in rules_of("sec-rc-uncentred") if rule[0] == "rc2024"}
+    assert rules == numbers("rc2024", cells[cells.explained])
+
+
+def test_ecoli_and_ionosphere_are_explained_by_their_feature_of_two_values():
+    cells = readings_of_descent.two_state_numbers()
+    assert cells.agrees.all() and len(cells) == 36
+    assert rules_of("sec-rc-two-states") == numbers("rc2024", cells[~cells.agreed])

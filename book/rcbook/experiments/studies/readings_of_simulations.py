@@ -38,7 +38,7 @@ from scipy import stats
 from rcbook import published
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.readings import tidy
-from rcbook.experiments.scorecard import judged_beside
+from rcbook.experiments.scorecard import judged, judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcbook.simulation import chapter5_problem
 from rcpkg.gaussians.bayesian import BDA7, PredictiveGrid
@@ -156,7 +156,6 @@ def seeds_judged() -> pd.DataFrame:
 def problems() -> pd.DataFrame:
     """Means of the runs of each problem: indexed by table, number of features and problem, one column a method."""
     study = tidy(ONE_PROBLEM, row=r"(?P<table>[^|]+)\|(?P<d>.+)", setting_value="problem")
-    study = study.assign(table=study.table.map("{:.2f}".format), d=study.d.astype(int).astype(str))
     return study.pivot(index=["table", "d", "problem"], columns="method", values="value")[list(METHODS)]
 
 
@@ -184,3 +183,24 @@ def one_problem_tests(shift: int = 0) -> pd.DataFrame:
     tests = pd.Series(values, name="p").rename_axis(["table", "d"]).sort_values(kind="stable").to_frame()
     steps = tests.p.to_numpy() * np.arange(len(tests), 0, -1)
     return tests.assign(holm=np.minimum(1.0, np.maximum.accumulate(steps))).sort_index()
+
+
+def within_one_problem() -> pd.DataFrame:
+    """Each printed number of `problems` beside the mean and standard deviation of one problem.
+
+    Returns
+    -------
+    DataFrame
+        ``table, method, setting_value, printed, value``, ``std`` between problems, ``agreed``: the number as stated
+        passes the scorecard, and ``explained``: it does not, and lies within three ``std`` of the ``value``.
+    """
+    long = problems().stack().groupby(level=["table", "d", "method"]).agg(["mean", "std"])
+    long = long.rename(columns={"mean": "value"}).rename_axis(["table", "setting_value", "method"]).reset_index()
+    keys = ["method", "setting_value"]
+    parts = []
+    for table, part in long.groupby("table"):
+        stated = judged("thesis2007", str(table), results("thesis2007", str(table)), by=tables.NUMBER)
+        parts.append(part.merge(stated[[*keys, "printed", "agrees"]].rename(columns={"agrees": "agreed"}), on=keys))
+    cells = pd.concat(parts, ignore_index=True)
+    within = (cells.printed - cells.value).abs() <= 3 * cells["std"]
+    return cells.assign(explained=~cells.agreed & within)

@@ -270,3 +270,11 @@ def chosen_pair(cells: pd.DataFrame) -> pd.DataFrame:
     best = wide.under.idxmax()
     first = (wide.index == best) & (wide.under > wide.stated).to_numpy()
     return wide.assign(accepted=first & (wide.under_unseen > wide.stated_unseen).to_numpy())
+
+
+def explained_of_table_9() -> pd.DataFrame:
+    """The numbers of Table 9 that differ as stated and agree under the accepted pair; rows of `numbers_of_table_9`."""
+    cells = numbers_of_table_9()
+    pairs = chosen_pair(cells)
+    accepted = pd.MultiIndex.from_frame(cells[["division", "iterate"]]).isin(pairs.index[pairs.accepted])
+    return cells[accepted & cells.agrees & ~cells.agreed]
