@@ -35,13 +35,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from rcbook import published
+from rcbook import published, ties
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.readings import tidy
 from rcbook.experiments.scorecard import judged, judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcbook.simulation import chapter5_problem
-from rcpkg.gaussians.bayesian import BDA7, PredictiveGrid
+from rcpkg.gaussians.bayesian import PredictiveGrid
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed
 
 SEEDS_STUDY, ONE_PROBLEM = "bda7-seeds", "one-problem"
@@ -68,13 +68,13 @@ SEEDS = {
 }
 
 
-class OtherSeeds(BDA7):
+class OtherSeeds(ties.BDA7):
     """BDA7 with the seeds of a form."""
 
     form = ""
 
     def _grid(self, d: int) -> PredictiveGrid:
-        return PredictiveGrid(super()._grid(d).dofs, SEEDS[self.form], self.measure)
+        return PredictiveGrid(super()._grid(d).dofs, SEEDS[self.form])
 
 
 def other_seeds(cell: Cell, seed: int) -> list[Record]:
@@ -85,7 +85,7 @@ def other_seeds(cell: Cell, seed: int) -> list[Record]:
         problem = chapter5_problem(cell.arguments["case"], cell.arguments["d"], rng)
         X, y = problem.sample(tables.TRAINING_ROWS, rng)
         X_test, y_test = problem.sample(tables.TEST_ROWS, rng)
-        model = OtherSeeds(ties="random", random_state=run)
+        model = OtherSeeds(random_state=run)
         model.form = cell.arguments["form"]
         errors.append(tables._error_percent(model, X, y, X_test, y_test))
     return [mean_record("BDA7", "test_error_percent", errors)]
