@@ -662,13 +662,13 @@ def test_the_smallest_of_equal_k_is_chosen():
 # ----------------------------------------------------------------------------------------- ties and search
 
 
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
-def test_euclidean_ties_are_broken_by_index(algorithm):
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "minkowski"])
+def test_ties_of_distances_are_broken_by_index(metric):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (200, 2)).astype(float) + 1000.0
     Q = rng.integers(0, 3, (30, 2)).astype(float) + 1000.0
     y = rng.integers(0, 2, 200)
-    model = BregmanKNN(n_neighbors=9, algorithm=algorithm).fit(X, y)
+    model = BregmanKNN(n_neighbors=9, metric=metric).fit(X, y)
     for x, p in zip(Q, model.predict_proba(Q)[:, 1]):
         near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:9]
         assert_allclose(p, (y[near].sum() + 1) / 11)
@@ -689,10 +689,10 @@ def test_more_rows_than_k_at_one_distance_come_by_index(estimator):
     assert_allclose(model.predict_joint_log_proba(query), apart.predict_joint_log_proba(query), rtol=1e-12)
 
 
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
-def test_of_many_equal_distances_the_first_rows_are_taken_when_one_is_left_out(algorithm):
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "sqeuclidean"])
+def test_of_many_equal_distances_the_first_rows_are_taken_when_one_is_left_out(metric):
     X = np.zeros((50, 3))
-    rows = Neighbors(X, algorithm).query(X[:5], 4, without=np.array([0, 1, 2, 3, 49]))[1]
+    rows = Neighbors(X, metric).query(X[:5], 4, without=np.array([0, 1, 2, 3, 49]))[1]
     assert rows.tolist() == [[1, 2, 3, 4], [0, 2, 3, 4], [0, 1, 3, 4], [0, 1, 2, 4], [0, 1, 2, 3]]
 
 
@@ -707,7 +707,7 @@ def test_any_metric():
     def itakura_saito(x, z):
         return float(np.sum(x / z - np.log(x / z) - 1))
 
-    model = BregmanKNN(n_neighbors=1, metric=itakura_saito, algorithm="brute", smoothing=0.0).fit(positive, y)
+    model = BregmanKNN(n_neighbors=1, metric=itakura_saito, smoothing=0.0).fit(positive, y)
     divergence = np.array([[itakura_saito(x, z) for z in positive] for x in np.exp(Q)])
     assert_array_equal(model.predict(np.exp(Q)), y[divergence.argmin(axis=1)])
 

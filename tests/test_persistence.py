@@ -64,7 +64,7 @@ OTHERS = {
     "LocalNearestMeans": LocalNearestMeans(),
     "LocalLinear": LocalLinear(),
     "SVMKNN": SVMKNN(),
-    "BregmanKNN": BregmanKNN(algorithm="kd_tree"),
+    "BregmanKNN": BregmanKNN(),
     "Categorical WANBIAC": WANBIAC(),
     "MDLDiscretizer": MDLDiscretizer(),
     "BregmanClustering": BregmanClustering(n_clusters=3, random_state=0),

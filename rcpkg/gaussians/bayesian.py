@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers, check_sequence, refusal
 from rcpkg.choice import log_class_prior
-from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier, documented
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrices
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import StudentTs, posterior_factor
@@ -43,36 +43,45 @@ class PredictiveDensities:
         return StudentTs(counts, means, scatters + seeds, counts + self.dof_)
 
 
-@documented()
 @constructed
 class BayesianQDA(PredictiveDensities, MomentClassifier):
     r"""Quadratic discriminant analysis with the Gaussians integrated out.
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
 
     Parameters
     ----------
     seed : {"trace", "trace_pooled", "diag_class", "diag_pooled"} or array, default="trace"
-        Matrices B_h of the inverse-Wishart prior (4.20), no random seed, in squared units of the features. "trace":
-        tr(Sigma_h)/d I with the class's own maximum-likelihood covariance (section 4.4.2); "trace_pooled": with the
-        within-class one; the other two: their diagonals; or a positive semi-definite array, (d, d) or (r, d, d).
+        Matrices B_h of the inverse-Wishart prior (4.20), in squared units of the features; no random seed. "trace" is
+        tr(Sigma_h)/d I, where Sigma_h is the maximum-likelihood covariance of class h (section 4.4.2). "trace_pooled"
+        takes the within-class covariance instead. "diag_class" and "diag_pooled" are the diagonals of these two
+        covariances. An array is positive semi-definite, of shape (d, d) or (r, d, d).
     dof : float, optional
-        q, its exponent; d + 3 by default (section 4.4.2). The parameter-based densities (4.24) are those of q - d - 2.
+        Exponent q of the prior; the default is d + 3 (section 4.4.2). The parameter-based densities (4.24) are those of
+        the exponent q - d - 2.
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"
-        "noninformative" is (4.25): seed and dof take no part, each class needs more than d rows.
-    %(cost)s
-    %(class_prior)s
+        "noninformative" is (4.25): it ignores ``seed`` and ``dof``, and each class needs more than d rows.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
+    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+        Class probabilities of the model. "laplace" is (n_h + 1)/(n + r), which the closed-form models call
+        ``class_prior_strength=r``; "empirical" is n_h/n and "uniform" is 1/r. An array holds given probabilities, which
+        the closed-form models call ``priors``.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     dof_ : float
         q.
     seed_ : array of shape (r, d, d)
         The matrices B_h.
-    %(statistics_)s
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
     Raises
     ------
@@ -167,7 +176,6 @@ def _dofs(multiples: Sequence[float], d: int) -> Array:
     return d * check_sequence("dof_multiples", multiples, 0, above=True)
 
 
-@documented()
 @constructed
 class BDA7(PredictiveClassifier):
     """Bayesian QDA with q and one of seven data-dependent seeds chosen by cross-validation.
@@ -175,17 +183,33 @@ class BDA7(PredictiveClassifier):
     Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
     every fold. Under the diagonal seeds predictions do not change when features are rescaled.
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
 
     Parameters
     ----------
-    %(dof_multiples)s
-    %(class_prior)s
-    %(cross-validation)s
+    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
+        Candidates of q / d, each > 0.
+    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
+        Class probabilities of the model. "laplace" is (n_h + 1)/(n + r), which the closed-form models call
+        ``class_prior_strength=r``; "empirical" is n_h/n and "uniform" is 1/r. An array holds given probabilities, which
+        the closed-form models call ``priors``.
+    cv : "loo", int or splitter, default="loo"
+        "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
+        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     dof_ : float
         The chosen q.
     seed_ : Seed
@@ -194,12 +218,14 @@ class BDA7(PredictiveClassifier):
         Cross-validated error rates (or mean costs), seeds in the order of (5.13). A held-out row whose own
         class has no density without it counts as an error.
     cv_log_loss_ : array of shape (n_dof, 7)
-        %(cv_log_loss)s
-    %(statistics_)s
+        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
     Raises
     ------
-    %(no density)s
+    InvalidStatistics
+        If under no model of the grid every class has a density: too few rows, or features constant within classes.
 
     References
     ----------
@@ -224,7 +250,6 @@ class BDA7(PredictiveClassifier):
         return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS)
 
 
-@documented()
 @constructed
 class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
@@ -233,18 +258,31 @@ class QuadraticBayes(PredictiveClassifier):
     exist for n_h <= 2d - q + 1. The prior of the mean is flat, as in the source's formulas; its text speaks of a normal
     one.
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
 
     Parameters
     ----------
-    %(dof_multiples)s
+    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
+        Candidates of q / d, each > 0.
     scales : sequence of float, default=(1, 2, 3, 4, 5, 6, 7)
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
-    %(cross-validation)s
+    cv : "loo", int or splitter, default="loo"
+        "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
+        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     dof_ : float
         The chosen q.
     seed_ : Seed
@@ -253,12 +291,14 @@ class QuadraticBayes(PredictiveClassifier):
         Cross-validated error rates (or mean costs). A held-out row whose own class has no density without it counts
         as an error.
     cv_log_loss_ : array of shape (n_dof, n_scales)
-        %(cv_log_loss)s
-    %(statistics_)s
+        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
     Raises
     ------
-    %(no density)s
+    InvalidStatistics
+        If under no model of the grid every class has a density: too few rows, or features constant within classes.
 
     References
     ----------

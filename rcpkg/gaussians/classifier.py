@@ -2,14 +2,12 @@
 
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from rcpkg._docs import documented
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
 from rcpkg.checks import check_choice, check_cost, check_weights, column_label, number_labels
 from rcpkg.choice import (
@@ -26,48 +24,6 @@ from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array, slices
 from rcpkg.rows import Rows, in_memory
-
-BLOCKS = {
-    "gaps": """
-        Rows with gaps (NaN) are taken in prediction, not in training: what they lack is integrated out, exactly.
-        """,
-    "class_prior": """
-        class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-            Class probabilities of the model: (n_h + 1)/(n + r), as by ``class_prior_strength=r`` of the closed-form
-            models; n_h/n, 1/r; or given ones, there ``priors``.
-        """,
-    "dof_multiples": """
-        dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
-            Candidates of q / d, > 0.
-        """,
-    "cv": """
-        cv : "loo", int or splitter, default="loo"
-            "loo" is leave-one-out, exact and closed-form; an integer is a number of stratified folds.
-        """,
-    "choice": """
-        %(scoring)s
-            Of equally good models the one of least cross-validated log-loss is taken, and then the first.
-        cost : array of shape (r, r), optional
-            ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is h, which is then cross-validated, and
-            minimised in expectation; by default the 0-1 loss.
-        """,
-    "cross-validation": """
-        %(cv)s
-        %(choice)s
-        """,
-    "cv_log_loss": """
-            Cross-validated log-losses, over the rows whose class has a density under some model without them.
-        """,
-    "no density": """
-        InvalidStatistics
-            If under no model of the grid every class has a density: too few rows, or features constant within classes.
-        """,
-    "statistics_": """
-        statistics_ : ClassStatistics
-            Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
-        """,
-}
-documented = partial(documented, **BLOCKS)
 
 BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 

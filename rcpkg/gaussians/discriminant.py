@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_number, check_sequence, refusal
-from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier, documented
+from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.predictive import Gaussians, Spheres
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
@@ -47,7 +47,6 @@ class GaussianDensities:
         return Gaussians(self.statistics_.means, self.covariances_)
 
 
-@documented()
 @constructed
 class RDA(GaussianDensities, GridClassifier):
     r"""Friedman's regularised discriminant analysis, lambda and gamma chosen by cross-validation.
@@ -55,7 +54,7 @@ class RDA(GaussianDensities, GridClassifier):
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
         (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
 
     Parameters
     ----------
@@ -63,11 +62,23 @@ class RDA(GaussianDensities, GridClassifier):
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    %(cross-validation)s
+    cv : "loo", int or splitter, default="loo"
+        "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
+        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     lambda_ : float
         The chosen lambda.
     gamma_ : float
@@ -75,14 +86,16 @@ class RDA(GaussianDensities, GridClassifier):
     cv_errors_ : array of shape (n_lambda, n_gamma)
         Cross-validated error rates (or mean costs).
     cv_log_loss_ : array of shape (n_lambda, n_gamma)
-        %(cv_log_loss)s
+        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    %(statistics_)s
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
     Raises
     ------
-    %(no density)s
+    InvalidStatistics
+        If under no model of the grid every class has a density: too few rows, or features constant within classes.
 
     References
     ----------
@@ -150,7 +163,6 @@ class EDDAGrid(Grid):
         return out
 
 
-@documented()
 @constructed
 class EDDA(GaussianDensities, GridClassifier):
     r"""Discriminant analysis with one of fourteen eigen-decomposed covariance models.
@@ -159,7 +171,7 @@ class EDDA(GaussianDensities, GridClassifier):
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
     cross-validation.
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
 
     Parameters
     ----------
@@ -172,24 +184,36 @@ class EDDA(GaussianDensities, GridClassifier):
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
         number of stratified folds.
-    %(choice)s
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
+        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     model_ : str
         The chosen model.
     cv_errors_ : array of shape (n_models,)
         Cross-validated error rates (or mean costs). A model without a maximum of the likelihood in a fold errs there.
     cv_log_loss_ : array of shape (n_models,)
-        %(cv_log_loss)s
+        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    %(statistics_)s
+    statistics_ : ClassStatistics
+        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
 
     Raises
     ------
-    %(no density)s
+    InvalidStatistics
+        If under no model of the grid every class has a density: too few rows, or features constant within classes.
 
     References
     ----------
@@ -222,19 +246,21 @@ class EDDA(GaussianDensities, GridClassifier):
         self.covariances_ = edda_covariances(counts, scatters, self.model_, self.tol, rows=sample.class_sizes)[0]
 
 
-@documented()
 class NearestMeans(MomentClassifier):
     r"""The class of the nearest mean: Gaussians :math:`N(\bar x_h,\sigma^2I)`, equal class probabilities.
 
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
     where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
 
-    %(gaps)s
+    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
     Distances are then those over what the row has.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     means_ : array of shape (r, d)
         Means of the classes.
     variance_ : float

@@ -1,7 +1,6 @@
 """What the classifiers of a neighbourhood share: fit, the choice of k by leave-one-out, prediction in batches."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from numbers import Integral
 from typing import Self
 
@@ -9,50 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg._docs import documented
 from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
 from rcpkg.local.neighbours import Index, Neighbors, batches
 from rcpkg.rows import Rows, in_memory
-
-_N_NEIGHBORS = """
-        n_neighbors : int, "cv" or sequence of int, default=5
-            Neighbours k of {whose}. Of several sizes, leave-one-out takes the best.
-            "cv": 1, ..., 20, 30, ..., 100 up to {most}.
-        """
-BLOCKS = {
-    "n_neighbors of each class": _N_NEIGHBORS.format(whose="each class", most="the size of the smallest class"),
-    "n_neighbors of all": _N_NEIGHBORS.format(whose="all classes together", most="n - 1"),
-    "choice": """
-        %(scoring)s
-            Of equally good sizes the one of least leave-one-out log-loss is taken, and then the smallest.
-        %(cost)s
-        """,
-    "k_": """
-        classes_ : array of shape (r,)
-            Labels, sorted.
-        class_log_prior_ : array of shape (r,)
-            Equal log class probabilities.
-        n_neighbors_ : int
-            k, given or chosen.
-        """,
-    "grid_": """
-        grid_ : array of int
-            Sizes tried, in order; only after a choice of k.
-        cv_errors_ : array
-            Their leave-one-out error rates or, with a ``cost``, mean costs; only after a choice of k.
-        """,
-    "attributes": """
-        %(k_)s
-        %(grid_)s
-        cv_log_loss_ : array
-            Their leave-one-out log-losses, over the rows whose class is possible at some size; only after a choice of
-            k.
-        """,
-}
-documented = partial(documented, **BLOCKS)
 
 GRID = (*range(1, 21), *range(30, 101, 10))
 """Neighbourhood sizes tried by ``n_neighbors="cv"``: those of thesis2007 §6.3."""
@@ -225,14 +186,14 @@ class PerClass(LocalClassifier):
 class Pooled(LocalClassifier):
     """One neighbourhood of k rows, whatever their classes."""
 
-    algorithm, metric = "auto", "euclidean"
+    metric = "euclidean"
 
     @property
     def _calibrated_at(self) -> Array:
         return np.log(np.bincount(self._codes) / len(self._codes))
 
     def _index(self, X: Array) -> None:
-        self._search = Neighbors(X.copy(), self.algorithm, self.metric)
+        self._search = Neighbors(X.copy(), self.metric)
         self._largest, self._cap = len(X), len(X) - 1
 
     def _bytes_per_query(self, k: int, n_sizes: int) -> int:

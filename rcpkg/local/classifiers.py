@@ -17,7 +17,7 @@ from rcpkg.base import Classifier, GenerativeClassifier, constructed
 from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
 from rcpkg.linalg import EPS, Array
-from rcpkg.local.base import PerClass, Pooled, documented
+from rcpkg.local.base import PerClass, Pooled
 from rcpkg.local.neighbours import Index
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
@@ -79,7 +79,6 @@ def smoothed_probabilities(counts: Array, smoothing: ArrayLike = 1.0) -> Array:
     return total / total.sum(axis=-1, keepdims=True)
 
 
-@documented()
 class LocalNearestMeans(PerClass, GenerativeClassifier):
     r"""The class whose mean of the k nearest rows is nearest.
 
@@ -88,12 +87,32 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
     Parameters
     ----------
-    %(n_neighbors of each class)s
-    %(choice)s
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Number k of neighbours of each class. Of several sizes, leave-one-out chooses the best; "cv" tries
+        1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(attributes)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities, which are equal.
+    n_neighbors_ : int
+        The k that was given or chosen.
+    grid_ : array of int
+        Sizes tried, in order. It exists only if k was chosen.
+    cv_errors_ : array
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+    cv_log_loss_ : array
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
+        only if k was chosen.
 
     References
     ----------
@@ -116,7 +135,6 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
         return gaussian_log_density(Z.shape[-1], 0.0, local_mean_squared_distance(Z))
 
 
-@documented()
 @constructed
 class LocalLinear(Pooled, GenerativeClassifier):
     """Local linear regression of the class indicators, the "pinv" classifier.
@@ -130,12 +148,32 @@ class LocalLinear(Pooled, GenerativeClassifier):
     ----------
     fit_intercept : bool, default=True
         Whether the one is appended.
-    %(n_neighbors of all)s
-    %(choice)s
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
+        1, ..., 20, 30, ..., 100 up to n - 1.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(attributes)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities, which are equal.
+    n_neighbors_ : int
+        The k that was given or chosen.
+    grid_ : array of int
+        Sizes tried, in order. It exists only if k was chosen.
+    cv_errors_ : array
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+    cv_log_loss_ : array
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
+        only if k was chosen.
 
     References
     ----------
@@ -167,7 +205,6 @@ class LocalLinear(Pooled, GenerativeClassifier):
             return np.log(np.maximum(np.stack(weight, axis=2), 0.0))
 
 
-@documented()
 @constructed
 class BregmanKNN(Pooled, GenerativeClassifier):
     r"""Nearest neighbours with class probabilities of least expected Bregman divergence.
@@ -185,15 +222,33 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
     metric : str or callable, default="euclidean"
-        Distance, as in `sklearn.neighbors.NearestNeighbors`.
-    algorithm : {"auto", "ball_tree", "kd_tree", "brute"}, default="auto"
-        Neighbour search, as there; neighbours are the same by all, but that a divergence needs "brute".
-    %(n_neighbors of all)s
-    %(choice)s
+        Distance, as in `sklearn.neighbors.NearestNeighbors`. It need not be a metric: a Bregman divergence will do.
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
+        1, ..., 20, 30, ..., 100 up to n - 1.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(attributes)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities, which are equal.
+    n_neighbors_ : int
+        The k that was given or chosen.
+    grid_ : array of int
+        Sizes tried, in order. It exists only if k was chosen.
+    cv_errors_ : array
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+    cv_log_loss_ : array
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
+        only if k was chosen.
 
     References
     ----------
@@ -214,8 +269,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     weights: str = "uniform"
     smoothing: ArrayLike = 1.0
-    metric: str = "euclidean"
-    algorithm: str = "auto"
+    metric: str | Callable[[Array, Array], float] = "euclidean"
 
     def _index(self, X: Array) -> None:
         smoothing = check_numbers("smoothing", self.smoothing)
@@ -243,7 +297,6 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         return evidence
 
 
-@documented()
 @constructed
 class SVMKNN(Pooled, Classifier):
     """A linear support vector machine on the k nearest rows.
@@ -256,14 +309,25 @@ class SVMKNN(Pooled, Classifier):
     ----------
     C : float, default=1.0
         Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
-    %(n_neighbors of all)s
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
+        1, ..., 20, 30, ..., 100 up to n - 1.
         Ties go to the smallest k.
-    %(cost)s
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
     Attributes
     ----------
-    %(k_)s
-    %(grid_)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities, which are equal.
+    n_neighbors_ : int
+        The k that was given or chosen.
+    grid_ : array of int
+        Sizes tried, in order. It exists only if k was chosen.
+    cv_errors_ : array
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
 
     References
     ----------

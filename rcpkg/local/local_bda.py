@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.linalg import Array, cholesky
-from rcpkg.local.base import PerClass, Scorer, documented
+from rcpkg.local.base import PerClass, Scorer
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
 from rcpkg.local.neighbours import Index
 
@@ -14,7 +14,6 @@ SAFE_SHARE = 1e-3  # of a sum of squares, below which it is summed anew without 
 LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
 
-@documented()
 @constructed
 class LocalBDA(PerClass, GenerativeClassifier):
     r"""Local Bayesian discriminant analysis: a Gaussian for the k nearest of each class.
@@ -39,13 +38,33 @@ class LocalBDA(PerClass, GenerativeClassifier):
         the pooled within-class variance, as its mean over the features times I or feature by feature; for each query,
         class and size the mean of :math:`\|x_i-x\|^2/d` over the neighbours, times I; or any positive definite matrix.
         Leave-one-out takes the seed of the rows that are left.
-    %(n_neighbors of each class)s
-    %(choice)s
+    n_neighbors : int, "cv" or sequence of int, default=5
+        Number k of neighbours of each class. Of several sizes, leave-one-out chooses the best; "cv" tries
+        1, ..., 20, 30, ..., 100 up to the size of the smallest class.
+    scoring : {"error", "log_loss"}, default="error"
+        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
+        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
+        of them.
+        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
         It weighs the probabilities above, which tend to 1/r under a fixed seed.
 
     Attributes
     ----------
-    %(attributes)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities, which are equal.
+    n_neighbors_ : int
+        The k that was given or chosen.
+    grid_ : array of int
+        Sizes tried, in order. It exists only if k was chosen.
+    cv_errors_ : array
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+    cv_log_loss_ : array
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
+        only if k was chosen.
     seed_ : array of shape (d, d)
         B; not for "neighborhood".
 

@@ -1,5 +1,7 @@
 """The search for the nearest rows, exact to the last tie."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -15,7 +17,7 @@ BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does 
 class Neighbors:
     """The k nearest rows of a sample, nearest first, ties by row index; a row may be left out."""
 
-    def __init__(self, X: Array, algorithm: str = "auto", metric: str = "euclidean"):
+    def __init__(self, X: Array, metric: str | Callable[[Array, Array], float] = "euclidean"):
         from sklearn.neighbors import NearestNeighbors  # here, as it takes as long to import as rcpkg
 
         self.X, self.metric = X, metric
@@ -23,6 +25,8 @@ class Neighbors:
         self.origin = X.mean(axis=0) if metric == "euclidean" else np.zeros(X.shape[1])
         centred = X - self.origin
         self.reach = np.linalg.norm(centred, axis=1).max()
+        # a function may be a divergence, and trees need the triangle inequality
+        algorithm = "auto" if isinstance(metric, str) else "brute"
         self.index = NearestNeighbors(algorithm=algorithm, metric=metric).fit(centred)
 
     def query(self, Q: Array, k: int, without: Index | None = None) -> tuple[Array, Index]:
