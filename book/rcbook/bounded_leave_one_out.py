@@ -27,13 +27,13 @@ class BoundedLeaveOneOut(LeaveOneOut):
         low, high = self.blank(len(models.columns)), self.blank(len(models.columns))
         for case, reference, divisor in self._diagonal_cases(base):
             scatter, diagonal = self.sample.statistics.scatters[case.h], reference / divisor
-            if base == "diag_class" and not case.own:
+            if base == "diag_class" and not case.own_class:
                 ends = (eigen_forms(scatter, case.V, diagonal, models.multiples),) * 2
             else:
                 share = self.removed[case.places] / reference
                 ends = _expand(scatter, case.V, diagonal, share, models.multiples)
             for bound, (log_det, quadratic) in zip((high, low), ends):
-                if case.own:
+                if case.own_class:
                     downdate = 1 - case.kappa * quadratic
                     possible = downdate > 0
                     downdate = np.where(possible, downdate, 1.0)

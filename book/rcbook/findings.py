@@ -169,4 +169,3 @@ def errata() -> dict[str, int]:
     """How many entries the page of errata has for the sources."""
     text = (checkout() / "book" / "errata.md").read_text(encoding="utf-8").split("(errata-book)=")[0]
     return {"errata": len(re.findall(r"^\d+\. ", text, re.MULTILINE))}
-

@@ -75,8 +75,8 @@ class Measure:
         if values.shape[-1:] != self.nodes.shape:
             raise ValueError(f"{name} must have one value a node ({len(self.nodes)}); got shape {values.shape}")
         if not np.all(np.isfinite(values)):
-            at = int(np.argwhere(~np.isfinite(values))[0][-1])
-            raise ValueError(f"{name} is not finite at the node {self.nodes[at]:g}")
+            place = int(np.argwhere(~np.isfinite(values))[0][-1])
+            raise ValueError(f"{name} is not finite at the node {self.nodes[place]:g}")
         return values
 
     def integrate(self, f: Function) -> Array:

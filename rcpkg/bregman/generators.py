@@ -32,10 +32,10 @@ class Interval:
             outside = (x <= self.lower) | (x >= self.upper)
         outside |= ~np.isfinite(x)
         if outside.any():
-            at = tuple(int(i) for i in np.argwhere(outside)[0])
+            place = tuple(int(i) for i in np.argwhere(outside)[0])
             sign = "<=" if self.closed and not interior else "<"
             raise DomainError(
-                f"{argument}{list(at)} = {x[at]:g} violates {self.lower:g} {sign} x {sign} {self.upper:g}"
+                f"{argument}{list(place)} = {x[place]:g} violates {self.lower:g} {sign} x {sign} {self.upper:g}"
             )
 
 
@@ -51,8 +51,8 @@ class Simplex:
         total = x.sum(axis=-1)
         wrong = np.abs(total - 1) > 1e-8
         if wrong.any():
-            at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise DomainError(f"{argument}{list(at)} sums to {total[at]:g}, not 1; divide it by its sum")
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise DomainError(f"{argument}{list(place)} sums to {total[place]:g}, not 1; divide it by its sum")
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class SymmetricMatrices:
             kind = ("positive" if self.sign > 0 else "negative") + (" semi-definite" if semi else " definite")
             reason = f"is not {kind}"
         if wrong.any():
-            at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            raise DomainError(f"the matrix {argument}{list(at)} {reason}")
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            raise DomainError(f"the matrix {argument}{list(place)} {reason}")
 
 
 Domain = Interval | Simplex | SymmetricMatrices

@@ -15,8 +15,9 @@ positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
+from rcpkg.gaussians.constants import SAFE_DOWNDATE, SINGULAR_RATIO, VANISHING_VOLUME
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
-from rcpkg.gaussians.edda import EDDA_MODELS, VANISHING_VOLUME, edda_covariances
+from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import (
@@ -35,8 +36,6 @@ from rcpkg.gaussians.scatter import (
 from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
-    SAFE_DOWNDATE,
-    SINGULAR_RATIO,
     shrunken_covariances,
     shrunken_log_density,
     shrunken_log_density_loo,

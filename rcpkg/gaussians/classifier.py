@@ -20,12 +20,11 @@ from rcpkg.choice import (
     log_losses,
     refuse_groups,
 )
+from rcpkg.gaussians.constants import SCORES_AT_A_TIME
 from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
 from rcpkg.linalg import Array, slices
 from rcpkg.rows import Rows, in_memory
-
-BLOCK_ENTRIES = 2**23  # of scores log p(x, y), of as many held-out rows as are judged at a time
 
 
 class MomentClassifier(SquareableRows, GenerativeClassifier):
@@ -116,7 +115,7 @@ class GridClassifier(MomentClassifier):
         if constant.size and not exists.all():
             what = f"{column_label(X, constant[0])} is constant in all rows"
             warnings.warn(f"{what}, which leaves {np.mean(exists):.0%} of the models: drop it", stacklevel=4)
-        block = max(1, BLOCK_ENTRIES // one.size)
+        block = max(1, SCORES_AT_A_TIME // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         place, self.cv_errors_, self.cv_log_loss_ = self._choose(errors, losses, weights, exists)
         self.statistics_ = sample.statistics

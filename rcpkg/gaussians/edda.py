@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.checks import refusal
+from rcpkg.gaussians.constants import ABSENT, VANISHING_VOLUME
 from rcpkg.linalg import Array, is_definite
 
 #: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
@@ -16,9 +17,6 @@ EDDA_MODELS = (
     "EEI", "VEI", "EVI", "VVI",
     "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 )  # fmt: skip
-#: Under VEI, VEE and VEV the likelihood counts as unbounded once a class's volume falls below this share of another's
-VANISHING_VOLUME = 1e-10
-ABSENT = 1e-300  # weight of a class without rows
 
 
 def _geometric_mean(w: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsytrd
 
+from rcpkg.gaussians.constants import BORDERED_AT_A_TIME, SAFE_DOWNDATE
 from rcpkg.gaussians.grid import (
     BDA7_SEEDS,
     SPHERICAL_BASES,
@@ -19,10 +20,7 @@ from rcpkg.gaussians.grid import (
     shifted_forms,
 )
 from rcpkg.gaussians.scatter import Sample
-from rcpkg.gaussians.shrinkage import SAFE_DOWNDATE
 from rcpkg.linalg import Array
-
-BATCH_ENTRIES = 2**19  # of the bordered matrices that are reduced at a time
 
 
 def tridiagonal_forms(
@@ -36,7 +34,7 @@ def tridiagonal_forms(
     :math:`\log|R+cI|=\sum\log\delta_j` and :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple."""
     n, d = V.shape
     log_det, quadratic = np.empty((n, len(multiples))), np.empty((n, len(multiples)))
-    step = max(1, int(BATCH_ENTRIES / (d + 1) ** 2))
+    step = max(1, int(BORDERED_AT_A_TIME / (d + 1) ** 2))
     for start in range(0, n, step):
         rows = slice(start, start + step)
         inverse_root = 1 / np.sqrt(diagonal[rows])
@@ -63,11 +61,11 @@ def tridiagonal_forms(
 
 
 class _Case(NamedTuple):
-    """Rows left out that belong to class h (``own``), or to the others: their places among those left out, their
+    """Rows left out that belong to class h (``own_class``), or to the others: their places among those left out, their
     deviations V from the mean of the class, how many rows it keeps, a, and how many times as many it had."""
 
     h: int
-    own: bool
+    own_class: bool
     places: Array
     V: Array
     count: float
@@ -117,11 +115,11 @@ class LeaveOneOut:
         counts, means, _ = self.sample.statistics
         for h in np.flatnonzero(counts):
             usable = np.flatnonzero(~self.refit[:, h])
-            for own in (False, True):
-                places, count = usable[(self.y[usable] == h) == own], counts[h] - own
+            for own_class in (False, True):
+                places, count = usable[(self.y[usable] == h) == own_class], counts[h] - own_class
                 if len(places) and count:
                     a = count + self.dofs
-                    yield _Case(h, own, places, self.X[places] - means[h], count, a, counts[h] / count)
+                    yield _Case(h, own_class, places, self.X[places] - means[h], count, a, counts[h] / count)
 
     def _multiplier(self, base: str, h: int) -> Array:
         """The sigma of B = c * sigma * I for class h without each row, shape (rows,)."""
@@ -131,8 +129,8 @@ class LeaveOneOut:
         if base == "trace_pooled":
             return (traces.sum() - removed) / (d * (n - 1))
         if base == "trace_class":
-            own = (traces[h] - removed) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
-            return np.where(self.y == h, own, traces[h] / (d * counts[h]))
+            without_row = (traces[h] - removed) / (d * (counts[h] - 1)) if counts[h] > 2 else 0.0
+            return np.where(self.y == h, without_row, traces[h] / (d * counts[h]))
         return np.ones(len(self.rows))
 
     def spherical(self, out: Array, base: str, models: Models) -> Array:
@@ -144,14 +142,14 @@ class LeaveOneOut:
             places, V = case.places[sigma > 0], case.V[sigma > 0]
             shift = sigma[sigma > 0, None] * models.multiples
             scatter, ratio = self.sample.statistics.scatters[case.h], 1.0
-            if case.own and case.count == 1:
+            if case.own_class and case.count == 1:
                 log_det, quadratic = d * np.log(shift), 4 * (V**2).sum(axis=1)[:, None] / shift
             elif base == "identity":
                 log_det, quadratic, ratio = cholesky_forms(scatter, V, models.multiples)
             else:
                 values, axes = np.linalg.eigh(scatter)
                 log_det, quadratic = shifted_forms(values, V @ axes, shift)
-            if case.own and case.count > 1:
+            if case.own_class and case.count > 1:
                 downdate = 1 - case.kappa * quadratic
                 unsafe = (ratio * downdate < SAFE_DOWNDATE).any(axis=1)
                 refit[places[unsafe], case.h] = True
@@ -167,7 +165,7 @@ class LeaveOneOut:
         pooled = spread.sum(axis=0)
         for case in self._cases():
             reference = pooled if base == "diag_pooled" else spread[case.h]
-            if (reference > 0).all() and not (base == "diag_class" and case.own and case.count == 1):
+            if (reference > 0).all() and not (base == "diag_class" and case.own_class and case.count == 1):
                 yield case, reference, len(self.sample.X) - 1 if base == "diag_pooled" else case.count
 
     def diagonal(self, out: Array, base: str, models: Models) -> None:
@@ -177,12 +175,12 @@ class LeaveOneOut:
         for case, reference, divisor in self._diagonal_cases(base):
             scatter = self.sample.statistics.scatters[case.h]
             diagonal = (reference - self.removed[case.places]) / divisor
-            if base == "diag_class" and not case.own:
+            if base == "diag_class" and not case.own_class:
                 log_det, quadratic = eigen_forms(scatter, case.V, reference / divisor, models.multiples)
-            elif case.own and case.count == 1:
+            elif case.own_class and case.count == 1:
                 log_det = np.log(diagonal).sum(axis=1)[:, None] + d * np.log(models.multiples)
                 quadratic = 4 * (case.V**2 / diagonal).sum(axis=1)[:, None] / models.multiples
-            elif case.own:
+            elif case.own_class:
                 drop = np.sqrt(case.kappa) * case.V
                 log_det, quadratic = tridiagonal_forms(scatter, drop, diagonal, case.kappa * case.V, models.multiples)
             else:

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rcpkg.gaussians.constants import LEAST_REST
 from rcpkg.linalg import EPS, Array, correlations, is_definite
-
-#: A row that holds more than this share of its class's scatter in some feature is refitted, not downdated
-LARGEST_SHARE = 1 - 1e-3
 
 
 class ClassStatistics(NamedTuple):
@@ -97,7 +95,7 @@ class Sample:
         share = np.where(self.statistics.counts[self.y] > 1, self.kappa, 0.0)[:, None] * self.deviations**2
         spread = np.einsum("hjj->hj", self.statistics.scatters)
         spread = np.broadcast_to(spread.sum(axis=0), self.X.shape) if pooled else spread[self.y]
-        return (share > LARGEST_SHARE * spread).any(axis=1, where=spread > 0)
+        return (share > (1 - LEAST_REST) * spread).any(axis=1, where=spread > 0)
 
     def without(self, i: int) -> ClassStatistics:
         """The statistics without row i, or one of it: its class is computed afresh, the others are taken over."""
@@ -119,13 +117,13 @@ class Sample:
         :math:`S'=S-\frac n{n-1}zz^T` for the row's own class; with weights, each by `without`."""
         if self.weights is not None:
             return ClassStatistics(*(np.stack(part) for part in zip(*(self.without(i) for i in rows))))
-        place, own, z = np.arange(len(rows)), self.y[rows], self.deviations[rows]
+        place, h, z = np.arange(len(rows)), self.y[rows], self.deviations[rows]
         counts, means, scatters = (np.repeat(part[None], len(rows), axis=0) for part in self.statistics)
-        rest = counts[place, own] - 1
-        counts[place, own] = rest
-        means[place, own] -= z / np.maximum(rest, 1)[:, None]
-        scatters[place, own] -= ((rest + 1) / np.maximum(rest, 1))[:, None, None] * z[:, :, None] * z[:, None, :]
-        means[place[rest == 0], own[rest == 0]] = 0.0
+        rest = counts[place, h] - 1
+        counts[place, h] = rest
+        means[place, h] -= z / np.maximum(rest, 1)[:, None]
+        scatters[place, h] -= ((rest + 1) / np.maximum(rest, 1))[:, None, None] * z[:, :, None] * z[:, None, :]
+        means[place[rest == 0], h[rest == 0]] = 0.0
         batch = ClassStatistics(counts, means, scatters)
         for k in np.flatnonzero(self.dominating()[rows]):
             for part, value in zip(batch, self.without(rows[k])):

@@ -5,22 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rcpkg.gaussians.constants import LEAST_REST, NULL_PIVOT, SAFE_DOWNDATE, SINGULAR_RATIO
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density
 from rcpkg.linalg import Array, Factor, cholesky
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
 FRIEDMAN_GAMMA = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: A covariance counts as singular, and its class has no density, where the eigenvalues (for gamma = 0, which
-#: commutes with rescaling: the squared pivots of the correlation matrix) span more than this ratio
-SINGULAR_RATIO = 1e-10
-#: A downdate by the factor 1 - rho z'K^-1 z loses about eps / (condition ratio of K * that factor); rows are
-#: refitted where the product is smaller than this
-SAFE_DOWNDATE = 1e-6
-#: likewise where less than this share of the mean eigenvalue is left
-LEAST_REST = 1e-3
-#: A squared pivot of a correlation matrix that is rounding: the matrix has a null direction
-NULL_PIVOT = 1e-13
 
 
 def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
@@ -110,11 +101,11 @@ def shrunken_log_density_loo(
             M = (1 - lam) * scatters[h] + lam * sample.statistics.pooled
             values, axes = np.linalg.eigh(M)
             decomposed = _Decomposed(np.maximum(values, 0.0), axes, cholesky(M))
-            for own in (False, True):
-                places = np.flatnonzero((sample.y[rows] == h) == own)
+            for own_class in (False, True):
+                places = np.flatnonzero((sample.y[rows] == h) == own_class)
                 # a single row that is left of its class has no scatter of its own
-                if len(places) and counts[h] - own > (own and lam == 0):
-                    value, unsafe = _left_out_log_density(sample, decomposed, h, own, rows[places], lam, gammas)
+                if len(places) and counts[h] - own_class > (own_class and lam == 0):
+                    value, unsafe = _left_out_log_density(sample, decomposed, h, own_class, rows[places], lam, gammas)
                     out[i][:, places, h] = value
                     refit[i, places[unsafe], h] = True
     for place in np.flatnonzero(refit.any(axis=(0, 2))):
@@ -135,15 +126,15 @@ class _Decomposed(NamedTuple):
 
 
 def _left_out_log_density(
-    sample: Sample, M: _Decomposed, h: int, own: bool, rows: Array, lam: float, gammas: Sequence[float]
+    sample: Sample, M: _Decomposed, h: int, own_class: bool, rows: Array, lam: float, gammas: Sequence[float]
 ) -> tuple[Array, Array]:
-    """`shrunken_log_density_loo` of rows of class h (``own``) or of the others, under class h at one lambda, (gammas,
-    rows); and the rows to be refitted."""
+    """`shrunken_log_density_loo` of rows of class h (``own_class``) or of the others, under class h at one lambda, of
+    shape (gammas, rows); and the rows to be refitted."""
     n, d = sample.X.shape
-    count, kappa, z = sample.statistics.counts[h] - own, sample.kappa[rows], sample.deviations[rows]
+    count, kappa, z = sample.statistics.counts[h] - own_class, sample.kappa[rows], sample.deviations[rows]
     weight = (1 - lam) * count + lam * (n - 1)
-    rho = kappa if own else lam * kappa
-    deviation = kappa[:, None] * z if own else sample.X[rows] - sample.statistics.means[h]
+    rho = kappa if own_class else lam * kappa
+    deviation = kappa[:, None] * z if own_class else sample.X[rows] - sample.statistics.means[h]
     V, Z = deviation @ M.axes, z @ M.axes
     mean_value = (M.values.sum() - rho * (Z**2).sum(axis=1)) / d
     refit = mean_value <= LEAST_REST * M.values.mean()

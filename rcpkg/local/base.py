@@ -12,6 +12,7 @@ from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
 from rcpkg.linalg import Array
+from rcpkg.local.constants import CACHE_BYTES
 from rcpkg.local.neighbours import Index, Neighbors, batches
 from rcpkg.rows import Rows, in_memory
 
@@ -20,8 +21,6 @@ GRID = (*range(1, 21), *range(30, 101, 10))
 
 Scorer = Callable[[Index, Index, Index], Array]
 """Function of neighbours (m, k), queries (m,) and sizes ≤ k: scores (m, len(sizes))."""
-
-CACHE_BYTES = 2**22  # neighbours gathered at a time, to stay in the processor's cache
 
 
 def least_cost(P: Array, cost: Array | None) -> Index:
@@ -35,8 +34,8 @@ def least_cost(P: Array, cost: Array | None) -> Index:
 class LocalClassifier(SquareableRows):
     """Fit, the choice of k, and prediction in batches; a subclass says what its neighbours say.
 
-    ``_evidence(Q, sizes, own)`` gives the log joint densities of queries, classes and neighbourhood sizes,
-    shape (n, r, len(sizes)); ``own`` holds the training rows the queries are, to be left out, or is None.
+    ``_evidence(Q, sizes, left_out)`` gives the log joint densities of queries, classes and neighbourhood sizes,
+    shape (n, r, len(sizes)); ``left_out`` holds the training rows the queries are, to be left out, or is None.
 
     Rows with gaps are refused, in training and in prediction.
     """
@@ -100,10 +99,10 @@ class LocalClassifier(SquareableRows):
             self.cv_log_loss_ = choice.log_loss
         return sizes[choice.place[0]]
 
-    def _left_out(self, Q: Array, sizes: Sequence[int], own: Index) -> tuple[Index, Array | None]:
-        """Decisions (n, sizes) for the training rows ``own``, each left out, and log p(y | x), (n, r, sizes), or None
+    def _left_out(self, Q: Array, sizes: Sequence[int], left_out: Index) -> tuple[Index, Array | None]:
+        """Decisions (n, sizes) for the training rows ``left_out``, and log p(y | x), (n, r, sizes), or None
         of a classifier without probabilities."""
-        evidence = self._evidence(Q, sizes, own)
+        evidence = self._evidence(Q, sizes, left_out)
         return self._decision(evidence), self._log_posterior(evidence)
 
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
@@ -116,9 +115,9 @@ class LocalClassifier(SquareableRows):
             codes[part] = self._decide(X[part], sizes, None)
         return self.classes_[codes]
 
-    def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
+    def _decide(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Index:
         """Class indices (n, len(sizes))."""
-        return self._decision(self._evidence(Q, sizes, own))
+        return self._decision(self._evidence(Q, sizes, left_out))
 
     def _log_posterior(self, evidence: Array) -> Array:
         """log p(y | x) by log joint densities, both of shape (n, r, sizes)."""
@@ -152,18 +151,18 @@ class PerClass(LocalClassifier):
     def _bytes_per_query(self, k: int, n_sizes: int) -> int:
         return 64 * (k + 2) + 24 * len(self.classes_) * n_sizes + 16 * self.n_features_in_
 
-    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
+    def _evidence(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Array:
         evidence = np.full((len(Q), len(self.classes_), len(sizes)), -np.inf)
         for h, search in enumerate(self._searches):
-            if own is None:
+            if left_out is None:
                 groups = [(np.arange(len(Q)), None)]
             else:
-                mine = self._codes[own] == h
+                mine = self._codes[left_out] == h
                 groups = [
                     (np.flatnonzero(~mine), None),
-                    (np.flatnonzero(mine), self._positions[own[mine]]),
+                    (np.flatnonzero(mine), self._positions[left_out[mine]]),
                 ]
-            scores = self._scorer(h, Q, own)
+            scores = self._scorer(h, Q, left_out)
             for rows, without in groups:
                 available = len(search.X) - (without is not None)
                 if len(rows) == 0 or available == 0:
@@ -177,8 +176,8 @@ class PerClass(LocalClassifier):
     def _bytes_per_score(self, k: int) -> int:
         return 8 * k * (k + self.n_features_in_)
 
-    def _scorer(self, h: int, Q: Array, own: Index | None) -> Scorer:
-        """The scores in class h of the queries Q, which are the training rows ``own`` or new."""
+    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
+        """The scores in class h of the queries Q, which are the training rows ``left_out`` or new."""
         X = self._searches[h].X
         return lambda neighbors, rows, sizes: self._scores(X[neighbors] - Q[rows, None])[:, sizes - 1]
 

@@ -18,10 +18,10 @@ from rcpkg.checks import check_choice, check_number, check_numbers
 from rcpkg.gaussians.scatter import gaussian_log_density
 from rcpkg.linalg import EPS, Array
 from rcpkg.local.base import PerClass, Pooled
+from rcpkg.local.constants import LONGEST_RUN
 from rcpkg.local.neighbours import Index
 
 WEIGHTS = ("uniform", "distance", "kernel", "tricube")
-LONGEST_RUN = 10**6  # iterations of libsvm, which need not end on features of very different scales
 
 
 def local_mean_squared_distance(Z: Array) -> Array:
@@ -194,8 +194,8 @@ class LocalLinear(Pooled, GenerativeClassifier):
 
     fit_intercept: bool = True
 
-    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
-        _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
+    def _evidence(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Array:
+        _, rows = self._search.query(Q, min(max(sizes), self._largest - (left_out is not None)), left_out)
         X, labels = self._search.X[rows], self._one_hot(rows)
         if self.fit_intercept:
             X = np.concatenate([X, np.ones((*X.shape[:2], 1))], axis=2)
@@ -282,9 +282,9 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         check_choice("weights", self.weights, WEIGHTS)
         super()._index(X)
 
-    def _evidence(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Array:
-        available = self._largest - (own is not None)
-        distance, rows = self._search.query(Q, min(max(sizes) + 1, available), own)
+    def _evidence(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Array:
+        available = self._largest - (left_out is not None)
+        distance, rows = self._search.query(Q, min(max(sizes) + 1, available), left_out)
         labels = self._one_hot(rows)
         evidence = np.empty((len(Q), len(self.classes_), len(sizes)))
         for i, k in enumerate(np.minimum(sizes, available)):
@@ -357,11 +357,11 @@ class SVMKNN(Pooled, Classifier):
         check_is_fitted(self)
         return self.predict_path(X, [self.n_neighbors_])[:, 0]
 
-    def _left_out(self, Q: Array, sizes: Sequence[int], own: Index) -> tuple[Index, None]:
-        return self._decide(Q, sizes, own), None
+    def _left_out(self, Q: Array, sizes: Sequence[int], left_out: Index) -> tuple[Index, None]:
+        return self._decide(Q, sizes, left_out), None
 
-    def _decide(self, Q: Array, sizes: Sequence[int], own: Index | None) -> Index:
-        _, rows = self._search.query(Q, min(max(sizes), self._largest - (own is not None)), own)
+    def _decide(self, Q: Array, sizes: Sequence[int], left_out: Index | None) -> Index:
+        _, rows = self._search.query(Q, min(max(sizes), self._largest - (left_out is not None)), left_out)
         return np.array([[self._tournament(x, near[:k]) for k in sizes] for x, near in zip(Q, rows)])
 
     def _tournament(self, x: Array, rows: Index) -> int:

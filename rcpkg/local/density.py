@@ -8,12 +8,8 @@ from scipy.linalg.lapack import dpotrf
 from rcpkg.base import InvalidStatistics
 from rcpkg.gaussians.predictive import log_bracket, log_t
 from rcpkg.linalg import EPS, Array
+from rcpkg.local.constants import FACTOR_ROUNDING, LOST_SEED, PRICE_OF_UPDATES
 from rcpkg.local.neighbours import Index
-
-# of a multiplication in numpy, a column at a time, in those of LAPACK; measured for batches of some hundred queries
-PRICE_OF_UPDATES = 6
-FACTOR_ROUNDING = 1e-5  # of a log density by the K x K factor: a bound, mostly some thousand times what is found
-LOST_SEED = 1e-3  # of a log density by updates: an estimate, beyond which it is refused
 
 
 class LostSeed(InvalidStatistics, np.linalg.LinAlgError):

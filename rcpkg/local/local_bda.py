@@ -7,11 +7,9 @@ from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.linalg import Array, cholesky
 from rcpkg.local.base import PerClass, Scorer
+from rcpkg.local.constants import LEAST_REST, LEAST_SCALE
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
 from rcpkg.local.neighbours import Index
-
-SAFE_SHARE = 1e-3  # of a sum of squares, below which it is summed anew without the row and not by a difference
-LEAST_SCALE = 1e-12  # of the neighbourhood's seed, beside the trace seed: where all its rows coincide with the query
 
 
 @constructed
@@ -117,19 +115,19 @@ class LocalBDA(PerClass, GenerativeClassifier):
             raise ValueError(f"seed must be a number or a symmetric ({d}, {d}) matrix; got shape {seed.shape}")
         return seed
 
-    def _variances(self, Q: Array, own: Index | None) -> Array:
+    def _variances(self, Q: Array, left_out: Index | None) -> Array:
         """Pooled within-class variances of the features, (1, d), or without each of the rows Q = X[own], (n, d)."""
         total, n = self._class_squares.sum(axis=0), len(self._codes)
-        if own is None:
+        if left_out is None:
             return total[None] / n
         rest = np.empty_like(Q)
         for h, search in enumerate(self._searches):
-            mine = self._codes[own] == h
+            mine = self._codes[left_out] == h
             count = len(search.X)
             share = (Q[mine] - search.X.mean(axis=0)) ** 2 * count / max(count - 1, 1)
             left = total - share
-            for i in np.flatnonzero((left < SAFE_SHARE * total).any(axis=1)):  # a difference would be rounding
-                others = _squares(np.delete(search.X, self._positions[own[mine][i]], axis=0))
+            for i in np.flatnonzero((left < LEAST_REST * total).any(axis=1)):  # a difference would be rounding
+                others = _squares(np.delete(search.X, self._positions[left_out[mine][i]], axis=0))
                 left[i] = np.delete(self._class_squares, h, axis=0).sum(axis=0) + others
             rest[mine] = left
         return rest / (n - 1)
@@ -142,18 +140,18 @@ class LocalBDA(PerClass, GenerativeClassifier):
         d = self.n_features_in_
         return 8 * (k * (3 * d + 2) + d * d) if by_updates(k, d) else super()._bytes_per_score(k)
 
-    def _scorer(self, h: int, Q: Array, own: Index | None) -> Scorer:
-        if self._rule == "neighborhood" or (own is not None and self._rule != "given"):
-            return self._scorer_of_moving_seed(h, Q, own)
+    def _scorer(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
+        if self._rule == "neighborhood" or (left_out is not None and self._rule != "given"):
+            return self._scorer_of_moving_seed(h, Q, left_out)
         X, Q = self._whitened[h], self._whiten(Q)
         return lambda near, rows, sizes: (
             local_bda_log_density(X[near] - Q[rows, None])[:, sizes - 1] - self._half_log_det
         )
 
-    def _scorer_of_moving_seed(self, h: int, Q: Array, own: Index | None) -> Scorer:
+    def _scorer_of_moving_seed(self, h: int, Q: Array, left_out: Index | None) -> Scorer:
         """For a seed of its own for each query: on the neighbourhood's scale, or of the rows without the query."""
-        X, variances = self._searches[h].X, self._variances(Q, own)
-        if own is not None:
+        X, variances = self._searches[h].X, self._variances(Q, left_out)
+        if left_out is not None:
             _check_variances(variances, self._rule)
         if self._rule == "neighborhood":
             floor = np.broadcast_to(LEAST_SCALE * variances.mean(axis=1), len(Q))

@@ -8,10 +8,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
 from rcpkg.linalg import Array, slices
+from rcpkg.local.constants import BATCH_BYTES
 
 Index = NDArray[np.intp]
-
-BATCH_BYTES = 32 * 2**20  # working arrays of one batch of queries: memory does not grow with their number
 
 
 class Neighbors:

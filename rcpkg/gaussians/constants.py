@@ -1,0 +1,37 @@
+"""Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
+
+# Where subtracting a row would lose digits ------------------------------------------------------------------------
+# A row leaves a class by a subtraction, which is cheap, or the class is computed anew without it, which is exact.
+# The limits leave at least five digits. At half or twice of them the choice changes for a few rows only, and
+# densities change within rounding.
+
+#: Least share of the sum of squares of a feature, or of the mean eigenvalue, that a subtraction may leave
+LEAST_REST = 1e-3
+#: Least product of the condition ratio of K and of 1 - rho z'K^-1 z: a downdate loses about eps over this product
+SAFE_DOWNDATE = 1e-6
+
+# What counts as singular ------------------------------------------------------------------------------------------
+# Far above rounding, about 1e-16 times the number of features, and far below the covariances of real features. Twice
+# as much calls a feature of twice the collinearity singular, so that its class has no density.
+
+#: Least ratio of the eigenvalues of a covariance (for gamma = 0, which commutes with rescaling, least squared pivot of
+#: the correlation matrix); below it the class has no density
+SINGULAR_RATIO = 1e-10
+#: Least ratio of the volumes of two classes under the models VEI, VEE and VEV; below it the likelihood counts as
+#: unbounded, because one volume vanishes beside another
+VANISHING_VOLUME = 1e-10
+#: Squared pivot of a correlation matrix below which it is rounding: the matrix has a null direction
+NULL_PIVOT = 1e-13
+#: Weight that stands for a class without rows in the iterative models; any number moves no estimate that is far below
+#: one row and whose square root is positive
+ABSENT = 1e-300
+
+# Memory -----------------------------------------------------------------------------------------------------------
+# Twice as much takes twice the memory. Results are the same; below a tenth the time of Python's loops shows.
+
+#: Scores log p(x, y) that are held at a time while held-out rows are judged: 64 MB
+SCORES_AT_A_TIME = 2**23
+#: Entries of scatter matrices without a row that EDDA fits at a time: 16 MB
+SCATTERS_AT_A_TIME = 2**21
+#: Entries of the bordered matrices that are made tridiagonal at a time: 4 MB, which stay in the processor's cache
+BORDERED_AT_A_TIME = 2**19

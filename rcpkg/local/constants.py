@@ -1,0 +1,33 @@
+"""Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
+
+# Which of the two routes to a density is taken -----------------------------------------------------------------------
+
+#: Cost of a multiplication of the growing d x d factor, a column at a time in numpy, in multiplications of LAPACK in
+#: the K x K factor; measured for batches of some hundred queries. With 100 neighbours the growing factor takes .4 of
+#: the time of the other at 4 features, and 10 times its time at 64. Half or twice moves the change from one to the
+#: other, near d = .2 K, where both take about as long; densities are the same within rounding.
+PRICE_OF_UPDATES = 6
+#: Largest error of a log density by the K x K factor, by a bound that is mostly a thousand times what is found; beyond,
+#: the growing factor is taken, whose error grows more slowly. Half or twice changes the route of few queries.
+FACTOR_ROUNDING = 1e-5
+#: Largest error of a log density by the growing factor, by an estimate; beyond, the query is refused, since the seed
+#: is lost in rounding. Half or twice moves the spread of neighbours that is refused by the same factor.
+LOST_SEED = 1e-3
+
+# Seeds ----------------------------------------------------------------------------------------------------------------
+
+#: Least share of a sum of squares that a subtracted row may leave; below, the sum is formed anew without the row. Three
+#: digits of sixteen are lost there, so that half or twice changes nothing that is seen.
+LEAST_REST = 1e-3
+#: Least seed of a neighbourhood, as a share of the trace seed, where all its rows coincide with the query. Any positive
+#: number far below one decides for the class of such rows.
+LEAST_SCALE = 1e-12
+
+# Memory and time ------------------------------------------------------------------------------------------------------
+
+#: Bytes of the working arrays of one batch of queries. Twice as many take twice the memory; results are the same.
+BATCH_BYTES = 32 * 2**20
+#: Bytes of the neighbours that are gathered at a time, which then stay in the processor's cache; results are the same.
+CACHE_BYTES = 2**22
+#: Iterations of libsvm, which need not end on features of very different scales; far more than it takes on others.
+LONGEST_RUN = 10**6
