@@ -168,7 +168,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     _x_dtype: type = np.float64
 
-    def check_X(self, X: ArrayLike) -> Array:
+    def _check_X(self, X: ArrayLike) -> Array:
         return validate(self, X, reset=False, dtype=self._x_dtype)
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
@@ -178,7 +178,7 @@ class Classifier(ClassifierMixin, Estimator):
             check_classification_targets(y)
         return X, y
 
-    def check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
+    def _check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
         X, y = self._check_rows(X, y)
         classes, y = number_labels(y)
@@ -240,14 +240,14 @@ class GenerativeClassifier(Classifier):
     def predict_joint_log_proba(self, X: ArrayLike | Rows) -> Array:
         """Joint log density log p(x, y) for each row and class, shape (n, r); of what a row with gaps has."""
         check_is_fitted(self)
-        return self._joint_log_proba(self.check_X(X))
+        return self._joint_log_proba(self._check_X(X))
 
     @available_if(_has_marginals)
     @by_block
     def score_samples(self, X: ArrayLike | Rows) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
         check_is_fitted(self)
-        X = self.check_X(X)
+        X = self._check_X(X)
         joint = self._joint_log_proba(X)
         largest = joint.max(axis=1, keepdims=True)
         largest[np.isneginf(largest)] = 0.0
@@ -266,7 +266,7 @@ class GenerativeClassifier(Classifier):
             `ProductModel` either, by the names of the blocks.
         """
         check_is_fitted(self)
-        X = self.check_X(X)
+        X = self._check_X(X)
         return self._expected_rows(X, np.exp(log_posterior(self._joint_log_proba(X), self.class_log_prior_)))
 
     @by_block
@@ -323,5 +323,5 @@ class SquareableRows:
         X, y = super()._check_rows(X, y, reset=reset)
         return check_magnitude(X, fitting=True), y
 
-    def check_X(self, X: ArrayLike) -> Array:
-        return check_magnitude(super().check_X(X))
+    def _check_X(self, X: ArrayLike) -> Array:
+        return check_magnitude(super()._check_X(X))

@@ -19,9 +19,15 @@ NEEDS = {
     "ConditionalLikelihood": ("natural_parameters", "from_natural", "mean_parameters", "log_partition", "scores"),
     "Newton's method": ("feature_map", "from_natural", "mean_parameters", "log_partition"),
     "l2": ("feature_map",),
-    "calibration_test": ("feature_map", "mean_parameters", "without_prior", "redraw"),
+    "calibration_test": ("feature_map", "from_natural", "mean_parameters", "log_partition", "without_prior", "redraw"),
     "ProductModel": ("natural_parameters", "from_natural", "mean_parameters", "class_log_partition"),
     "ProjectedGradientDescent": ("projected_step",),
+}
+#: What a family has of itself once it gives others
+FOLLOWS = {
+    "log_partition": ("class_log_partition",),
+    "scores": ("features", "moments"),
+    "feature_map": ("features", "moments"),
 }
 
 
@@ -29,23 +35,30 @@ class Unsupported(ValueError, NotImplementedError):
     """A family is asked for what it does not give."""
 
 
+def _asked(model: Any) -> Any:
+    """The family of a classifier, which knows the training rows if it is fitted; a family itself."""
+    known = getattr(model, "family_", None)
+    return known if known is not None else model.family() if hasattr(model, "family") else model
+
+
 def can(model: Any, capability: str) -> bool:
-    """Whether a ``model``, fitted or not, has the methods that a ``capability`` of `NEEDS` takes."""
-    return gives(*NEEDS[capability])(model)
+    """Whether ``model``, a family or a classifier that has one, gives what a ``capability`` of `NEEDS` takes."""
+    return gives(*NEEDS[capability])(_asked(model))
 
 
 def require(model: Any, capability: str) -> None:
-    """Say what a ``model`` lacks for a ``capability`` of `NEEDS`.
+    """Say what ``model``, a family or a classifier that has one, lacks for a ``capability`` of `NEEDS`.
 
     Raises
     ------
     Unsupported
         With the methods that are missing.
     """
-    missing = [method for method in NEEDS[capability] if not hasattr(model, method)]
+    family = _asked(model)
+    missing = [method for method in NEEDS[capability] if not hasattr(family, method)]
     if missing:
         raise Unsupported(
-            f"{capability} needs {' and '.join(missing)}, which {type(model).__name__} does not give: see 'A model of "
+            f"{capability} needs {' and '.join(missing)}, which {type(family).__name__} does not give: see 'A model of "
             "your own' in the reference"
         )
 

@@ -18,6 +18,7 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     ProductModel,
+    ProjectedGradientDescent,
     RiskCalibration,
     RiskCalibrationCV,
     SoftErrorCalibration,
@@ -25,14 +26,16 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.capabilities import NEEDS
-from rcpkg.families import ConjugateClassifier, can, one_hot, require
+from rcpkg.calibration.steps import Fixed
+from rcpkg.capabilities import MARGINALS, NEEDS
+from rcpkg.families import ConjugateClassifier, Family, Unsupported, can, one_hot, require
+from rcpkg.families.hooks import REPLACED, Hooks, capabilities, given_for
 
 PAGE = Path(__file__).parents[1] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 NAMES = {"__name__": __name__}
 exec(compile(BLOCKS[0], PAGE.name, "exec"), NAMES)
-PoissonNB, PoissonParameters = NAMES["PoissonNB"], NAMES["PoissonParameters"]
+PoissonFamily, PoissonNB, PoissonParameters = (NAMES[f"Poisson{name}"] for name in ("Family", "NB", "Parameters"))
 
 
 @pytest.fixture
@@ -74,15 +77,15 @@ def test_family_is_consistent(rows):
     """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), ψ = 0, ∇ψ = μ, ∇²ψ = I."""
     X, y = rows
     model = PoissonNB().fit(X, y)
-    eta, mu = model.natural_parameters(model.parameters_), model.mean_parameters(model.parameters_)
-    assert model.log_partition(eta) == pytest.approx(0, abs=1e-12)
-    differences = model.scores(X, eta) - model.log_joint(X, model.parameters_)
+    eta, mu = model.family_.natural_parameters(model.parameters_), model.family_.mean_parameters(model.parameters_)
+    assert model.family_.log_partition(eta) == pytest.approx(0, abs=1e-12)
+    differences = model.family_.scores(X, eta) - model.log_joint(X, model.parameters_)
     assert_allclose(differences, differences[:, :1] + np.zeros(3), atol=1e-10)
     assert_allclose(mu.ravel(), model.statistics_.ravel() / 240)
-    form = MinimalForm(model, X, model.statistics_)
+    form = MinimalForm(model.family_, X, model.statistics_)
     step = 1e-5 * np.random.default_rng(1).standard_normal(form.size)
     beta = form.coefficients(eta)
-    means = [form.mean(model.from_natural(form.natural(beta + sign * step))) for sign in (1, -1)]
+    means = [form.mean(model.family_.from_natural(form.natural(beta + sign * step))) for sign in (1, -1)]
     assert_allclose((means[0] - means[1]) / 2, form.information(model.parameters_) @ step, rtol=1e-5, atol=1e-12)
 
 
@@ -118,13 +121,13 @@ def test_every_target_is_reached(rows, target):
     """With a great weight the calibrated model is its target."""
     X, y = rows
     model = PoissonNB().fit(X, y)
-    aim = model if target == "generative" else model.set_statistics(model.statistics_, _named(model, target))
+    aim = model if target == "generative" else model._set_statistics(model.statistics_, _named(model, target))
     near = RiskCalibration(PoissonNB(), target=target, target_weight=1e6).fit(X, y)
     assert_allclose(near.predict_proba(X), aim.predict_proba(X), atol=1e-3)
 
 
 def _named(model, target):
-    return getattr(model, f"{target}_parameters")(model.statistics_)[0]
+    return getattr(model.family_, f"{target}_parameters")(model.statistics_)[0]
 
 
 def test_ridge(rows):
@@ -161,19 +164,89 @@ def test_block_of_a_product(rows):
     assert ConditionalLikelihood(product).fit(X, y).converged_
 
 
-class ThreeFunctions(ConjugateClassifier):
+class ThreeFunctions(Family):
     """What is left of the page's model without all that is not needed for the closed form."""
 
-    statistics, parameters, _of = PoissonNB.statistics, PoissonNB.parameters, PoissonNB._of
+    statistics, parameters, _of = PoissonFamily.statistics, PoissonFamily.parameters, PoissonFamily._of
 
     def log_joint(self, X, parameters):
         return X @ np.log(parameters.rate).T + parameters.log_prior - parameters.rate.sum(axis=1)
 
 
+def with_methods(*methods):
+    """The classifier of the page's family with no methods beside the closed form but these."""
+    others = {
+        "expected_rows": lambda self, X, weights, parameters: np.where(np.isnan(X), weights @ parameters.rate, X),
+        "freeze": lambda self, old, new: new.map(lambda part, before: np.where(part > 0, part, before), old),
+        **{f"{name}_parameters": PoissonFamily.pooled_parameters for name in ("grand", "nested")},
+        "projected_step": lambda self, old, gradient, labels, printed: old,
+    }
+    family = type("Given", (ThreeFunctions,), {name: others.get(name) or vars(PoissonFamily)[name] for name in methods})
+    return type("Classifier", (ConjugateClassifier,), {}, family=family)()
+
+
+def of_target(name):
+    return lambda model, X, y: RiskCalibration(model, step="safe", target=name, target_weight=1.0).fit(X, y)
+
+
+#: How each capability is used; targets are those of a family that can be drawn to one
+USES = {
+    "sampling": lambda model, X, y: model.fit(X, y).sample(5, random_state=0),
+    MARGINALS: lambda model, X, y: model.fit(X, y).conditional_mean(X) - model.score_samples(X)[:, None],
+    "on_invalid='freeze'": lambda model, X, y: RiskCalibration.as_published(
+        model, learning_rate=20.0, on_invalid="freeze"
+    ).fit(X, y),
+    "a safe step": lambda model, X, y: RiskCalibration(model, step="safe", target_weight=0.0, tol=0.0, max_iter=3).fit(
+        X, y
+    ),
+    "convergence": lambda model, X, y: RiskCalibration(model, step="safe", target_weight=0.0).fit(X, y),
+    "distances of joint models": lambda model, X, y: RiskCalibration.as_published(model, tol=1e-3).fit(X, y),
+    "target_weight > 0": of_target("generative"),
+    "target='pooled'": of_target("pooled"),
+    "target='grand'": of_target("grand"),
+    "target='nested'": of_target("nested"),
+    "ConditionalLikelihood": lambda model, X, y: ConditionalLikelihood(model).fit(X, y),
+    "Newton's method": lambda model, X, y: MinimalForm(model.fit(X, y).family_, X, model.statistics_).information(
+        model.parameters_
+    ),
+    "l2": lambda model, X, y: ConditionalLikelihood(model, l2=1.0).fit(X, y),
+    "calibration_test": lambda model, X, y: calibration_test(model, X, y, n_bootstrap=2, random_state=0),
+    "ProductModel": lambda model, X, y: RiskCalibration(
+        ProductModel([("a", model, [0, 1]), ("b", clone(model), [2])]), step=Fixed(0.1), target_weight=0.0
+    ).fit(X, y),
+    "ProjectedGradientDescent": lambda model, X, y: ProjectedGradientDescent(model, max_iter=2).fit(X, y),
+}
+#: Capabilities without which another is of no use
+BESIDE = {
+    **{name: ["target_weight > 0"] for name in NEEDS if name.startswith("target=")},
+    "l2": ["ConditionalLikelihood"],
+    "ProjectedGradientDescent": ["distances of joint models"],
+}
+
+
+@pytest.mark.parametrize("capability", NEEDS)
+def test_each_row_of_the_table_is_enough_and_needed(rows, capability):
+    """A family that gives what a row says can do it, and one that lacks any of it is refused by name."""
+    X, y = rows
+    methods = {method for name in [capability, *BESIDE.get(capability, [])] for method in given_for(name)}
+    model = with_methods(*methods)
+    assert {name for name in NEEDS if can(model, name)} == {name for name in NEEDS if methods >= set(given_for(name))}
+    USES[capability](model, X.astype(float), y)
+    for lacking in given_for(capability):
+        with pytest.raises(Unsupported, match=f"{re.escape(capability)} needs .*, which Given does not give"):
+            require(with_methods(*methods - {lacking}), capability)
+
+
+def test_the_tables_of_the_page_name_methods_of_a_family():
+    given = {call.partition("(")[0] for _, calls in capabilities() for call in calls}
+    assert given == {name for name in vars(Hooks) if not name.startswith("_")}
+    assert all(callable(getattr(Family, name)) or name == "has_prior" for names in REPLACED.values() for name in names)
+
+
 def test_three_functions_are_enough_for_calibration_as_published(rows):
     """Nothing is inherited that raises in place of an answer."""
     X, y = rows
-    model = RiskCalibration(ThreeFunctions()).fit(X, y)
+    model = RiskCalibration(with_methods()).fit(X, y)
     same = RiskCalibration.as_published(PoissonNB()).fit(X, y)
     assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-10)
     lacking = [capability for capability in NEEDS if not can(ThreeFunctions(), capability)]
@@ -189,7 +262,7 @@ def test_each_capability_is_one_of_some_family(capability):
 
 
 def test_what_it_lacks_is_named(rows):
-    with pytest.raises(ValueError, match="target='nested' needs nested_parameters, which PoissonNB does not give"):
+    with pytest.raises(ValueError, match="target='nested' needs nested_parameters, which PoissonFamily does not give"):
         RiskCalibration(PoissonNB(), target="nested").fit(*rows)
 
 

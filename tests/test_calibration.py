@@ -41,6 +41,7 @@ from rcpkg import (
     CategoricalNB,
     ClosedFormClassifier,
     DiscriminativeFrequencyEstimate,
+    Family,
     GaussianNB,
     InvalidStatistics,
     MultinomialNB,
@@ -100,7 +101,7 @@ def calibrated(name, max_iter=5, **options):
 # The toy example of rc2025 §4.1 --------------------------------------------------------------------------------------
 
 
-class TwoMeans(ClosedFormClassifier):
+class TwoMeansFamily(Family):
     """x | y ~ N(μ_y, 1) with equal class weights: s(x, y) = 1(y) (1, x), μ_y = s_1y / s_0y."""
 
     def statistics(self, X, weights):
@@ -111,6 +112,10 @@ class TwoMeans(ClosedFormClassifier):
 
     def log_joint(self, X, parameters):
         return np.log(0.5) - 0.5 * np.log(2 * np.pi) - 0.5 * (X - parameters) ** 2
+
+
+class TwoMeans(ClosedFormClassifier, family=TwoMeansFamily):
+    """The classifier of this family."""
 
 
 TOY_X, TOY_Y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
@@ -296,7 +301,7 @@ def test_soft_error_weights_are_the_gradient(name):
     model, X, y, Y = fitted(name)
     X, y, Y = X[:25], y[:25], Y[:25]
     S = row_statistics(model, X, 3)
-    eta = model.natural_parameters(model.parameters_)
+    eta = model.family_.natural_parameters(model.parameters_)
 
     def total(natural):
         return softmax(S @ natural.ravel(), axis=1)[np.arange(25), y].sum()
@@ -488,7 +493,7 @@ def test_safe_update_is_valid_where_the_plain_one_is_not(name, seed, size):
     model, X, _, Y = fitted(name)
     W = np.random.default_rng(seed).standard_normal(Y.shape)
     change = model.statistics(X, size * (W - W.mean(axis=1, keepdims=True)))
-    model.parameters(model.safe_update(model.statistics_, change))
+    model.parameters(model.family_.safe_update(model.statistics_, change))
 
 
 @ALL
@@ -498,7 +503,7 @@ def test_safe_update_is_exact_to_first_order(name):
     change = model.statistics(X, W - W.mean(axis=1, keepdims=True))
     errors = []
     for eps in (1e-3, 1e-4):
-        bent = model.safe_update(model.statistics_, eps * change)
+        bent = model.family_.safe_update(model.statistics_, eps * change)
         errors.append(np.abs((bent - model.statistics_ - eps * change).ravel()).max())
     assert errors[1] < 0.02 * errors[0] + 1e-9
 
@@ -624,7 +629,7 @@ def test_safe_steps_of_the_soft_error_never_raise_it():
 
 
 def test_models_without_a_safe_update_say_so():
-    with pytest.raises(NotImplementedError, match="a safe step needs safe_update, which TwoMeans does not give"):
+    with pytest.raises(NotImplementedError, match="a safe step needs safe_update, which TwoMeansFamily does not give"):
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match=r"needs natural_parameters and mean_parameters and .*, which TwoMeans"):
         RiskCalibration.as_published(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
@@ -656,8 +661,8 @@ def test_a_heavy_target_is_stable_and_wins(name, target, b):
         closed_form = clone(MODELS[name]).fit(X, y)
         parameters = {
             "generative": lambda: closed_form.parameters_,
-            "pooled": lambda: closed_form.pooled_parameters(closed_form.statistics_)[0],
-            "grand": lambda: closed_form.grand_parameters(closed_form.statistics_)[0],
+            "pooled": lambda: closed_form.family_.pooled_parameters(closed_form.statistics_)[0],
+            "grand": lambda: closed_form.family_.grand_parameters(closed_form.statistics_)[0],
         }[target]()
         assert_allclose(rc.predict_joint_log_proba(X), closed_form.log_joint(X, parameters), rtol=1e-3, atol=1e-3)
 
@@ -666,31 +671,32 @@ def test_a_heavy_target_is_stable_and_wins(name, target, b):
 def test_pooled_and_grand_targets(name):
     """Pooled: observed class weights. Grand: nothing distinguishes the classes."""
     model, X, y, _ = fitted(name)
-    pooled, size = model.pooled_parameters(model.statistics_)
+    pooled, size = model.family_.pooled_parameters(model.statistics_)
     assert_allclose(np.exp(pooled.log_prior), np.bincount(y) / len(y))
     assert size >= 3
-    grand, _ = model.grand_parameters(model.statistics_)
+    grand, _ = model.family_.grand_parameters(model.statistics_)
     joint = model.log_joint(X, grand)
     assert_allclose(joint, joint[:, :1] * np.ones(3), rtol=1e-9)
     if name in GAUSSIAN:
         assert_allclose(pooled.mean, model.parameters_.mean)
         assert_allclose(grand.mean, np.tile(X.mean(axis=0), (3, 1)))
         assert_allclose(
-            np.cov(X.T, bias=True).diagonal(), np.asarray(model._form.diagonal(grand.covariance)).reshape(-1, 3)[0]
+            np.cov(X.T, bias=True).diagonal(),
+            np.asarray(model.family_._form.diagonal(grand.covariance)).reshape(-1, 3)[0],
         )
 
 
 def penalised(model, X, y, target, b):
     """CLL + b [⟨s̄, η⟩ − m̄ ψ(η)], where ψ(η) = 0 at the model's own η."""
     conditional = model.predict_log_proba(X)[np.arange(len(y)), y].sum()
-    return conditional + b * target.dot(model.natural_parameters(model.parameters_))
+    return conditional + b * target.dot(model.family_.natural_parameters(model.parameters_))
 
 
 @pytest.mark.parametrize("name", ML)
 def test_safe_steps_climb_the_penalised_objective(name):
     closed_form, X, y, _ = fitted(name)
-    parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
-    target = size * closed_form.mean_parameters(parameters)
+    parameters, size = closed_form.family_.pooled_parameters(closed_form.statistics_)
+    target = size * closed_form.family_.mean_parameters(parameters)
     runs = [calibrated(name, step=Safe(0.5), target_weight=2.0, max_iter=t).estimator_ for t in range(0, 12, 2)]
     values = [penalised(model, X, y, target, 2.0) for model in runs]
     assert np.all(np.diff(values) >= -1e-8)
@@ -708,10 +714,10 @@ def test_penalised_optimum_is_finite_on_separable_data(name):
     rc = RiskCalibration(clone(MODELS[name]), max_iter=400, step=Safe(1.0), target_weight=1.0, tol=0.0).fit(X, y)
     model = rc.estimator_
     closed_form = clone(MODELS[name]).fit(X, y)
-    parameters, size = closed_form.pooled_parameters(closed_form.statistics_)
+    parameters, size = closed_form.family_.pooled_parameters(closed_form.statistics_)
     s = model.statistics_
     gradient = model.statistics(X, one_hot(y, len(model.classes_)) - model.predict_proba(X))
-    gradient = gradient + size * closed_form.mean_parameters(parameters) - (size / len(X)) * s
+    gradient = gradient + size * closed_form.family_.mean_parameters(parameters) - (size / len(X)) * s
     assert np.abs(gradient.ravel()).max() < 1e-3 * np.abs(s.ravel()).max()
 
 
@@ -761,7 +767,7 @@ def test_calibrated_counts_take_weights_as_repetitions_on_rows_of_unequal_sums()
     weight = np.random.default_rng(0).integers(0, 4, len(X))
     repeated = np.repeat(np.arange(len(X)), weight)
     weighted = RiskCalibration(MultinomialNB()).fit(X, y, weight)
-    assert weighted.estimator_.length_ == pytest.approx(X[repeated].sum(axis=1).mean())
+    assert weighted.estimator_.family_.length_ == pytest.approx(X[repeated].sum(axis=1).mean())
     expected = RiskCalibration(MultinomialNB()).fit(X[repeated], y[repeated]).predict_log_proba(X)
     assert_allclose(weighted.predict_log_proba(X), expected, atol=1e-9)
 
@@ -828,9 +834,11 @@ def test_held_out_rows_need_weight():
 def test_a_product_loses_the_priors_of_its_blocks():
     model = ProductModel([("code", CategoricalNB(prior_strength=2.0), [0, 1])], class_prior_strength=1.0)
     X, y = categorical_rows()
-    plain = model.fit(X[:, :2], y).without_prior()
-    assert plain.get_params()["code__prior_strength"] == 0 and plain.class_prior_strength == 0
-    assert model.get_params()["code__prior_strength"] == 2 and model.has_prior and not plain.has_prior
+    plain = model.fit(X[:, :2], y).family_.without_prior()
+    assert plain.blocks["code"].prior_strength == 0 and plain.class_prior_strength == 0
+    calibrated = RiskCalibration(model).fit(X[:, :2], y).estimator_
+    assert calibrated.get_params()["code__prior_strength"] == 0 and calibrated.class_prior_strength == 0
+    assert model.get_params()["code__prior_strength"] == 2 and model.family_.has_prior and not plain.has_prior
 
 
 # Mini-batches --------------------------------------------------------------------------------------------------------
@@ -946,10 +954,10 @@ def test_peak_memory_of_an_iteration(name):
     else:
         X, y = gaussian_rows(n=n, d=d, r=r)
     model = clone(MODELS[name.split()[0]])
-    X, y = model.check_X_y(X, y)
-    model.prepare(X)
+    X, y = model._check_X_y(X, y)
+    model._prepare(X)
     Y = one_hot(y, r)
-    objective = Objective(model, model.encode(X), Y)
+    objective = Objective(model.family_, model.family_.encode(X), Y)
     current = objective.at(objective.start)
     tracemalloc.start()
     try:
@@ -963,21 +971,25 @@ def test_peak_memory_of_an_iteration(name):
 # What learners are made of --------------------------------------------------------------------------------------------
 
 
-class Counting(GaussianNB):
+class CountingFamily(type(GaussianNB().family())):
     """Counts the passes over the rows in which statistics of labels are taken."""
 
     passes = 0
 
     def statistics(self, X, weights):
-        Counting.passes += bool(np.all((weights == 0) | (weights == 1)))
+        CountingFamily.passes += bool(np.all((weights == 0) | (weights == 1)))
         return super().statistics(X, weights)
+
+
+class Counting(GaussianNB, family=CountingFamily):
+    """Its classifier."""
 
 
 @pytest.mark.parametrize("settings", [{}, {"target_weight": 0.0, "max_iter": 5, "tol": 0.0}], ids=["target", "free"])
 def test_statistics_of_the_labels_are_taken_once(settings):
-    Counting.passes = 0
+    CountingFamily.passes = 0
     RiskCalibration(Counting(), **settings).fit(*gaussian_rows())
-    assert Counting.passes == 1
+    assert CountingFamily.passes == 1
 
 
 def test_a_step_remembers_nothing_of_a_run():

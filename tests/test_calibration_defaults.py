@@ -25,6 +25,7 @@ from rcpkg import (
     ClosedFormClassifier,
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
+    Family,
     GaussianNB,
     MultinomialNB,
     ProjectedGradientDescent,
@@ -40,7 +41,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
 
 
-class Exponential(ClosedFormClassifier):
+class ExponentialFamily(Family):
     """x | y with density exp(−x/μ_y)/μ_y and equal class weights; it gives no natural parameters."""
 
     def statistics(self, X, weights):
@@ -51,6 +52,10 @@ class Exponential(ClosedFormClassifier):
 
     def log_joint(self, X, parameters):
         return np.log(0.5) - np.log(parameters) - X / parameters
+
+
+class Exponential(ClosedFormClassifier, family=ExponentialFamily):
+    """The classifier of this family."""
 
 
 def with_gaps(X, y):
@@ -141,7 +146,7 @@ def test_the_sources_settings_are_those_of_algorithm_1():
     published = RiskCalibration.as_published(QDA()).fit(X, y)
     s, losses = (closed := QDA().fit(X, y)).statistics_, []
     for _ in range(64):
-        P = closed.set_statistics(s).predict_proba(X)
+        P = closed._set_statistics(s).predict_proba(X)
         losses.append(1 - P[np.arange(len(y)), y].mean())
         if len(losses) > 1 and losses[-1] > losses[-2]:
             break

@@ -27,7 +27,7 @@ def learner(model, weight=1.0, target="pooled", **settings):
 def newton(name, target, seed=0):
     X, y = rows_for(name, seed)
     model = clone(ML[name])
-    X, y = model.check_X_y(X, y)
+    X, y = model._check_X_y(X, y)
     return TargetPath.of(model, target, X, y), X, y
 
 
@@ -77,9 +77,9 @@ def test_a_row_of_little_weight_left_out_is_a_refit_without_it(name, target):
     refit = kept(without)[7]
     off = []
     for weight in 0.1, 0.01:
-        rows, labels = clone(ML[name]).check_X_y(np.vstack([X, X[7]]), np.append(y, y[7]))
+        rows, labels = clone(ML[name])._check_X_y(np.vstack([X, X[7]]), np.append(y, y[7]))
         model = clone(ML[name])
-        model.check_X_y(rows, labels)
+        model._check_X_y(rows, labels)
         weights = np.append(np.ones(len(y)), weight)
         with_it = TargetPath.of(model, target, rows, labels, weights)
         with_it.follow(3.0)
@@ -110,7 +110,7 @@ def test_rows_left_out_of_few_or_of_many_are_the_same(classes):
     X = rng.standard_normal((classes, 5))[y] + rng.standard_normal((len(y), 5))
     for model in QDA(), LDA():
         model = clone(model)
-        path = TargetPath.of(model, "pooled", *model.check_X_y(X, y), rng.uniform(0.5, 2.0, len(y)))
+        path = TargetPath.of(model, "pooled", *model._check_X_y(X, y), rng.uniform(0.5, 2.0, len(y)))
         path.follow(1.0)
         F = path.likelihood
         of_rows = next(F.rows_by_solving(path.maximum, path.change))
@@ -222,7 +222,7 @@ def test_whole_weights_are_repetitions(name):
 
 def newton_of(name, X, y, weight):
     model = clone(ML[name])
-    rows, labels = model.check_X_y(X, y)
+    rows, labels = model._check_X_y(X, y)
     path = TargetPath.of(model, "pooled", rows, labels, weight)
     path.follow(0.5)
     return np.exp(kept(path)[:50])

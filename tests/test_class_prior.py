@@ -57,21 +57,15 @@ def test_no_other_weights_gain_more_than_tol():
     assert best - found.log_likelihood <= 1e-4 * len(P)
 
 
-@pytest.mark.parametrize(
-    "model", [LDA(), QDA(), RiskCalibration(GaussianNB())], ids=lambda m: type(m).__name__
-)
+@pytest.mark.parametrize("model", [LDA(), QDA(), RiskCalibration(GaussianNB())], ids=lambda m: type(m).__name__)
 def test_it_finds_the_weights_of_a_population(model):
     model.fit(X, y)
     rng = np.random.default_rng(0)
     truth = np.array([0.1, 0.7, 0.2])
-    rows = X[
-        np.concatenate([rng.choice(np.flatnonzero(y == c), size) for c, size in enumerate((60, 420, 120))])
-    ]
+    rows = X[np.concatenate([rng.choice(np.flatnonzero(y == c), size) for c, size in enumerate((60, 420, 120))])]
     found = class_prior_of(model, rows)
     assert_allclose(found.class_prior, truth, atol=0.06)
-    assert (found.interval[:, 0] <= found.class_prior).all() and (
-        found.class_prior <= found.interval[:, 1]
-    ).all()
+    assert (found.interval[:, 0] <= found.class_prior).all() and (found.class_prior <= found.interval[:, 1]).all()
     holes = np.where(rng.uniform(size=rows.shape) < 0.3, np.nan, rows)
     assert_allclose(class_prior_of(model, holes).class_prior, truth, atol=0.12)
 

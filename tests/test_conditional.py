@@ -42,11 +42,11 @@ def log_loss(model, X, y):
 
 def objective_of(name, b=0.0):
     model, X, _, Y = fitted(name)
-    rows = model.encode(X)
+    rows = model.family_.encode(X)
     if not b:
-        return Objective(model, rows, Y)
-    parameters, size = model.pooled_parameters(model.statistics(rows, Y))
-    return Objective(model, rows, Y, target=Target(size * model.mean_parameters(parameters), size, b))
+        return Objective(model.family_, rows, Y)
+    parameters, size = model.family_.pooled_parameters(model.statistics(rows, Y))
+    return Objective(model.family_, rows, Y, target=Target(size * model.family_.mean_parameters(parameters), size, b))
 
 
 # --- scores and what gives them back -----------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def objective_of(name, b=0.0):
 def test_scores_are_the_joint_density_up_to_what_is_common(name):
     """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x)."""
     model, X, _, _ = fitted(name)
-    scores = model.scores(X, model.natural_parameters(model.parameters_))
+    scores = model.family_.scores(X, model.family_.natural_parameters(model.parameters_))
     difference = model.predict_joint_log_proba(X) - scores
     assert np.ptp(difference, axis=1).max() < 1e-10
 
@@ -64,7 +64,7 @@ def test_scores_are_the_joint_density_up_to_what_is_common(name):
 @pytest.mark.parametrize("name", ML)
 def test_from_natural_inverts(name):
     model, X, _, _ = fitted(name)
-    again = model.from_natural(model.natural_parameters(model.parameters_))
+    again = model.family_.from_natural(model.family_.natural_parameters(model.parameters_))
     assert np.allclose(model.log_joint(X, again), model.predict_joint_log_proba(X), rtol=0, atol=1e-10)
 
 
@@ -75,11 +75,11 @@ def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
     model, X, _, _ = fitted(name)
     rng = np.random.default_rng(1)
     for _ in range(5):
-        natural = size * random_direction(model.natural_parameters(model.parameters_), rng)
-        parameters = model.from_natural(natural)
+        natural = size * random_direction(model.family_.natural_parameters(model.parameters_), rng)
+        parameters = model.family_.from_natural(natural)
         zero = np.zeros(len(model.classes_))
         ours = log_posterior(model.log_joint(X, parameters), zero)
-        assert np.allclose(ours, log_posterior(model.scores(X, natural), zero), rtol=0, atol=1e-7)
+        assert np.allclose(ours, log_posterior(model.family_.scores(X, natural), zero), rtol=0, atol=1e-7)
 
 
 # --- gradients -----------------------------------------------------------------------------------------------------
@@ -91,10 +91,11 @@ def test_gradient_of_the_objective_in_free_coordinates(name, b):
     """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), pulled back to the coordinates that L-BFGS moves in."""
     objective = objective_of(name, b)
     model, start = objective.family, objective.labels
+    closed_form = model.natural_parameters(model.parameters(start))
     coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
-    first = coordinates.of(model.natural_parameters(model.parameters(start)))
+    first = coordinates.of(closed_form)
     natural = coordinates.natural(first)
-    assert np.allclose(natural.ravel(), model.natural_parameters(model.parameters_).ravel(), rtol=1e-9, atol=1e-9)
+    assert np.allclose(natural.ravel(), closed_form.ravel(), rtol=1e-9, atol=1e-9)
     at = first + 0.1 * random_direction(first, np.random.default_rng(0))
     if b:  # only the lower triangle of L counts
         at = coordinates.of(coordinates.natural(at))
@@ -306,8 +307,8 @@ def test_a_prior_shapes_the_target_and_nothing_else(name):
     assert np.allclose(by_model.predict_proba(X), calibrated.predict_proba(X), rtol=0, atol=1e-12)
     model = calibrated.estimator_
     assert np.allclose(
-        model.natural_parameters(model.parameters(model.statistics_)).ravel(),
-        model.natural_parameters(model.parameters_).ravel(),
+        model.family_.natural_parameters(model.parameters(model.statistics_)).ravel(),
+        model.family_.natural_parameters(model.parameters_).ravel(),
     )
 
 
@@ -356,10 +357,10 @@ def test_the_model_returned_is_generative():
 def test_indefinite_precisions_are_made_valid():
     """Where class 0 is the *inner* one in one direction and the outer in another, −2η_2 is indefinite for some η."""
     model = QDA().fit(*rows_for("QDA"))
-    natural = model.natural_parameters(model.parameters_)
+    natural = model.family_.natural_parameters(model.parameters_)
     natural.second = natural.second - natural.second[0] + 0.1 * np.diag([1.0, -1.0, 0.0])
     assert np.linalg.eigvalsh(-2 * natural.second).min() < 0
-    assert np.all(np.linalg.eigvalsh(model.from_natural(natural).covariance) > 0)
+    assert np.all(np.linalg.eigvalsh(model.family_.from_natural(natural).covariance) > 0)
 
 
 # --- where no optimum exists ----------------------------------------------------------------------------------------
@@ -437,7 +438,10 @@ def test_empty_cells_reach_the_supremum():
 @pytest.mark.parametrize(
     "learner, message",
     [
-        (ProjectedGradientDescent(LDA()), "ProjectedGradientDescent needs projected_step, which LDA does not give"),
+        (
+            ProjectedGradientDescent(LDA()),
+            "ProjectedGradientDescent needs projected_step, which LinearGaussian does not give",
+        ),
         (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be 'corrected' or 'printed'"),
         (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
@@ -473,7 +477,7 @@ def test_a_singular_step_is_named():
     gradient = Statistics(count=np.zeros(3), first=np.zeros((3, 3)), second=np.full((3, 3, 3), np.inf))
 
     with pytest.raises(InvalidStatistics, match="lower learning_rate"), np.errstate(invalid="ignore"):
-        quadratic_step(model, model.parameters_, gradient, gradient, printed=False)
+        quadratic_step(model.family_, model.parameters_, gradient, gradient, printed=False)
 
 
 def test_parameters_survive_cloning():

@@ -56,10 +56,10 @@ LINEAR = ("natural", "closed_form", "curvature", "whitened")
 def features_of(name, kind="natural", seed=0):
     """Fitted model, its features and the coefficients of its η."""
     model, X, y, Y = fitted(name, seed)
-    encoded = model.encode(X)
-    pooled = model.pooled_parameters(model.statistics(encoded, Y))[0]
-    features = Features(model.feature_map(encoded, kind, pooled=pooled), len(model.classes_))
-    return model, X, y, features, model.natural_parameters(model.parameters_)
+    encoded = model.family_.encode(X)
+    pooled = model.family_.pooled_parameters(model.statistics(encoded, Y))[0]
+    features = Features(model.family_.feature_map(encoded, kind, pooled=pooled), len(model.classes_))
+    return model, X, y, features, model.family_.natural_parameters(model.parameters_)
 
 
 def objective_of(name, l2=0.0, free=None, weighted=False, kind="natural"):
@@ -86,7 +86,7 @@ def test_scores_are_linear_in_the_features(name, kind):
     """⟨η, s(x, y)⟩ = B_y · φ(x), up to what the classes share."""
     model, X, _, features, natural = features_of(name, kind)
     scores = features.coefficients(natural) @ features.dense(slice(None))
-    difference = scores.T - model.scores(X, natural)
+    difference = scores.T - model.family_.scores(X, natural)
     assert np.ptp(difference, axis=1).max() < 1e-9
 
 
@@ -98,7 +98,7 @@ def test_natural_parameters_of_coefficients(name, kind):
     B = np.random.default_rng(0).standard_normal((len(model.classes_), features.width))
     eta = features.natural(B, natural)
     assert np.allclose(features.coefficients(eta), B, rtol=0, atol=1e-9)
-    difference = (B @ features.dense(slice(None))).T - model.scores(X, eta)
+    difference = (B @ features.dense(slice(None))).T - model.family_.scores(X, eta)
     assert np.ptp(difference, axis=1).max() < 1e-8
 
 
@@ -136,8 +136,8 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 40, size=(400, 3)).astype(float), np.arange(400) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    encoded = model.encode(X)
-    features = Features(model.feature_map(encoded, "conditioned"), 3)
+    encoded = model.family_.encode(X)
+    features = Features(model.family_.feature_map(encoded, "conditioned"), 3)
     B = rng.standard_normal((3, features.width))
     objective = LogisticObjective(features, y, 3, None, 0.3)
     block = next(features.blocks())[1]
@@ -157,11 +157,11 @@ def test_joint_codes_have_the_products_of_indicators(sizes, kind, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = np.column_stack([rng.permutation(np.arange(300) % size) for size in sizes]).astype(float), np.arange(300) % 3
     model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    encoded = model.encode(X)
-    dense = np.vstack([np.ones(300), Features(model.feature_map(encoded, "natural"), 3).dense(slice(None))[1:]])
+    encoded = model.family_.encode(X)
+    dense = np.vstack([np.ones(300), Features(model.family_.feature_map(encoded, "natural"), 3).dense(slice(None))[1:]])
     costs = PassCosts(reading=1e3, sparse=1e3, table=0.0)
     monkeypatch.setattr("rcpkg.calibration.features.PASS", costs)
-    features = Features(model.feature_map(encoded, kind, model.statistics_), 3)
+    features = Features(model.family_.feature_map(encoded, kind, model.statistics_), 3)
     assert features.joint is not None and (len(features.joint.codes) < len(sizes) or max(sizes) == 300)
     index = np.arange(5, 300, 7)
     phi, block = features.dense(index), features.block(index)
@@ -184,7 +184,7 @@ def test_the_curvature_of_categories_is_the_same_by_tables_and_by_dense_products
     V, weight = rng.standard_normal((2, 14)), rng.uniform(size=3000)
     for pair in (0.0, np.inf):
         monkeypatch.setattr("rcpkg.calibration.features.PASS", PassCosts(pair=pair, product=1e9))
-        features = Features(model.feature_map(model.encode(X), "conditioned"), 3)
+        features = Features(model.family_.feature_map(model.family_.encode(X), "conditioned"), 3)
         objective = LogisticObjective(features, y, 3, weight)
         assert bool(features.pairs) == (pair == 0)
         found.append([objective.information(V), *objective.second_moments()])
@@ -509,10 +509,14 @@ def test_what_does_not_go_together_is_named(options, message):
         ConditionalLikelihood(QDA(), **options).fit(*rows_for("QDA"))
 
 
-class OtherScores(CategoricalNB):
+class OtherFamily(type(CategoricalNB().family())):
     """Scores that no features are known for."""
 
-    feature_map = available_if(lambda self: False)(CategoricalNB.feature_map)
+    feature_map = available_if(lambda self: False)(type(CategoricalNB().family()).feature_map)
+
+
+class OtherScores(CategoricalNB, family=OtherFamily):
+    """Its classifier."""
 
 
 def test_a_model_without_features_has_lbfgs_as_before():

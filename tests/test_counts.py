@@ -203,7 +203,7 @@ def test_conditional_likelihood_of_missing_values_is_not_concave():
 
     def log_posterior(row, t):
         eta = Statistics(count=np.zeros(2), cells=np.array([[t, -t], [0.0, 0.0]]))
-        joint = model.log_joint(np.array([[row]]), model.from_natural(eta))[0]
+        joint = model.log_joint(np.array([[row]]), model.family_.from_natural(eta))[0]
         return joint[0] - np.logaddexp(*joint)
 
     t = np.array([-1.0, 0.0, 1.0])
@@ -596,7 +596,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
     Z = X[::-1].copy()
     Z[3, 0] = 5.0
     whole = clone(model).fit(X, y, sample_weight=w)
-    encoded = whole.encode(X)
+    encoded = whole.family_.encode(X)
     monkeypatch.setattr(states, "BLOCK_ENTRIES", 7 * X.shape[1])
     fit = clone(model).fit(X, y, sample_weight=w)
     halves = clone(model).partial_fit(X[:50], y[:50], classes=[0, 1, 2], sample_weight=w[:50])
@@ -606,7 +606,9 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
             assert_allclose(other.statistics_.ravel(), whole.statistics_.ravel(), rtol=1e-12)
         assert_allclose(other.predict_joint_log_proba(Z), whole.predict_joint_log_proba(Z), rtol=1e-12)
     if not isinstance(model, ProductModel):
-        pairs = zip(encoded, fit.encode(X)) if isinstance(encoded, tuple) else [(encoded, fit.encode(X))]
+        pairs = (
+            zip(encoded, fit.family_.encode(X)) if isinstance(encoded, tuple) else [(encoded, fit.family_.encode(X))]
+        )
         assert all((a != b).nnz == 0 for a, b in pairs)
 
 
@@ -710,7 +712,7 @@ def test_encoded_rows_of_products_are_those_of_the_blocks():
     X = np.column_stack([X, X[:, 3] > 0])
     blocks = [("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [2, 4]), ("sign", BernoulliNB(), [5])]
     model = ProductModel(blocks).fit(X, y)
-    encoded = model.encode(X)
+    encoded = model.family_.encode(X)
     assert_allclose(model.log_joint(encoded, model.parameters_), model.predict_joint_log_proba(X), atol=1e-12)
     again = model.statistics(encoded, one_hot(y, 3))
     assert_allclose(again.ravel(), model.statistics_.ravel())

@@ -16,15 +16,15 @@ each_model = pytest.mark.parametrize("name", ML)
 
 def form_of(name):
     model, X, _, Y = fitted(name)
-    encoded = model.encode(X)
-    return model, X, Y, MinimalForm(model, encoded, model.statistics(encoded, Y))
+    encoded = model.family_.encode(X)
+    return model, X, Y, MinimalForm(model.family_, encoded, model.statistics(encoded, Y))
 
 
 @each_model
 def test_vectors_stand_for_statistics_and_natural_parameters(name):
     model, X, _, form = form_of(name)
     assert_allclose(form.statistics(form.sums(model.statistics_)).ravel(), model.statistics_.ravel(), atol=1e-9)
-    beta = form.coefficients(model.natural_parameters(model.parameters_))
+    beta = form.coefficients(model.family_.natural_parameters(model.parameters_))
     assert_allclose(form.coefficients(form.natural(beta)), beta, atol=1e-10)
     scores, joint = form.features @ form.by_class(beta).T, model.log_joint(X, model.parameters_)
     assert_allclose(scores - scores[:, :1], joint - joint[:, :1], atol=1e-9)
@@ -34,12 +34,12 @@ def test_vectors_stand_for_statistics_and_natural_parameters(name):
 @each_model
 def test_information_is_the_derivative_of_the_mean(name):
     model, _, _, form = form_of(name)
-    beta = form.coefficients(model.natural_parameters(model.parameters_))
-    parameters = model.from_natural(form.natural(beta))
+    beta = form.coefficients(model.family_.natural_parameters(model.parameters_))
+    parameters = model.family_.from_natural(form.natural(beta))
     step = 1e-5 * np.random.default_rng(0).standard_normal(form.size)
 
     def mean(at):
-        return form.mean(model.from_natural(form.natural(at)))
+        return form.mean(model.family_.from_natural(form.natural(at)))
 
     information = form.information(parameters)
     assert_allclose((mean(beta + step) - mean(beta - step)) / 2, information @ step, rtol=1e-6, atol=1e-12)
@@ -67,7 +67,7 @@ def test_conditional_curvature_is_the_sum_of_the_covariances_given_each_row(name
 def test_a_precision_that_is_not_positive_definite_lies_outside():
     for name in "QDA", "LDA", "GaussianNB", "ProductModel":
         model, _, _, form = form_of(name)
-        natural = model.natural_parameters(model.parameters_)
+        natural = model.family_.natural_parameters(model.parameters_)
         assert not form.map.is_inside(-1.0 * natural)
         assert form.map.is_inside(natural + 1e-9 * random_direction(natural, np.random.default_rng(0)))
 
@@ -77,7 +77,7 @@ def test_documents_of_unequal_lengths_have_no_minimal_coordinates():
     X = X.copy()
     X[0, 0] += 1
     with pytest.raises(ValueError, match="unequal lengths"):
-        MinimalForm(model, X, model.statistics(X, Y))
+        MinimalForm(model.family_, X, model.statistics(X, Y))
 
 
 @pytest.mark.parametrize("model", [CategoricalNB(n_states=4), BernoulliNB()], ids=repr)
@@ -87,13 +87,13 @@ def test_states_of_no_row_have_no_part(model):
     X = X.copy()
     X[:, 0], X[:, 1] = 1.0, 0.0
     fitted_model = clone(model).fit(X, y)
-    encoded = fitted_model.encode(X)
-    form = MinimalForm(fitted_model, encoded, fitted_model.statistics_)
+    encoded = fitted_model.family_.encode(X)
+    form = MinimalForm(fitted_model.family_, encoded, fitted_model.statistics_)
     assert form.width == 3
     assert_allclose(form.statistics(form.sums(fitted_model.statistics_)).ravel(), fitted_model.statistics_.ravel())
     with np.errstate(invalid="raise"):
-        beta = form.coefficients(fitted_model.natural_parameters(fitted_model.parameters_))
-    parameters = fitted_model.from_natural(form.natural(beta))
+        beta = form.coefficients(fitted_model.family_.natural_parameters(fitted_model.parameters_))
+    parameters = fitted_model.family_.from_natural(form.natural(beta))
     assert_allclose(np.exp(parameters.log_prob), np.exp(fitted_model.parameters_.log_prob), atol=1e-12)
     chosen = RiskCalibrationCV(clone(model), target_weights=[0.3, 3.0]).fit(X, y)
     without = RiskCalibrationCV(BernoulliNB(), target_weights=[0.3, 3.0]).fit(X[:, 2:], y)

@@ -161,7 +161,7 @@ def test_gradient_of_qda_has_a_part_for_the_class_weights():
     """rc2025 appendix B: the derivative by η_0 is Σ (1(y = y') - p(y' | x)), and does not vanish."""
     model = QDA().fit(X[::2], y[::2], sample_weight=1.0 + (y[::2] == 0))
     residual = np.eye(3)[y] - model.predict_proba(X)
-    eta = model.natural_parameters(model.parameters_)
+    eta = model.family_.natural_parameters(model.parameters_)
 
     def log_likelihood(shift):
         return np.sum(log_softmax(np.log(model.predict_proba(X)) + shift, axis=1)[np.arange(len(y)), y])

@@ -167,11 +167,11 @@ def log_likelihood(model, parameters, X, y):
 @pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(singular_ridge=0.0)], ids=repr)
 def test_em_never_lowers_the_likelihood_of_what_is_seen(model):
     _, X, y = pattern_rows()
-    (block,) = model.training_rows(X, y, None)
+    (block,) = model._training_rows(X, y, None)
     classes = [X[y == c] for c in range(3)]
     variance = np.array([np.diag(np.nanvar(rows, axis=0)) for rows in classes])
     start = GaussianParameters(None, np.array([np.nanmean(rows, axis=0) for rows in classes]), variance, None)
-    path = [log_likelihood(model, p, X, y) for _, (_, p) in zip(range(40), em(model, Blocks([block]), start))]
+    path = [log_likelihood(model, p, X, y) for _, (_, p) in zip(range(40), em(model.family_, Blocks([block]), start))]
     assert (np.diff(path) > -1e-9).all() and path[-1] - path[0] > 1.0
     fitted = model.fit(X, y)
     assert 0 <= log_likelihood(model, fitted.parameters_, X, y) - path[-1] < 0.1
@@ -182,7 +182,7 @@ def test_training_with_gaps_ends_where_the_likelihood_of_what_is_seen_is_station
     """Small moves of the means and of the covariances, of their form, gain nothing to first order."""
     _, X, y = pattern_rows()
     model, rng = clone(model).fit(X, y), np.random.default_rng(1)
-    form, (log_prior, mean, S, _) = model._form, model.parameters_
+    form, (log_prior, mean, S, _) = model.family_._form, model.parameters_
 
     def at(t, shift, stretch):
         moved = S + t * (stretch * S if not form.full else stretch @ S + S @ stretch.T)
@@ -227,7 +227,7 @@ def test_few_rows_with_gaps_have_a_ridge_as_complete_ones_have():
     X, y = load_breast_cancer(return_X_y=True)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     model = QDA().fit(X[:60], y[:60])
-    assert model.has_prior and model.score(X[60:], y[60:]) > 0.85
+    assert model.family_.has_prior and model.score(X[60:], y[60:]) > 0.85
 
 
 def test_a_block_of_a_product_learns_from_gaps_as_the_model_does():
@@ -236,12 +236,6 @@ def test_a_block_of_a_product_learns_from_gaps_as_the_model_does():
     alone = QDA().fit(X[:, :2], y), LDA().fit(X[:, 2:], y)
     joint = sum(m.predict_joint_log_proba(x) - m.class_log_prior_ for m, x in zip(alone, (X[:, :2], X[:, 2:])))
     assert_allclose(product.predict_joint_log_proba(X), joint + product.class_log_prior_, rtol=1e-9)
-
-
-def test_discriminants_of_rows_with_gaps_are_expectations():
-    X, gaps, y = pattern_rows()
-    model = LDA().fit(X, y)
-    assert_allclose(model.transform(gaps), model.transform(model.conditional_mean(gaps)))
 
 
 @pytest.mark.parametrize("model", TRAINED, ids=repr)

@@ -56,7 +56,7 @@ def test_the_gradient_is_that_of_the_average(name):
     objective = Objective.of(MODELS[name], X, y, target_weight=1.0, gaps_in_view=SOME)
     point = objective.at(objective.start)
     end = RiskCalibration(MODELS[name], target_weight=1.0, tol=1e-3).fit(X, y).estimator_
-    d = 0.1 * (objective.family.natural_parameters(end.fitted_parameters()) + -1.0 * point.natural)
+    d = 0.1 * (objective.family.natural_parameters(end._fitted_parameters()) + -1.0 * point.natural)
     names = np.arange(len(objective.y)), objective.y
     weight, target = objective.weight, objective.target
 

@@ -44,6 +44,7 @@ from rcpkg import (
     BernoulliNB,
     CategoricalNB,
     ClosedFormClassifier,
+    Family,
     GaussianNB,
     InvalidStatistics,
     KDependenceBayes,
@@ -187,7 +188,7 @@ def test_joint_density_has_exponential_form(name):
     """log p(x, y) = ⟨η, s(x, y)⟩ + log h(x), with log h = 0 in the parametrisations used here."""
     model, X, _, Y = fitted(name)
     S = row_statistics(model, X[:20], Y.shape[1])
-    eta = model.natural_parameters(model.parameters_).ravel()
+    eta = model.family_.natural_parameters(model.parameters_).ravel()
     assert_allclose(S @ eta, model.predict_joint_log_proba(X[:20]), rtol=1e-9, atol=1e-10)
 
 
@@ -195,19 +196,19 @@ def test_joint_density_has_exponential_form(name):
 def test_natural_parameters_are_normalised(name):
     """ψ(η(θ)) = 0."""
     model = fitted(name).model
-    assert abs(model.log_partition(model.natural_parameters(model.parameters_))) < 1e-10
+    assert abs(model.family_.log_partition(model.family_.natural_parameters(model.parameters_))) < 1e-10
 
 
 @OF_ANY_PRIOR
 def test_gradient_of_the_log_partition_is_the_mean_parameter(name):
     """∇ψ(η) = μ, in directions that also leave the set of normalised η."""
     model = fitted(name).model
-    eta, mu = model.natural_parameters(model.parameters_), model.mean_parameters(model.parameters_)
+    eta, mu = model.family_.natural_parameters(model.parameters_), model.family_.mean_parameters(model.parameters_)
     rng = np.random.default_rng(0)
     for _ in range(8):
         v = random_direction(eta, rng)
         eps = 1e-5
-        slope = (model.log_partition(eta + eps * v) - model.log_partition(eta - eps * v)) / (2 * eps)
+        slope = (model.family_.log_partition(eta + eps * v) - model.family_.log_partition(eta - eps * v)) / (2 * eps)
         assert_allclose(slope, mu.dot(v), rtol=1e-6, atol=1e-7)
 
 
@@ -215,10 +216,10 @@ def test_gradient_of_the_log_partition_is_the_mean_parameter(name):
 def test_log_partition_is_constant_when_its_own_value_is_taken_off(name):
     """ψ(η − c e_count) = ψ(η) − c, where c is added to every class: the class terms carry the normaliser."""
     model = fitted(name).model
-    eta = model.natural_parameters(model.parameters_)
+    eta = model.family_.natural_parameters(model.parameters_)
     first = next(iter(eta)) if name.startswith("Product") else eta
     first.count = first.count + 0.7
-    assert_allclose(model.log_partition(eta), 0.7, rtol=1e-10)
+    assert_allclose(model.family_.log_partition(eta), 0.7, rtol=1e-10)
 
 
 @OF_ANY_PRIOR
@@ -226,7 +227,7 @@ def test_gradient_of_the_conditional_likelihood(name):
     """∇_η CLL = s(X, Y − P) (the identity behind rc2025 eq. 4), by finite differences over general η."""
     model, X, y, Y = fitted(name)
     S, y, Y = row_statistics(model, X[:25], Y.shape[1]), y[:25], Y[:25]
-    eta = model.natural_parameters(model.parameters_)
+    eta = model.family_.natural_parameters(model.parameters_)
 
     def conditional_log_likelihood(natural):
         return log_posterior(S @ natural.ravel(), np.zeros(Y.shape[1]))[np.arange(len(y)), y].sum()
@@ -244,7 +245,7 @@ def test_gradient_of_the_conditional_likelihood(name):
 def test_parameters_of_the_mean_parameters(name):
     """θ(n μ(θ)) = θ under maximum likelihood."""
     model, X, _, _ = fitted(name)
-    again = model.parameters(len(X) * model.mean_parameters(model.parameters_))
+    again = model.parameters(len(X) * model.family_.mean_parameters(model.parameters_))
     assert_same(again, model.parameters_, rtol=1e-8, atol=1e-9)
 
 
@@ -252,7 +253,7 @@ def test_parameters_of_the_mean_parameters(name):
 def test_maximum_likelihood_matches_moments(name):
     """n μ(θ(s)) = s under maximum likelihood."""
     model, X, _, _ = fitted(name)
-    assert_same(len(X) * model.mean_parameters(model.parameters_), model.statistics_, rtol=1e-8, atol=1e-9)
+    assert_same(len(X) * model.family_.mean_parameters(model.parameters_), model.statistics_, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ML)
@@ -262,7 +263,7 @@ def test_maximum_likelihood_beats_its_neighbours(name):
     s = model.statistics_
 
     def log_likelihood(statistics):
-        return s.dot(model.natural_parameters(model.parameters(statistics)))
+        return s.dot(model.family_.natural_parameters(model.parameters(statistics)))
 
     best = log_likelihood(s)
     assert_allclose(best, model.predict_joint_log_proba(X)[Y.astype(bool)].sum(), rtol=1e-10)
@@ -555,7 +556,7 @@ def test_samples_have_the_moments_of_the_model(name):
     batches = zip(np.split(S, 40), np.split(one_hot(labels, 3), 40))
     means = np.array([model.statistics(rows, Y).ravel() / 500 for rows, Y in batches])
     error = means.std(axis=0) / np.sqrt(40) + 1e-12
-    mu = model.mean_parameters(model.parameters_).ravel()
+    mu = model.family_.mean_parameters(model.parameters_).ravel()
     assert np.max(np.abs(means.mean(axis=0) - mu) / error) < 5
 
 
@@ -568,13 +569,13 @@ def test_samples_are_reproducible_and_labelled():
     first, second = model.sample(50, random_state=1), model.sample(50, random_state=1)
     assert_array_equal(first[0], second[0])
     assert set(first[1]) <= {"a", "b", "c"}
-    with pytest.raises(ValueError, match="sampling needs draw, which Uniform does not"):
+    with pytest.raises(ValueError, match="sampling needs draw, which UniformFamily does not"):
         Uniform().fit(X, y).sample(3)
     with pytest.raises(ValueError, match="belong to no block"):
         ProductModel([("a", QDA(), [0, 1])]).fit(X, y).sample(3)
 
 
-class Uniform(ClosedFormClassifier):
+class UniformFamily(Family):
     """The smallest model: it knows nothing of x."""
 
     def statistics(self, X, weights):
@@ -585,6 +586,10 @@ class Uniform(ClosedFormClassifier):
 
     def log_joint(self, X, parameters):
         return np.tile(np.log(parameters), (len(X), 1))
+
+
+class Uniform(ClosedFormClassifier, family=UniformFamily):
+    """The classifier of this family."""
 
 
 # The passes over the data --------------------------------------------------------------------------------------------
@@ -605,7 +610,7 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
             seen[rows] = joint
             return Y[rows] - np.exp(log_posterior(joint, np.zeros(r)))
 
-        s = model.weighted_statistics(X, model.parameters_, weigh)
+        s = model.family_.weighted_statistics(X, model.parameters_, weigh)
         return seen, s
 
     (fused, s_fused), (plain, s_plain) = passes(0.0), passes(np.inf)
@@ -622,7 +627,7 @@ def test_cells_keep_their_totals_on_safe_updates(strength):
     rng, s = np.random.default_rng(0), model.statistics_
     for _ in range(50):
         W = rng.normal(size=(len(X), 3))
-        s = model.safe_update(s, model.statistics(model.encode(X), W - W.mean(axis=1, keepdims=True)))
+        s = model.family_.safe_update(s, model.statistics(model.family_.encode(X), W - W.mean(axis=1, keepdims=True)))
         model.parameters(s)
     assert s.count.sum() == pytest.approx(len(X))
     assert_allclose(np.add.reduceat(s.cells, [0, 3], axis=1), np.column_stack([s.count, s.count]), rtol=1e-9)
@@ -634,10 +639,10 @@ def test_cells_of_rows_of_one_length_keep_to_it_on_safe_updates():
     rng, s = np.random.default_rng(0), model.statistics_
     for _ in range(50):
         W = rng.normal(size=Y.shape)
-        s = model.safe_update(s, model.statistics(X, W - W.mean(axis=1, keepdims=True)))
+        s = model.family_.safe_update(s, model.statistics(X, W - W.mean(axis=1, keepdims=True)))
     assert np.abs(s.count / Y.sum(axis=0) - 1).max() > 0.5
     assert_allclose(s.cells.sum(axis=1), X[0].sum() * s.count, rtol=1e-9)
-    assert_same(s, len(X) * model.mean_parameters(model.parameters(s)), rtol=1e-9)
+    assert_same(s, len(X) * model.family_.mean_parameters(model.parameters(s)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", [QDA(), LDA()])
@@ -650,7 +655,7 @@ def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
         sizes.append(len(joint))
         return np.exp(joint[:, ::-1])
 
-    s = model.weighted_statistics(X, model.parameters_, weigh)
+    s = model.family_.weighted_statistics(X, model.parameters_, weigh)
     assert sizes == [gaussian_moments.PASS_BLOCK] * 2 + [7]
     whole = np.exp(model.predict_joint_log_proba(X)[:, ::-1])
     assert_same(s, model.statistics(X, whole), rtol=1e-10, atol=1e-12)
@@ -667,7 +672,7 @@ def test_near_singular_classes_are_passed_class_by_class():
         seen[rows] = joint
         return np.ones_like(joint)
 
-    model.weighted_statistics(X, model.parameters_, weigh)
+    model.family_.weighted_statistics(X, model.parameters_, weigh)
     assert_array_equal(seen, model.predict_joint_log_proba(X))
 
 
@@ -896,6 +901,6 @@ def test_medians_of_the_positive_ones():
 @pytest.mark.parametrize("name", ML)
 def test_settling_gives_the_parameters_or_leaves_them_open(name):
     model, X, _, Y = fitted(name)
-    statistics = model.statistics(model.encode(X), Y)
-    settled = model.settle(statistics, len(Y))
+    statistics = model.statistics(model.family_.encode(X), Y)
+    settled = model.family_.settle(statistics, len(Y))
     assert settled is None or all(map(np.array_equal, settled, model.parameters(statistics)))

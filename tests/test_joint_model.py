@@ -225,7 +225,7 @@ def test_words_without_gaps_or_with_gaps_only_and_sparse():
     assert_array_equal(model.conditional_mean(COUNTS), COUNTS)
     nothing = np.full((1, 4), np.nan)
     assert_allclose(model.predict_log_proba(nothing)[0], model.class_log_prior_)
-    words = np.exp(model.class_log_prior_ + np.log(model.length_)) @ np.exp(model.parameters_.log_prob)
+    words = np.exp(model.class_log_prior_ + np.log(model.family_.length_)) @ np.exp(model.parameters_.log_prob)
     assert_allclose(model.conditional_mean(nothing), words[None])
     gaps = np.where(RNG.random(COUNTS.shape) < 0.3, np.nan, COUNTS)
     assert_allclose(model.predict_log_proba(csr_array(gaps)), model.predict_log_proba(gaps), rtol=1e-10)
@@ -257,7 +257,8 @@ def test_blocks_sum_out_their_own_gaps(learner):
     fitted = getattr(model, "estimator_", model)
     joint, filled = fitted.class_log_prior_, model.conditional_mean(gaps)
     posterior = model.predict_proba(gaps)
-    for (name, _, columns), own, block in zip(product.blocks, fitted.models_, fitted.parameters_.blocks):
+    parts = zip(product.blocks, fitted.family_.families, fitted.parameters_.blocks)
+    for (name, _, columns), own, block in parts:
         joint = joint + own.log_joint(gaps[:, columns], block) - block.log_prior
         for mine, other in zip(filled[name], own.expected_rows(gaps[:, columns], posterior, block)):
             assert_allclose(mine, other)

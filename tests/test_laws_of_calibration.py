@@ -16,8 +16,8 @@ def sampled(name, n=3000):
     """A true model, its coordinates, and I and C of rows drawn from it."""
     model = laws.truth(name)
     X, y = model.sample(n, np.random.RandomState(1))
-    encoded, y = model.encode(X), np.searchsorted(model.classes_, y)
-    form = MinimalForm(model, encoded, model.statistics(encoded, one_hot(y, len(model.classes_))))
+    encoded, y = model.family_.encode(X), np.searchsorted(model.classes_, y)
+    form = MinimalForm(model.family_, encoded, model.statistics(encoded, one_hot(y, len(model.classes_))))
     C = form.conditional_curvature(model.predict_proba(X), np.full(n, 1 / n))
     return model, form, encoded, y, laws.information_of(form, model.parameters_), C
 
@@ -41,7 +41,9 @@ def test_influences_of_a_right_model_have_the_covariances_of_the_theorem(name):
     model, form, encoded, y, _, _ = sampled(name, 20_000)
     Y = one_hot(y, form.r)
     path = laws.iterates(model, encoded, Y, tuple(range(max(laws.LAW_UPDATES) + 1)))
-    P = [np.exp(laws.log_posterior(model.log_joint(encoded, p), model.log_class_probabilities(p))) for p in path]
+    P = [
+        np.exp(laws.log_posterior(model.log_joint(encoded, p), model.family_.log_class_probabilities(p))) for p in path
+    ]
     found = laws.influences(form, path, P, y)
     information = laws.information_of(form, path[0])
     C = form.conditional_curvature(P[0], np.full(len(y), 1 / len(y)))

@@ -25,16 +25,16 @@ def test_the_path_of_the_weights_stays_on_the_leaf_of_its_target(name, target):
     """⟨v, μ(η_b)⟩ = ⟨v, μ̄⟩ for unseen v (corollary on the path of the weights, part 1)."""
     model, X, y, _ = fitted(name)
     if target == "pooled":
-        mu_bar = model.mean_parameters(model.pooled_parameters(model.statistics_)[0])
+        mu_bar = model.family_.mean_parameters(model.family_.pooled_parameters(model.statistics_)[0])
     elif target == "generative":
-        mu_bar = model.mean_parameters(model.parameters_)
+        mu_bar = model.family_.mean_parameters(model.parameters_)
     else:
         target = clone(ML[name]).fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
-        mu_bar = target.mean_parameters(target.parameters_)
+        mu_bar = target.family_.mean_parameters(target.parameters_)
     unseen = unseen_directions(model, X)
     for b in (1.0, 10.0):
         best = ConditionalLikelihood(clone(ML[name]), target=target, target_weight=b, tol=1e-6).fit(X, y).estimator_
-        off = (best.mean_parameters(best.parameters_) - mu_bar).ravel()
+        off = (best.family_.mean_parameters(best.parameters_) - mu_bar).ravel()
         assert np.abs(unseen @ off).max() < 1e-4  # tol (n + b m̄) / (b m̄), for m̄ = 3 pseudo-rows
     if target == "pooled" and name not in ("LDA", "SharedVarianceGaussianNB"):  # whose pooled model is the closed form
         assert np.abs(off).max() > 1e-3  # there was a way to go

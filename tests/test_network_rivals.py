@@ -58,7 +58,7 @@ def test_means_are_those_of_the_posterior(counts):
 def test_levels_count_each_row_once():
     X, y = network_rows(n=80)
     model = KDependenceBayes(k=2, decomposable=False).fit(X, y)
-    places, parents = model.places(X), model.parents_
+    places, parents = model.family_.places(X), model.parents_
     levels = levels_of(places, y, parents, model.n_states_)
     counted = [0] * len(parents)
     for depth, at in enumerate(levels):
@@ -80,7 +80,7 @@ def test_contexts_that_do_not_occur_have_the_mean_of_the_next_above():
     X, y = np.array([[0, 0], [0, 1], [1, 0], [0, 0], [0, 1], [0, 1]]), np.array([0, 0, 0, 1, 1, 1])
     network = KDependenceBayes(structure=[[], [0]], n_states=2)
     model = HierarchicalDirichlet(network, n_samples=20, burn_in=5).fit(X, y)
-    table = np.exp(model.network_.families_.split(model.parameters_.log_prob)[1])
+    table = np.exp(model.network_.family_.families_.split(model.parameters_.log_prob)[1])
     assert_allclose(table.sum(axis=-1), 1)
     levels = levels_of(X, y, [(), (0,)], np.array([2, 2]))
     means = hierarchical_means(levels, 20, 5, np.random.default_rng(0))
@@ -101,7 +101,7 @@ def test_tables_come_near_relative_frequencies_with_many_rows():
 def test_losses_are_those_of_networks_fitted_without_each_row():
     X, y = network_rows(n=40)
     whole = KDependenceBayes(k=2, decomposable=False).fit(X, y)
-    places, n_states, d = whole.places(X), whole.n_states_, X.shape[1]
+    places, n_states, d = whole.family_.places(X), whole.n_states_, X.shape[1]
     order = sorted(range(d), key=lambda j: [len(whole.parents_[j]), j])
     parents = [tuple(p for p in of if order.index(p) < order.index(j)) for j, of in enumerate(whole.parents_)]
     losses = leave_one_out_losses(places, y, order, parents, n_states, 1.0)

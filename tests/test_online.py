@@ -77,7 +77,7 @@ def test_a_block_adds_its_statistics_and_what_the_model_got_wrong():
     expected = before.model.statistics_ + lda.statistics(block.X, Y) + 0.5 * lda.statistics(block.X, Y - P)
     got = online.model
     # a safe step is the plain one to first order, and the change is a share of 0.1 of what there is at most
-    assert_allclose(got.means_, copy(lda).set_statistics(expected).means_, atol=2e-3)
+    assert_allclose(got.means_, copy(lda)._set_statistics(expected).means_, atol=2e-3)
     assert np.abs(got.means_ - online.closed_form.means_).max() > 5e-3
 
 
@@ -123,7 +123,7 @@ def test_names_may_appear_in_late_blocks():
         rows = slice(start, start + 100)
         model.partial_fit(frame.iloc[rows], y[rows], [0, 1, 2])
     closed = clone(MIXED).fit(frame, y)
-    assert_array_equal(model.estimator_.models_[1].categories_[0], closed.models_[1].categories_[0])
+    assert_array_equal(model.family_.families[1].categories_[0], closed.family_.families[1].categories_[0])
     assert np.isfinite(model.predict_log_proba(frame)).all()
     assert_allclose(class_counts(model.estimator_.statistics_).sum(), 900)
 

@@ -203,10 +203,11 @@ def test_every_fit_that_converged_is_at_the_optimum(name, scale, l2):
 def lack(learner, X, y, target, b):
     """Upper bound of what the objective lacks of its maximum, per row and pseudo-row: (m + b m̄)/(2 b m̄) times the
     squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
-    model = clone(learner.estimator).fit(X, y).without_prior()
+    closed_form = clone(learner.estimator).fit(X, y)
+    model = closed_form.family_.without_prior()
     encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
     if target == "generative":
-        parameters, size = model.parameters_, float(len(y))
+        parameters, size = closed_form.parameters_, float(len(y))
     else:
         parameters, size = getattr(model, f"{target}_parameters")(model.statistics(encoded, Y))
     objective = Objective(model, encoded, Y, target=Target(size * model.mean_parameters(parameters), size, b))
@@ -276,8 +277,8 @@ def test_the_most_probable_model_is_found_from_far_away(prior_strength):
     """The way to it ended where a covariance was all but infinite, or after two hundred steps."""
     X, y = rows_for("QDA", 1)
     model = ConditionalLikelihood(QDA(prior_strength=prior_strength)).fit(X, y).estimator_
-    mean, Z = model.mean_parameters(model.fitted_parameters()), X - X.mean(axis=0)
-    first = mean.first.sum(axis=0) + model.origin_ - X.mean(axis=0)
+    mean, Z = model.family_.mean_parameters(model._fitted_parameters()), X - X.mean(axis=0)
+    first = mean.first.sum(axis=0) + model.family_.origin_ - X.mean(axis=0)
     second = mean.second.sum(axis=0) - np.outer(mean.first.sum(axis=0), mean.first.sum(axis=0))
     assert np.abs(first).max() < 1e-5 and np.abs(second - Z.T @ Z / len(y)).max() < 1e-5
 
@@ -558,7 +559,7 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
     X = rng.integers(0, 3, size=(30, 4)).astype(float)
     y = rng.integers(0, 3, size=30)
     model = TAN()
-    path = TargetPath.of(model, "nested", *model.check_X_y(X, y))
+    path = TargetPath.of(model, "nested", *model._check_X_y(X, y))
     for b in (100.0, 10.0, 1.0, 0.1, 0.01):
         end = path.follow(b)
         assert end.stop_reason == "converged" and len(end.history) <= 12
@@ -587,7 +588,7 @@ def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
 
     X, y = load_iris(return_X_y=True)
     model = QDA()
-    X, y = model.check_X_y(X, y)
+    X, y = model._check_X_y(X, y)
     path, exact = (TargetPath.of(model, "pooled", X, y) for _ in range(2))
     evaluated, evaluations = PenalisedLikelihood.__call__, count()
     for b in (100.0, 1.0):

@@ -174,7 +174,7 @@ def test_several_blocks_have_the_same_optimum(name, target_weight):
     optimum = RiskCalibration(ML[name], target_weight=target_weight, tol=1e-16).fit(X, y)
     parts = RiskCalibration(ML[name], target_weight=target_weight, tol=tol).fit(Rows.of(X, y, block_size=23))
     objective = Objective.of(ML[name], X, y, target_weight=target_weight)
-    at = objective.at(optimum.estimator_.statistics_, optimum.estimator_.fitted_parameters())
+    at = objective.at(optimum.estimator_.statistics_, optimum.estimator_._fitted_parameters())
     assert parts.converged_
     log_p, log_q = optimum.predict_log_proba(X), parts.predict_log_proba(X)
     assert np.sum(np.exp(log_p) * (log_p - log_q)) <= greatest_gap(objective, at, tol)
@@ -196,7 +196,7 @@ def test_names_and_labels_may_appear_in_late_blocks():
     whole, parts = clone(MIXED).fit(X, y), clone(MIXED).fit(Rows.of(X, y, block_size=37))
     assert_array_equal(parts.classes_, whole.classes_)
     assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=100 * SAME)
-    for a, b in zip(parts.models_[1].categories_, whole.models_[1].categories_):
+    for a, b in zip(parts.family_.families[1].categories_, whole.family_.families[1].categories_):
         assert_array_equal(a, b)
 
 
@@ -347,7 +347,7 @@ def test_rows_of_each_class_apart():
     weight = np.arange(len(y)) % 3
     Y = weight[:, None] * np.equal.outer(y, np.unique(y))
     whole = QDA().fit(X, y, sample_weight=weight)
-    Z = X - whole.origin_
+    Z = X - whole.family_.origin_
     assert_allclose(whole.statistics_.second, np.einsum("iy,ij,ik->yjk", Y, Z, Z), rtol=1e-10)
     blocks = QDA().fit(Rows.of(np.asfortranarray(X), y, weight, block_size=2**15))
     assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-10)
@@ -821,8 +821,8 @@ def test_a_warm_start_is_near_where_the_last_fit_ended(block_size):
     assert_allclose(model.predict_proba(X), P, rtol=0, atol=1e-4)
 
 
-class Watched(QDA):
-    """A model whose passes may be slow in one process, or kill one; what a file named by the environment says."""
+class WatchedFamily(type(QDA().family())):
+    """A family whose passes may be slow in one process, or kill one; what a file named by the environment says."""
 
     def weighted_statistics(self, X, parameters, weigh):
         folder = Path(os.environ["WATCHED"])
@@ -832,6 +832,10 @@ class Watched(QDA):
             (folder / "armed").unlink()  # one process alone finds it
             os.kill(os.getpid(), signal.SIGKILL)
         return super().weighted_statistics(X, parameters, weigh)
+
+
+class Watched(QDA, family=WatchedFamily):
+    """Its classifier."""
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.calibration.score_test import null_of, score_statistic
 from rcpkg.families import one_hot
 from rcpkg.rows import Rows
@@ -47,16 +48,16 @@ def test_sparse_rows_and_unused_columns_are_drawn_anew():
     rng = np.random.RandomState(0)
     X, y = rng.randint(0, 2, (20, 3)).astype(float), np.arange(20) % 2
     model = BernoulliNB().fit(X, y)
-    kept = ProductModel([("bits", BernoulliNB(), [0, 2])]).fit(X, y).redraw(X, y, rng)
+    kept = ProductModel([("bits", BernoulliNB(), [0, 2])]).fit(X, y).family_.redraw(X, y, rng)
     assert_array_equal(kept[:, 1], X[:, 1])
-    assert_array_equal(model.redraw(csr_array(X), y, rng).sum(axis=0), X.sum(axis=0))
+    assert_array_equal(model.family_.redraw(csr_array(X), y, rng).sum(axis=0), X.sum(axis=0))
 
 
 def test_words_are_drawn_anew_of_sparse_rows_as_of_dense_ones_and_only_of_whole_counts():
     rng = np.random.RandomState(0)
     X, y = rng.multinomial(7, [0.1, 0.2, 0.3, 0.4], 20).astype(float), np.arange(20) % 2
     model = MultinomialNB().fit(X, y)
-    dense, sparse = (model.redraw(rows, y, np.random.RandomState(1)) for rows in (X, csr_array(X)))
+    dense, sparse = (model.family_.redraw(rows, y, np.random.RandomState(1)) for rows in (X, csr_array(X)))
     assert_array_equal(sparse.toarray(), dense)
     assert_array_equal(dense.sum(axis=1), X.sum(axis=1))
     with pytest.raises(ValueError, match="whole counts"):
@@ -65,7 +66,7 @@ def test_words_are_drawn_anew_of_sparse_rows_as_of_dense_ones_and_only_of_whole_
 
 def frequencies(model, X, y, draws=3000):
     rng = np.random.RandomState(1)
-    return Counter(tuple(model.redraw(X, y, rng).astype(int).ravel()) for _ in range(draws))
+    return Counter(tuple(model.family_.redraw(X, y, rng).astype(int).ravel()) for _ in range(draws))
 
 
 @pytest.mark.parametrize("structure", [None, [[], [0]], [[1], []]])
@@ -106,7 +107,7 @@ def test_normal_rows_with_the_same_moments_lie_on_a_sphere(model):
     X, y = np.array([[0.0], [1], [5], [10], [12], [11]]), np.repeat([0, 1], 3)
     model.fit(X, y)
     rng, plane = np.random.RandomState(0), np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
-    drawn = np.array([model.redraw(X, y, rng)[:, 0] for _ in range(1000)])
+    drawn = np.array([model.family_.redraw(X, y, rng)[:, 0] for _ in range(1000)])
     a, b = plane @ drawn[:, :3].T
     assert kstest(np.arctan2(b, a) / (2 * np.pi) + 0.5, "uniform").pvalue > 1e-3
     if isinstance(model, LDA):
@@ -127,8 +128,8 @@ def test_statistic_is_that_of_the_formula(name):
     model, Y = null.model, one_hot(null.y, len(null.model.classes_))
     rows = model.encode(null.X)
     statistics = model.statistics(rows, Y)
-    model.set_statistics(statistics)
-    P, form = model.predict_proba(null.X), MinimalForm(model, rows, statistics)
+    P = np.exp(log_posterior_of(model, rows, model.parameters(statistics)))
+    form = MinimalForm(model, rows, statistics)
     r = form.r
     s = np.array([np.hstack([form.features * (c == k) for k in range(r)]) for c in range(r)]).swapaxes(0, 1)
     seen = np.einsum("iy,iyp->ip", Y, s)
@@ -145,7 +146,7 @@ def test_its_mean_under_the_model_is_that_of_the_theory():
     X, y = gaussian_rows(n=300, d=2, r=2)
     X, y = LDA().fit(X, y).sample(3000, 0)
     model = LDA().fit(X, y)
-    form = MinimalForm(model, model.encode(X), model.statistics_)
+    form = MinimalForm(model.family_, model.family_.encode(X), model.statistics_)
     u = form.class_weights
     C = form.conditional_curvature(model.predict_proba(X), np.full(3000, 1 / 3000))
     lambdas = eigh(C, form.information(model.parameters_) + np.outer(u, u), eigvals_only=True)

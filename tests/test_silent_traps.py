@@ -69,7 +69,7 @@ def test_a_refit_that_fails_or_is_interrupted_leaves_the_old_model(model, monkey
 
     with pytest.raises(ValueError, match="finite numbers >= 0"):
         model.fit(rows, NAMES, sample_weight=-np.ones(40))
-    monkeypatch.setattr(ClosedFormClassifier, "set_statistics", interrupted)
+    monkeypatch.setattr(ClosedFormClassifier, "_set_statistics", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows + 1, NAMES)
     assert_array_equal(model.classes_, [0, 1])

@@ -94,11 +94,11 @@ def test_loops_from_given_starts_are_the_learners(model):
     """From the closed form, on the training rows, they give the histories of the estimators."""
     X = rows_for(model)
     model.fit(X, LABELS)
-    ours = path_from(model, model.encode(X), Y, model.statistics_).frame.error.to_numpy()
+    ours = path_from(model, model.family_.encode(X), Y, model.statistics_).frame.error.to_numpy()
     theirs = RiskCalibration.as_published(model, max_iter=63, stopping="none").fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
     gradient = "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed"
-    ours = descent_from(model, model.encode(X), Y, model.parameters_).frame.error.to_numpy()
+    ours = descent_from(model, model.family_.encode(X), Y, model.parameters_).frame.error.to_numpy()
     theirs = ProjectedGradientDescent(model, gradient=gradient, max_iter=63).fit(X, LABELS).history_.error
     assert ours == pytest.approx(theirs.to_numpy())
 
@@ -106,7 +106,7 @@ def test_loops_from_given_starts_are_the_learners(model):
 def test_statistics_of_a_random_model_give_the_model_back():
     model = SharedVarianceGaussianNB().fit(ROWS, LABELS)
     start = rc2024.random_model(3, 4, np.random.default_rng(1))
-    again = model.parameters(150 * model.mean_parameters(start))
+    again = model.parameters(150 * model.family_.mean_parameters(start))
     for part, other in zip(start, again):
         np.testing.assert_allclose(part, other, rtol=1e-10)
 

@@ -116,7 +116,7 @@ def posterior_curvature(S, P):
 
 def posteriors(model, X, theta):
     joint = model.log_joint(X, theta)
-    return np.exp(log_posterior(joint, model.log_class_probabilities(theta)))
+    return np.exp(log_posterior(joint, model.family_.log_class_probabilities(theta)))
 
 
 @pytest.mark.parametrize("name", ["CategoricalNB", "MultinomialNB"])
@@ -127,9 +127,9 @@ def test_curvature_is_at_most_d_plus_one_times_what_posteriors_count(name, scale
     S = row_statistics(model, X, 3)
     d = X.shape[1] if name == "CategoricalNB" else X[0].sum()
     for seed in range(5):
-        eta = model.natural_parameters(model.parameters_)
+        eta = model.family_.natural_parameters(model.parameters_)
         eta = eta + scale * random_direction(eta, np.random.default_rng(seed))
-        P = posteriors(model, X, model.from_natural(eta))
+        P = posteriors(model, X, model.family_.from_natural(eta))
         root = 1 / np.sqrt(model.statistics(X, P).ravel())
         largest = np.linalg.eigvalsh(posterior_curvature(S, P) * root[:, None] * root)[-1]
         assert largest <= d + 1
@@ -141,11 +141,11 @@ def test_weights_lead_to_the_limit_of_calibration(name):
     """With the generative target η_b tends to the limit of RC as b → 0 (the same corollary, part 2)."""
     X, y = rows_for(name)
     rc = RiskCalibration.as_published(clone(ML[name]), learning_rate=0.3, max_iter=1500, stopping="none").fit(X, y)
-    limit = rc.estimator_.mean_parameters(rc.estimator_.parameters_)
+    limit = rc.estimator_.family_.mean_parameters(rc.estimator_.parameters_)
     off = []
     for b in (0.1, 0.01, 0.001):
         best = ConditionalLikelihood(clone(ML[name]), target="generative", target_weight=b, tol=1e-8).fit(X, y)
-        mu = best.estimator_.mean_parameters(best.estimator_.parameters_)
+        mu = best.estimator_.family_.mean_parameters(best.estimator_.parameters_)
         off.append(np.abs((mu - limit).ravel()).max())
     assert off[2] < 0.2 * off[1] < 0.1 * off[0]
 
@@ -160,7 +160,7 @@ def test_safe_steps_reduce_what_is_missing_by_a_factor(name):
     seen = missing[missing > 1e-9]
     assert len(seen) > 2
     assert np.all(seen[1:] < 0.9 * seen[:-1])
-    etas = [f.estimator_.natural_parameters(f.estimator_.parameters_).ravel() for f in paths]
+    etas = [f.estimator_.family_.natural_parameters(f.estimator_.parameters_).ravel() for f in paths]
     apart = [np.linalg.norm(eta - etas[-1]) for eta in etas[:-1]]
     assert apart[2] < 0.1 * apart[0]
 
@@ -173,8 +173,8 @@ def test_a_plain_step_of_any_rate_changes_the_model(name):
     m = Y.sum()
     for lr in (1e-3, 0.3, 3.0):
         W = Y - softmax(rng.standard_normal(Y.shape), axis=1)
-        change = model.precondition(s, model.statistics(X, Y - W), lr * model.statistics(X, W))
-        after = model.parameters(model.safe_update(s, change))
-        d_mu = model.mean_parameters(after) - s / m
-        d_eta = model.natural_parameters(after) - model.natural_parameters(model.parameters_)
+        change = model.family_.precondition(s, model.statistics(X, Y - W), lr * model.statistics(X, W))
+        after = model.parameters(model.family_.safe_update(s, change))
+        d_mu = model.family_.mean_parameters(after) - s / m
+        d_eta = model.family_.natural_parameters(after) - model.family_.natural_parameters(model.parameters_)
         assert d_mu.dot(d_eta) > 1e-3 * min(lr, 1.0) ** 2 * np.sum((model.statistics(X, W) / m).ravel() ** 2)

@@ -60,9 +60,9 @@ def rows(name, n=120, rate=0.25, seed=0):
 
 def encoded_rows(model, X, y):
     """Rows as EM takes them, of a model that is prepared for them."""
-    of_arrays = model.training_rows(X, y, None)
-    model.learn_structure(of_arrays)
-    return of_arrays.map(partial(encoded, copy(model)))
+    of_arrays = model._training_rows(X, y, None)
+    model.family_.learn_structure(of_arrays)
+    return of_arrays.map(partial(encoded, copy(model.family_)))
 
 
 def prepared(name):
@@ -106,8 +106,8 @@ def test_expected_cells_are_those_of_all_completions(name):
         choices = [range(k) if np.isnan(v) else [v] for v, k in zip(x, model.n_states_)]
         filled = np.array(list(product(*choices)), dtype=float)
         share = softmax(model.log_joint(filled, model.parameters_), axis=0)
-        known = known + model.statistics(model.encode(filled), share * w)
-    found = model.expected_statistics(model.encode(X), W, model.parameters_)
+        known = known + model.statistics(model.family_.encode(filled), share * w)
+    found = model.family_.expected_statistics(model.family_.encode(X), W, model.parameters_)
     assert_allclose(found.cells, known.cells, atol=1e-12)
     assert_allclose(found.count, W.sum(axis=0), atol=1e-12)
 
@@ -119,18 +119,18 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
     model = clone(MODELS[name])
     rows_ = encoded_rows(model, X, y)
     encoded, Y = rows_.only("").X, one_hot(y, 3)
-    pseudo = model._pseudo_rows(model.families_.width)
+    pseudo = model.family_._pseudo_rows(model.family_.families_.width)
     start = model.parameters(model.statistics(encoded, Y))
 
     def penalised(parameters):
         joint = model.log_joint(encoded, parameters)
-        class_prior = model._class_pseudo_rows(3) * parameters.log_prior.sum()
+        class_prior = model.family_._class_pseudo_rows(3) * parameters.log_prior.sum()
         return joint[np.arange(len(y)), y].sum() + (pseudo * parameters.log_prob).sum() + class_prior
 
-    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model, rows_, start)))]
+    path = [penalised(start), *(penalised(p) for _, (_, p) in zip(range(25), em(model.family_, rows_, start)))]
     assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 0.1
     fitted = model.fit(X, y)
-    again = fitted.expected_statistics(encoded, Y, fitted.parameters_)
+    again = fitted.family_.expected_statistics(encoded, Y, fitted.parameters_)
     assert_allclose(again.cells, fitted.statistics_.cells, atol=1e-4)
 
 
@@ -139,12 +139,12 @@ def test_em_of_gaussians_never_lowers_the_likelihood_of_what_there_is(name):
     X, y, _ = rows(name)
     model = clone(MODELS[name])
     rows_ = encoded_rows(model, X, y)
-    start = clone(model).fit(np.where(np.isnan(X), np.nanmean(X, axis=0), X), y).fitted_parameters()
+    start = clone(model).fit(np.where(np.isnan(X), np.nanmean(X, axis=0), X), y)._fitted_parameters()
 
     def value(parameters):
         return model.log_joint(X, parameters)[np.arange(len(y)), y].sum()
 
-    path = [value(start), *(value(p) for _, (_, p) in zip(range(25), em(model, rows_, start)))]
+    path = [value(start), *(value(p) for _, (_, p) in zip(range(25), em(model.family_, rows_, start)))]
     assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 1
 
 
@@ -164,11 +164,11 @@ def test_closed_forms_of_rows_with_gaps_are_those_of_their_own_completion(name):
     X, y, _ = rows(name)
     model = clone(MODELS[name])
     rows_ = encoded_rows(model, X, y)
-    statistics = model.closed_form_statistics(rows_)
-    again = model.expected_statistics(rows_.only("").X, one_hot(y, 3), model.parameters(statistics))
+    statistics = model.family_.closed_form_statistics(rows_)
+    again = model.family_.expected_statistics(rows_.only("").X, one_hot(y, 3), model.parameters(statistics))
     assert_allclose(again.ravel(), statistics.ravel(), rtol=1e-3, atol=1e-3)
     fitted = clone(MODELS[name]).fit(X, y).predict_proba(X)
-    assert_allclose(model.set_statistics(statistics).predict_proba(X), fitted, atol=1e-5)
+    assert_allclose(model._set_statistics(statistics).predict_proba(X), fitted, atol=1e-5)
 
 
 TARGETS = [("pooled", 3.0), ("generative", 0.3), ("grand", 3.0), ("pooled", 0.0)]

@@ -205,8 +205,8 @@ class HierarchicalDirichlet(ClassifierMixin, BaseEstimator):
         self.network_ = clone(self.network).fit(X, y)
         self.classes_ = self.network_.classes_
         labels = np.searchsorted(self.classes_, y)
-        parents, families = self.network_.parents_, self.network_.families_
-        levels = levels_of(self.network_.places(X), labels, parents, self.network_.n_states_)
+        parents, families = self.network_.parents_, self.network_.family_.families_
+        levels = levels_of(self.network_.family_.places(X), labels, parents, self.network_.n_states_)
         means = hierarchical_means(levels, self.n_samples, self.burn_in, np.random.default_rng(self.random_state))
         tables = []
         for j, shape in enumerate(families.shapes):
@@ -305,7 +305,7 @@ class SelectiveKDB(ClassifierMixin, BaseEstimator):
         settings = {"prior_strength": self.prior_strength}
         k_max = min(self.k_max, X.shape[1] - 1)
         whole = KDependenceBayes(k=k_max, decomposable=False, n_states=self.n_states, **settings).fit(X, y)
-        places, n_states = whole.places(X), whole.n_states_
+        places, n_states = whole.family_.places(X), whole.n_states_
         of_class, _ = mutual_information(Rows.of(places, labels), n_states, len(self.classes_))
         order = np.argsort(-of_class, kind="stable")
         losses = [

@@ -153,7 +153,7 @@ class StreamedWANBIAC(WANBIAC):
         before = self.naive_bayes_ if begun else None
         nb = copy(before) if begun else CategoricalNB(prior_strength=self.prior_strength)
         nb.partial_fit(X, y, classes)
-        codes, labels = nb.check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
+        codes, labels = nb._check_X(X), np.searchsorted(nb.classes_, np.asarray(y))
         cells, W = (np.full((1 + nb.n_states_.sum(), len(nb.classes_)), fill) for fill in (0.0, float(self.center)))
         if begun:
             known = np.concatenate([np.isin(*states) for states in zip(nb.categories_, before.categories_)])

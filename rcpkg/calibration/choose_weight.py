@@ -29,7 +29,7 @@ from rcpkg.calibration.target_path import TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose, refuse_groups
 from rcpkg.choice import folds as divisions
-from rcpkg.families import ClosedFormClassifier, Unsupported, require
+from rcpkg.families import ClosedFormClassifier, Family, Unsupported, require
 from rcpkg.families.portions import numbered
 from rcpkg.linalg import slices
 from rcpkg.rows import Block, Rows
@@ -82,7 +82,7 @@ class InFold:
         return block.part(np.flatnonzero((fold == self.fold) == self.held))
 
 
-def judged(family: ClosedFormClassifier, parameters: Any, in_mean: bool, block: Block) -> Array:
+def judged(family: Family, parameters: Any, in_mean: bool, block: Block) -> Array:
     """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
     losses = row_losses(log_posterior_of(family, block.X, parameters), block.y)[1:]
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
@@ -229,7 +229,7 @@ class RiskCalibrationCV(Learner):
         if groups is not None or not isinstance(self.cv, str | Integral):
             raise Unsupported("with Rows of several blocks cv must be a number of folds, and groups None")
         model, seed = clone(self.estimator), int(rng.randint(2**31)) if self.random_state is not None else 0
-        training, view = model.training_rows(rows, y, sample_weight), (self.gaps_in_view, rng)
+        training, view = model._training_rows(rows, y, sample_weight), (self.gaps_in_view, rng)
         path = TargetPath.of_rows(model, self.target, training, n_weights, *view)
 
         def folds(n_folds: int) -> Iterator[Fold]:
@@ -238,7 +238,7 @@ class RiskCalibrationCV(Learner):
             for k in range(n_folds):
                 train, held = (rows.map(InFold(k, n_folds, seed, held)) for held in (False, True))
                 of_train = clone(self.estimator)
-                train = of_train.training_rows(train, None, None)
+                train = of_train._training_rows(train, None, None)
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
                 held = held.map(partial(numbered, of_train))
                 share = np.array(list(held.each(attrgetter("total_weight"))))
@@ -255,7 +255,7 @@ class RiskCalibrationCV(Learner):
         if isinstance(X, Rows):
             X, y, sample_weight, _ = X.without(y, sample_weight).only("RiskCalibrationCV")
         model = clone(self.estimator)
-        X, y = model.check_X_y(X, y)
+        X, y = model._check_X_y(X, y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         present = np.ones(len(y), dtype=bool) if weight is None else weight > 0
         block = Block(X, y, weight).counting()  # rows of weight zero tell nothing, not even which states there are

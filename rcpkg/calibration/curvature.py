@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features, JointCodes, gram
-from rcpkg.families import ConjugateClassifier, Statistics, class_counts, require
+from rcpkg.families import Family, Statistics, class_counts, require
 from rcpkg.linalg import Factored, slices
 
 BLOCK_ENTRIES = 2**20  # of the features of all classes in a block
@@ -90,7 +90,7 @@ class SecondMoments(NamedTuple):
 class MinimalForm:
     """A model on its rows in minimal coordinates: vectors β of a natural parameter, or of statistics."""
 
-    def __init__(self, model: ConjugateClassifier, X: Any, statistics: Statistics) -> None:
+    def __init__(self, model: Family, X: Any, statistics: Statistics) -> None:
         require(model, "Newton's method")
         self.model = model
         self.map = model.feature_map(X, "minimal", statistics=statistics)

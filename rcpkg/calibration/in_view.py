@@ -120,6 +120,6 @@ def shown(block: Block, model: ClosedFormClassifier, gaps_in_view: Any, rng: np.
         raise ValueError(
             f"gaps_in_view needs a model that takes gaps in training, which {type(model).__name__} does not"
         )
-    copy(model).prepare(found.X)  # refuses them where a block of a product takes none
+    copy(model)._prepare(found.X)  # refuses them where a block of a product takes none
     weight = found.share if block.weight is None else found.share * block.weight[found.of]
     return Block(found.X, block.y[found.of], weight, block.name)

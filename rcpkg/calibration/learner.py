@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import field
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -27,9 +27,9 @@ from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
-from rcpkg.capabilities import MARGINALS, Unsupported, require
+from rcpkg.capabilities import Unsupported, require
 from rcpkg.checks import check_number
-from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts
+from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
 
 STOPS = {
@@ -107,7 +107,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         target = {"target": settings.target, "target_weight": settings.target_weight}
         view = {"gaps_in_view": settings.gaps_in_view, "random_state": rng}
         objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target, **view)
-        if keeps_prior and getattr(model, "priors", None) is not None:
+        if keeps_prior and model.family_.priors is not None:
             warnings.warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
                 "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)",
@@ -132,8 +132,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             return None
         last, family = self.estimator_, objective.family
         before, here = sample_size(last.statistics_) * self._frequencies, objective.labels
-        origins = (getattr(model, "origin_", None) for model in (last, family))
-        if not (last.same_form(family) and np.array_equal(*origins) and np.allclose(before, class_counts(here))):
+        origins = (getattr(of, "origin_", None) for of in (last.family_, family))
+        same = last.family_.same_form(family) and np.array_equal(*origins)
+        if not (same and np.allclose(before, class_counts(here))):
             raise ValueError("warm_start goes on with the rows of the last fit, and these are others: set it to False")
         return last.statistics_
 
@@ -149,11 +150,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     ) -> tuple[ClosedFormClassifier, Rows]:
         """A clone of the estimator, prepared for its rows, and these."""
         model = clone(self.estimator)
-        return model, model.training_rows(X, y, sample_weight)
+        return model, model._training_rows(X, y, sample_weight)
 
     def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
         """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
-        model = copy(objective.family).set_statistics(outcome.statistics, outcome.parameters)
+        model = objective.classifier(outcome.statistics, outcome.parameters)
         way = {
             "n_iter_": len(outcome.history) - 1,
             "best_iter_": outcome.best_iter,
@@ -210,8 +211,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         check_is_fitted(self)
         return self.estimator_.sample(n_samples, random_state)
 
-    def check_X(self, X: ArrayLike) -> Array:
-        return self.estimator_.check_X(X)
+    def _check_X(self, X: ArrayLike) -> Array:
+        return self.estimator_._check_X(X)
 
     def _joint_log_proba(self, X: Array) -> Array:
         return self.estimator_._joint_log_proba(X)
@@ -219,10 +220,17 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     def _log_base(self, X: Array) -> Array | float:
         return self.estimator_._log_base(X)
 
-    @available_if(lambda self: can(getattr(self, "estimator_", self.estimator), MARGINALS))
-    def expected_rows(self, X: Array, weights: Array) -> Any:
-        """Those of the calibrated model."""
-        return self.estimator_.expected_rows(X, weights, self.estimator_.fitted_parameters())
+    def family(self) -> Family:
+        """The family of the estimator."""
+        return self.estimator.family()
+
+    @property
+    def family_(self) -> Family:
+        """The family of the calibrated model, which knows the training rows."""
+        return self.estimator_.family_
+
+    def _expected_rows(self, X: Array, weights: Array) -> Any:
+        return self.estimator_._expected_rows(X, weights)
 
     @property
     def _calibrated_at(self) -> Array:

@@ -19,14 +19,14 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.in_view import check_in_view, shown
 from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losses, soft_error_weights, sum_of_losses
 from rcpkg.checks import check_number
-from rcpkg.families import ClosedFormClassifier, Statistics, can, class_counts, one_hot, require
+from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import encoded
 from rcpkg.rows import Block, Blocks, OfX, Rows
 
 TARGETS = ("pooled", "generative", "grand", "nested")
 
 
-def log_posterior_of(family: ClosedFormClassifier, X: Any, parameters: Any) -> Array:
+def log_posterior_of(family: Family, X: Any, parameters: Any) -> Array:
     """log p(y | x) of validated or encoded rows X at some ``parameters``, shape (n, r)."""
     return log_posterior(family.log_joint(X, parameters), family.log_class_probabilities(parameters))
 
@@ -92,7 +92,7 @@ class Point:
     @property
     def model(self) -> ClosedFormClassifier:
         """A fitted classifier."""
-        return copy(self.objective.family).set_statistics(self.statistics, self.parameters)
+        return self.objective.classifier(self.statistics, self.parameters)
 
     def log_posterior(self, X: Any) -> Array:
         """log p(y | x) of validated or encoded rows X, shape (n, r)."""
@@ -106,8 +106,8 @@ class Objective:
 
     Parameters
     ----------
-    family : ClosedFormClassifier
-        A model that is prepared for the rows; with a target one without a prior.
+    family : Family
+        A family that is prepared for the rows; with a target one without a prior.
     rows : Rows, array, sparse array or tuple of arrays
         Rows as the family encodes them, with class numbers and weights; or X alone, in memory.
     Y : array of shape (n, r), optional
@@ -124,9 +124,11 @@ class Objective:
         Where to begin: s(X, Y), or with a target (s(X, Y) + b s̄) / (1 + b m̄/m), in which no state it allows is empty.
     closed_form : object, optional
         θ(s(X, Y)), if it is known already.
+    estimator : ClosedFormClassifier, optional
+        The classifier that the models of its points are.
     """
 
-    family: ClosedFormClassifier
+    family: Family
     rows: Any
     Y: Array | None = None
     sample_weight: Array | None = None
@@ -135,6 +137,7 @@ class Objective:
     labels: Statistics | None = None
     start: Statistics | None = None
     closed_form: Any = None
+    estimator: ClosedFormClassifier | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.rows, Rows):
@@ -174,7 +177,7 @@ class Objective:
         algorithm does): of the parameters of MAP an update need not be a direction of ascent.
         """
         model = clone(estimator)
-        rows = model.training_rows(X, y, sample_weight)
+        rows = model._training_rows(X, y, sample_weight)
         return cls.of_rows(model, rows, rule, target, target_weight, keep_prior, gaps_in_view, random_state)
 
     @classmethod
@@ -189,34 +192,41 @@ class Objective:
         gaps_in_view: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> Self:
-        """As `of`, of a ``model`` that is prepared, and validated rows with class numbers."""
-        if (target_weight or not keep_prior) and getattr(model, "priors", None) is not None:
+        """As `of`, of a classifier ``model`` whose family is prepared, and validated rows with class numbers."""
+        family = model.family_
+        if (target_weight or not keep_prior) and family.priors is not None:
             raise ValueError(
                 "priors of the estimator must be None: calibration fits the class weights of the training rows, and "
                 "would undo them; for a population with other weights take predict_proba(X, class_prior=…)"
             )
-        model.learn_structure(rows)
-        given_rows, encode = rows, partial(encoded, copy(model))
+        family.learn_structure(rows)
+        given_rows, encode = rows, partial(encoded, copy(family))
         rows = rows.map(encode).kept()
-        labels = model.closed_form_statistics(rows)
-        given = {"rule": rule, "labels": labels}
-        closed_form = model.settle(labels, rows.sum(attrgetter("n")))
+        labels = family.closed_form_statistics(rows)
+        given = {"rule": rule, "labels": labels, "estimator": model}
+        closed_form = family.settle(labels, rows.sum(attrgetter("n")))
         check_in_view(gaps_in_view)
         if gaps_in_view is not None:
             block = shown(given_rows.only("gaps_in_view"), model, gaps_in_view, check_random_state(random_state))
             rows = Blocks([encode(block)])
         if target_weight:
-            drawn = target_of(model, labels, target, target_weight)
+            drawn = target_of(family, labels, target, target_weight)
             # the prior has made the target, which takes its place: μ is then s/m, as the pull m̄μ = (m̄/m) s says
-            return cls(model.without_prior(), rows, target=drawn, **given)
-        if keep_prior or not getattr(model, "has_prior", False):
-            return cls(model, rows, closed_form=closed_form, **given)
-        if can(model, "distances of joint models"):
-            closed_form = model.parameters(labels) if closed_form is None else closed_form
-            start = sample_size(labels) * model.mean_parameters(closed_form)
+            return cls(family.without_prior(), rows, target=drawn, **given)
+        if keep_prior or not family.has_prior:
+            return cls(family, rows, closed_form=closed_form, **given)
+        if can(family, "distances of joint models"):
+            closed_form = family.parameters(labels) if closed_form is None else closed_form
+            start = sample_size(labels) * family.mean_parameters(closed_form)
         else:
-            start = model.with_pseudo_rows(labels)
-        return cls(model.without_prior(), rows, start=start, closed_form=closed_form, **given)
+            start = family.with_pseudo_rows(labels)
+        return cls(family.without_prior(), rows, start=start, closed_form=closed_form, **given)
+
+    def classifier(self, statistics: Statistics, parameters: Any = None) -> ClosedFormClassifier:
+        """The classifier of its family that has these statistics."""
+        if self.estimator is None:
+            raise ValueError("an Objective that is to give classifiers needs the estimator that they are copies of")
+        return self.estimator._with_family(self.family, statistics, parameters)
 
     def with_weight(self, weight: float) -> Self:
         """The same with another ``weight`` b of the target."""
@@ -344,7 +354,7 @@ class Pass:
     The posteriors are those of log p(x, y) with an ``offset`` added, shape (r,).
     """
 
-    family: ClosedFormClassifier
+    family: Family
     parameters: Any
     rule: Rule
     offset: Array | float = 0.0
@@ -381,16 +391,14 @@ def check_target(target: Any, target_weight: Any) -> None:
         raise ValueError(f"target must be a fitted model or one of {', '.join(TARGETS)}; got {target!r}")
 
 
-def target_of(
-    model: ClosedFormClassifier, statistics: Statistics, target: str | ClosedFormClassifier, weight: float
-) -> Target:
-    """The ``target`` of a ``model`` whose closed form has these ``statistics``, with a ``weight`` b.
+def target_of(family: Family, statistics: Statistics, target: str | ClosedFormClassifier, weight: float) -> Target:
+    """The ``target`` of a ``family`` whose closed form has these ``statistics``, with a ``weight`` b.
 
     One on the boundary of the model is refused: a state of probability zero makes the penalty infinite.
     """
-    require(model, "target_weight > 0")
-    parameters, size = target_parameters(model, statistics, target)
-    natural = model.natural_parameters(parameters).ravel()
+    require(family, "target_weight > 0")
+    parameters, size = target_parameters(family, statistics, target)
+    natural = family.natural_parameters(parameters).ravel()
     if isinstance(target, str) and target in ("pooled", "grand"):
         natural = natural[~np.isneginf(natural)]  # a state of no row has no part in the model, nor in the penalty
     if not np.isfinite(natural).all():
@@ -398,22 +406,20 @@ def target_of(
             "the target lies on the boundary of the model (a state of probability zero): the penalty would be "
             "infinite; set prior_strength > 0, drop unused states, or choose another target"
         )
-    return Target(size * model.mean_parameters(parameters), size, weight)
+    return Target(size * family.mean_parameters(parameters), size, weight)
 
 
-def target_parameters(
-    model: ClosedFormClassifier, statistics: Statistics, target: str | ClosedFormClassifier
-) -> tuple[Any, float]:
-    """Parameters of the ``target`` of a ``model`` whose closed form has these ``statistics``, and the pseudo-rows m̄."""
+def target_parameters(family: Family, statistics: Statistics, target: str | ClosedFormClassifier) -> tuple[Any, float]:
+    """Parameters of the ``target`` of a ``family`` whose closed form has these ``statistics``; the pseudo-rows m̄."""
     if not isinstance(target, str):
         check_is_fitted(target)
-        if not model.same_form(target):
+        if not family.same_form(target.family_):
             raise ValueError(
                 "target must be a fitted model of the same type as estimator, with the same classes, features and "
                 "states"
             )
-        return target.fitted_parameters(), sample_size(target.statistics_)
+        return target._fitted_parameters(), sample_size(target.statistics_)
     if target == "generative":
-        return model.parameters(statistics), sample_size(statistics)
-    require(model, f"target={target!r}")
-    return getattr(model, f"{target}_parameters")(statistics)
+        return family.parameters(statistics), sample_size(statistics)
+    require(family, f"target={target!r}")
+    return getattr(family, f"{target}_parameters")(statistics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy, deepcopy
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights, history_row
 from rcpkg.checks import check_class_prior
-from rcpkg.families import ClosedFormClassifier, Statistics, class_counts
+from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_counts
 from rcpkg.families.portions import numbered
 from rcpkg.rows import Block
 
@@ -57,10 +57,10 @@ def after(
     """
     if closed_form.parameters_ is None:
         return Online(closed_form, None, closed_form, [])
-    family = closed_form.without_prior()
+    family = closed_form.family_.without_prior()
     drawn_to = sample_size(closed_form.statistics_) * family.mean_parameters(closed_form.parameters_)
     if before is None or before.drawn_to is None:
-        return Online(closed_form, drawn_to, copy(family).set_statistics(drawn_to), [])
+        return Online(closed_form, drawn_to, closed_form._with_family(family, drawn_to), [])
     given, block = block, numbered(closed_form, block)
     if not block.n:
         return before
@@ -74,10 +74,10 @@ def after(
     statistics = family.safe_update(_valid(family, drawn_to, old - drawn_before), lr * gradient)
     losses = Losses(*(sums / block.total_weight).tolist())
     history = [*before.history, history_row(len(before.history), losses, lr)]
-    return Online(closed_form, drawn_to, copy(family).set_statistics(statistics), history)
+    return Online(closed_form, drawn_to, closed_form._with_family(family, statistics), history)
 
 
-def _valid(family: ClosedFormClassifier, drawn_to: Statistics, beyond: Statistics) -> Statistics:
+def _valid(family: Family, drawn_to: Statistics, beyond: Statistics) -> Statistics:
     """The sum, or the first of ``drawn_to`` + ``beyond`` / 2, / 4, … that is valid."""
     for halvings in range(HALVINGS):
         statistics = drawn_to + 0.5**halvings * beyond
@@ -91,6 +91,8 @@ def _valid(family: ClosedFormClassifier, drawn_to: Statistics, beyond: Statistic
 
 def _extended(model: ClosedFormClassifier, block: Block, statistics: Statistics) -> Statistics:
     """Statistics with the states that a further block adds to those which the ``model`` knows."""
-    model = deepcopy(model)
-    X, y = model.check_labelled(block.X, block.y, reset=False)
-    return model.extend_statistics(Block(X, y, block.weight).counting().X, statistics)
+    model = copy(model)
+    X, y = model._check_rows(block.X, block.y, reset=False)
+    model.statistics_ = statistics
+    model._extend(Block(X, y, block.weight).counting().X)
+    return model.statistics_

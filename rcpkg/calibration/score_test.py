@@ -13,7 +13,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number, check_weights
-from rcpkg.families import ConjugateClassifier, one_hot, require
+from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Family, Unsupported, one_hot, require
 from rcpkg.linalg import jittered_cholesky
 from rcpkg.rows import Rows
 
@@ -107,7 +107,7 @@ def calibration_test(
 class Null:
     """A model without a prior on its rows: the statistic, and what it is on rows drawn given their statistics."""
 
-    def __init__(self, model: ConjugateClassifier, X: Array, y: NDArray[np.intp]) -> None:
+    def __init__(self, model: Family, X: Array, y: NDArray[np.intp]) -> None:
         self.model, self.X, self.y = model, X, y
         self._learner = deepcopy(model) if model.learns_structure else model  # on each draw anew
         self.observed = self._statistic(X)
@@ -138,18 +138,21 @@ def null_of(
     sample_weight: ArrayLike | None = None,
 ) -> Null:
     """The null hypothesis of `calibration_test`, which says what is raised."""
+    if not isinstance(estimator, ClosedFormClassifier):
+        raise Unsupported(f"calibration_test needs a closed form such as QDA(); got {estimator!r}")
     require(estimator, "calibration_test")
     if estimator.priors is not None:
         raise ValueError(f"priors of the estimator must be None: its class weights must be free; got {estimator!r}")
     if isinstance(X, Rows):
         X, y, sample_weight, _ = X.without(y, sample_weight).only("calibration_test, which draws all rows anew,")
-    model = clone(estimator)
-    rows, labels = model.check_X_y(X, y)
+    classifier = clone(estimator)
+    rows, labels = classifier._check_X_y(X, y)
     if sample_weight is not None:
         repeated = np.repeat(np.arange(len(labels)), _repetitions(sample_weight, len(labels)))
         rows, labels = rows[repeated], labels[repeated]
-    Y = one_hot(labels, len(model.classes_))
-    model.prepare(rows)
+    Y = one_hot(labels, len(classifier.classes_))
+    classifier._prepare(rows)
+    model = classifier.family_
     model.learn_structure(Rows.of(rows, labels))
     encoded = model.encode(rows)
     model.check_complete(encoded)

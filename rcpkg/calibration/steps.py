@@ -12,7 +12,7 @@ from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at, sample_size
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import ClosedFormClassifier, Statistics, can, require
+from rcpkg.families import Family, Statistics, can, require
 
 Run = Callable[[Point, int], Point | None]
 
@@ -85,7 +85,7 @@ class Fixed(_OfLength):
         lr = self.learning_rate
         return F.at(*self._valid(F.family, point.statistics, F.moved(point.statistics, point.gradient, lr)), lr)
 
-    def _valid(self, family: ClosedFormClassifier, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
+    def _valid(self, family: Family, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
         """New statistics with their parameters, frozen in part if they are invalid and that is asked for."""
         try:
             return new, family.parameters(new)

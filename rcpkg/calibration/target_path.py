@@ -15,7 +15,7 @@ from rcpkg.calibration.objective import Objective, check_each, log_posterior_of,
 from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Outcome
-from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Statistics
+from rcpkg.families import ClosedFormClassifier, Family, Statistics
 from rcpkg.linalg import keep_freed_memory
 from rcpkg.rows import Rows
 
@@ -28,14 +28,14 @@ class TargetPath:
     """Optima of an ``objective`` with a target by Newton's method, each from the last.
 
     Where the Hessian is too large, or not definite beyond rounding, or the family has no minimal coordinates, safe
-    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the model is
+    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the family is
     given, ``prepared``, that made it.
     """
 
     def __init__(
         self,
         objective: Objective,
-        prepared: ConjugateClassifier | None = None,
+        prepared: Family | None = None,
         target: str | ClosedFormClassifier | None = None,
         max_iter: int = 1000,
         n_weights: int = 1,
@@ -66,7 +66,7 @@ class TargetPath:
     @classmethod
     def of(
         cls,
-        model: ConjugateClassifier,
+        model: ClosedFormClassifier,
         target: str | ClosedFormClassifier,
         X: Any,
         y: NDArray[np.intp],
@@ -77,13 +77,13 @@ class TargetPath:
     ) -> Self:
         """As `of_rows`, on arrays, for a model that knows the classes; it is copied, and prepared for these rows."""
         model = copy(model)
-        model.prepare(X)
+        model._prepare(X)
         return cls.of_rows(model, target, Rows.of(X, y, sample_weight), n_weights, gaps_in_view, random_state)
 
     @classmethod
     def of_rows(
         cls,
-        model: ConjugateClassifier,
+        model: ClosedFormClassifier,
         target: str | ClosedFormClassifier,
         rows: Rows,
         n_weights: int = 1,
@@ -94,7 +94,7 @@ class TargetPath:
         prepared for them; ``gaps_in_view`` as in `RiskCalibration`."""
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
         objective = Objective.of_rows(model, rows, target=target, target_weight=1.0, **view)
-        return cls(objective, model, target, n_weights=n_weights)
+        return cls(objective, model.family_, target, n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:
         """The optimum of the weight b, from an η, ``natural``, or else from the last, or from the start of b; safe

@@ -100,23 +100,24 @@ class WANBIAC(GenerativeClassifier):
         check_number("max_iter", self.max_iter, 1, integer=True)
         check_number("tol", self.tol, 0, above=True)
 
-    def check_X(self, X: ArrayLike) -> Array:
-        return self.naive_bayes_.check_X(X)
+    def _check_X(self, X: ArrayLike) -> Array:
+        return self.naive_bayes_._check_X(X)
 
     @in_memory
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
         self._check_parameters()
         nb = CategoricalNB(prior_strength=self.prior_strength)
-        X, y = nb.check_X_y(X, y)
+        X, y = nb._check_X_y(X, y)
         weight = check_weights(sample_weight, len(y))
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        nb.prepare(X)
-        encoded, r = nb.encode(X), len(nb.classes_)
-        nb.set_statistics(nb.statistics(encoded, one_hot(y, r) * weight[:, None]))
-        features = Features(nb.feature_map(encoded, "natural"), r)
+        nb._prepare(X)
+        family, r = nb.family_, len(nb.classes_)
+        encoded = family.encode(X)
+        nb._set_statistics(family.statistics(encoded, one_hot(y, r) * weight[:, None]))
+        features = Features(family.feature_map(encoded, "natural"), r)
         objective = LogisticObjective(features, y, r, weight, free=r)
-        scale = features.coefficients(nb.natural_parameters(nb.parameters_))  # log π and log θ
+        scale = features.coefficients(family.natural_parameters(nb.parameters_))  # log π and log θ
         C = self.penalty / objective.total
 
         def loss(w: Array) -> Evaluation:
@@ -158,4 +159,4 @@ class WANBIAC(GenerativeClassifier):
         weighted = Statistics(
             count=self.weights_.count * nb.parameters_.log_prior, cells=self.weights_.cells * nb.parameters_.log_prob
         )
-        return nb.scores(nb.indicators(nb.places(X)), weighted)
+        return nb.family_.scores(nb.family_.indicators(nb.family_.places(X)), weighted)

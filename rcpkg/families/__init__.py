@@ -1,19 +1,20 @@
 r"""Closed-form generative classifiers, a = θ∘s: additive statistics s, then a parameter map θ (rc2025 §3).
 
-`ClosedFormClassifier` makes a scikit-learn classifier of three functions of arrays: ``statistics``, ``parameters`` and
-``log_joint``. Exponential families also give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition
-ψ, ∇ψ(η) = μ. Statistics, η and μ have one and the same structure.
+A `Family` is three functions of arrays, ``statistics``, ``parameters`` and ``log_joint``. Exponential families also
+give natural parameters η, mean parameters μ = E[s(x, y)] and the log-partition ψ, ∇ψ(η) = μ. Statistics, η and μ have
+one and the same structure. `ClosedFormClassifier` is the scikit-learn classifier that has a family.
 """
 
 from rcpkg.capabilities import Unsupported, can, require
 from rcpkg.families.binary import BernoulliNB
+from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.counts import CategoricalNB, MultinomialNB
-from rcpkg.families.family import ClosedFormClassifier, ConjugateClassifier, dampened, safe_class_counts, safe_counts
+from rcpkg.families.family import Family, dampened, safe_class_counts, safe_counts
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.gaussian_diagonal import GaussianNB, SharedVarianceGaussianNB
-from rcpkg.families.gaussian_full import LDA, QDA
+from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
+from rcpkg.families.hooks import Hooks
 from rcpkg.families.networks import TAN, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
@@ -27,10 +28,12 @@ __all__ = [
     "CategoricalParameters",
     "ClosedFormClassifier",
     "ConjugateClassifier",
+    "Family",
     "FeatureMap",
     "FreeCoordinates",
     "GaussianNB",
     "GaussianParameters",
+    "Hooks",
     "KDependenceBayes",
     "MultinomialNB",
     "ProductModel",

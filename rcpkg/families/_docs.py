@@ -37,8 +37,9 @@ BLOCKS = {
         Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
         of the parents first.
     %(log_prob)s
-    families_ : Families
-        Layout of the tables; ``families_.split(statistics_.cells)`` are those of the features.
+    family_ : Family
+        Its ``families_`` are the layout of the tables: ``families_.split(statistics_.cells)`` are those of the
+        features.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
@@ -69,7 +70,7 @@ BLOCKS = {
     "attributes of Gaussians": """
     %(classes and prior)s
     statistics_ : Statistics
-        Weighted sums of the rows about ``origin_``: count (r,), first (r, d) and second, of the shape of
+        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second, of the shape of
         ``covariances_``; where values of independent features were missing in training their weights ``seen`` (r, d).
     parameters_ : GaussianParameters
         log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
@@ -77,12 +78,10 @@ BLOCKS = {
         Means of the classes.
     covariances_ : array of shape (r, d, d)
         Covariances within the classes, (d, d) where they share them; of independent features variances, (r, d) or (d,).
-    origin_ : array of shape (d,)
-        Mean of the rows that the model was first fitted to, or their median where the mean lies far off; further rows
-        that lie far from it move it.
-    varying_ : array of shape (d,)
-        Whether a feature takes part: all do that are not constant. The shapes in ``statistics_`` and ``parameters_``
-        count these.
+    family_ : Family
+        Its ``origin_`` (d,) is the mean of the rows that the model was first fitted to, or their median where the mean
+        lies far off; further rows that lie far from it move it. Its ``varying_`` (d,) says which features take part:
+        all do that are not constant. The shapes in ``statistics_`` and ``parameters_`` count these.
     """,
     "gaps by EM": """
     Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at

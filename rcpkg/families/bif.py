@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array
-from rcpkg.families.networks import NetworkModel
+from rcpkg.families.networks import NetworkClassifier
 
 __all__ = ["to_bif"]
 
@@ -46,7 +46,7 @@ def _distribution(j: int, parents: list[int], table: Array, words: list[str], st
     return "\n".join([*lines, "}"])
 
 
-def to_bif(model: NetworkModel, class_name: str = "class") -> str:
+def to_bif(model: NetworkClassifier, class_name: str = "class") -> str:
     """p(y) and p(x_j | x_pa(j), y) of all features, as text in the Bayesian Interchange Format.
 
     Parameters
@@ -83,14 +83,14 @@ def to_bif(model: NetworkModel, class_name: str = "class") -> str:
       (yes, wet) 0.3333333333333333, 0.6666666666666666;
     }
     """
-    if not isinstance(model, NetworkModel):
+    if not isinstance(model, NetworkClassifier):
         raise TypeError(f"model must be a TAN or a KDependenceBayes; got {type(model).__name__}")
     check_is_fitted(model)
     names = [class_name, *getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.n_states_))])]
     values = [model.classes_, *model.categories_]
     words, states = _words(names), [_words(of) for of in values]
     parameters = model.parameters_
-    tables = [np.exp(parameters.log_prior), *model.families_.split(np.exp(parameters.log_prob))]
+    tables = [np.exp(parameters.log_prior), *model.family_.families_.split(np.exp(parameters.log_prob))]
     parents = [[], *([0, *(1 + f for f in of)] for of in model.parents_)]
     lines = ["network unknown {", "}", *map(_declared, words, names, states, values)]
     lines += [_distribution(j, of, table, words, states) for j, (of, table) in enumerate(zip(parents, tables))]

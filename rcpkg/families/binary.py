@@ -11,78 +11,31 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number
 from rcpkg.families._docs import documented
+from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
-from rcpkg.families.counts import CategoricalNB
-from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.counts import CategoricalFamily, CategoricalSettings
+from rcpkg.families.family import Family
+from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.statistics import Statistics
 
 
-@documented()
 @constructed
-class BernoulliNB(CategoricalNB):
-    """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
-
-    ML: p(b_j = v | y) = s_{y,j,v} / s_y, from the counts of the two states within a class; MAP:
-    (s_{y,j,v} + m₀/2) / (s_y + m₀) with m₀ = ``prior_strength``. It is `CategoricalNB` with two states: a missing
-    value (NaN) is skipped in the same way, and so is, under ML, a state that no training row has. Rows may be sparse;
-    they are never made dense, an entry that is not stored being zero.
-
-    Parameters
-    ----------
-    binarize : float or None, default=0.0
-        Threshold, in the units of the features, ≥ 0 for sparse rows; None: they are 0 or 1, and all else is refused.
-    prior_strength : float or array of shape (d,), default=0.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
-    %(class_prior_strength or none)s
-    %(priors)s
-
-    Attributes
-    ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
-    starts_ : array of shape (d,)
-        Column of the first state of each feature in the cells: 0, 2, 4, …
-    n_states_ : array of shape (d,)
-        Twos.
-
-    Notes
-    -----
-    scikit-learn's ``BernoulliNB(alpha=a)`` is ``prior_strength = 2 * a`` with ``class_prior_strength=0.0``. What
-    `CategoricalNB` says of missing values in training holds here.
-
-    References
-    ----------
-    rc2025 §3.1, app. C, with two states.
-
-    Examples
-    --------
-    >>> from rcpkg import BernoulliNB
-    >>> X = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]]
-    >>> y = ["ham", "ham", "spam", "spam"]
-    >>> model = BernoulliNB(prior_strength=1.0).fit(X, y)
-    >>> model.predict_proba([[1, 0, 0], [0, 1, 0]]).round(3)
-    array([[0.938, 0.062],
-           [0.107, 0.893]])
-    """
+class BernoulliSettings(CategoricalSettings):
+    """Settings of naive Bayes for binary features."""
 
     binarize: float | None = 0.0
     prior_strength: float | ArrayLike = 0.0
     n_states: None = field(init=False, default=None)
     unknown: str = field(init=False, default="skip")  # NaN, and under ML a state that no row has
 
-    same_form = ConjugateClassifier.same_form
 
-    def __sklearn_tags__(self):
-        tags = ConjugateClassifier.__sklearn_tags__(self)
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
-        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
-        return tags
+class BernoulliFamily(BernoulliSettings, CategoricalFamily):
+    """Naive Bayes for binary features: b_j = 1 where x_j > ``binarize``."""
+
+    same_form = Family.same_form
 
     def prepare(self, X: Array | csr_array) -> None:
-        ConjugateClassifier.prepare(self, X)
+        Family.prepare(self, X)
         if self.binarize is not None:
             check_number("binarize", self.binarize, -np.inf)
         self._states = [np.arange(2)] * X.shape[1]
@@ -151,6 +104,61 @@ class BernoulliNB(CategoricalNB):
     def check_complete(self, X: tuple[csr_array, csr_array]) -> None:
         if X[1].nnz:
             self._refuse_missing(int(X[1].indices[0]))
+
+
+@documented()
+class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFamily):
+    """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
+
+    ML: p(b_j = v | y) = s_{y,j,v} / s_y, from the counts of the two states within a class; MAP:
+    (s_{y,j,v} + m₀/2) / (s_y + m₀) with m₀ = ``prior_strength``. It is `CategoricalNB` with two states: a missing
+    value (NaN) is skipped in the same way, and so is, under ML, a state that no training row has. Rows may be sparse;
+    they are never made dense, an entry that is not stored being zero.
+
+    Parameters
+    ----------
+    binarize : float or None, default=0.0
+        Threshold, in the units of the features, ≥ 0 for sparse rows; None: they are 0 or 1, and all else is refused.
+    prior_strength : float or array of shape (d,), default=0.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
+    %(class_prior_strength or none)s
+    %(priors)s
+
+    Attributes
+    ----------
+    %(classes and prior)s
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
+    n_states_ : array of shape (d,)
+        Twos.
+
+    Notes
+    -----
+    scikit-learn's ``BernoulliNB(alpha=a)`` is ``prior_strength = 2 * a`` with ``class_prior_strength=0.0``. What
+    `CategoricalNB` says of missing values in training holds here.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with two states.
+
+    Examples
+    --------
+    >>> from rcpkg import BernoulliNB
+    >>> X = [[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, 1]]
+    >>> y = ["ham", "ham", "spam", "spam"]
+    >>> model = BernoulliNB(prior_strength=1.0).fit(X, y)
+    >>> model.predict_proba([[1, 0, 0], [0, 1, 0]]).round(3)
+    array([[0.938, 0.062],
+           [0.107, 0.893]])
+    """
+
+    def __sklearn_tags__(self):
+        tags = ConjugateClassifier.__sklearn_tags__(self)
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are not binary
+        return tags
 
 
 class BinaryFeatures(StateFeatures):

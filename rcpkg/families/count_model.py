@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.families.family import ConjugateClassifier, equal_class_weights, safe_class_counts, safe_counts
+from rcpkg.families.family import Family, equal_class_weights, safe_class_counts, safe_counts
 from rcpkg.families.features import FeatureMap, Indicators
 from rcpkg.families.statistics import Statistics
 
@@ -27,7 +27,7 @@ def _ratio(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
 
 
-class CountModel(ConjugateClassifier):
+class CountFamily(Family):
     """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
 
     def _pseudo_rows(self, n_columns: int) -> Array:

@@ -13,89 +13,29 @@ from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import gaps_refused
 from rcpkg.families._docs import documented
-from rcpkg.families.count_model import CategoricalParameters, CountModel, IndicatorFeatures, StateFeatures
-from rcpkg.families.family import safe_counts
+from rcpkg.families.classifier import ConjugateClassifier
+from rcpkg.families.count_model import CategoricalParameters, CountFamily, IndicatorFeatures, StateFeatures
+from rcpkg.families.family import ClassPrior, safe_counts
+from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.projections import categorical_step
 from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, counted_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics, one_hot
 from rcpkg.rows import Rows
 
 
-@documented()
 @constructed
-class CategoricalNB(CodedCategories):
-    """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
-
-    Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
-    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
-
-    Features are codes 0, 1, 2, …, or text, whose names are remembered. A feature that is missing (NaN, None, −1) or
-    holds a category unseen in training is *marginalised*: Σ_v p(x, y) over the states v of x_j is the product without
-    the factor j, which is skipped. A state that is declared, but of no row, is none that is unknown: MAP gives it the
-    pseudo-rows m₀/r_j; under ML, where it has probability zero in each class, it is skipped too, as the limit of
-    probabilities that are small and the same for all. A state of some other class has probability zero under ML; a
-    row impossible under every class gets the class prior.
-
-    Parameters
-    ----------
-    %(n_states)s
-    prior_strength : float or array of shape (d,), default=0.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
-    %(class_prior_strength or none)s
-    %(priors)s
-    unknown : {"skip", "impossible"}, default="skip"
-        "impossible" is the rule of the sources' tables: states are the codes 0 to the largest, a row with a code
-        beyond gets the class prior, whatever its other features, and missing values are refused.
-
-    Attributes
-    ----------
-    %(classes and prior)s
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
-    %(log_prob)s
-    starts_ : array of shape (d,)
-        Column of the first state of each feature in the cells.
-    n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt.
-    categories_ : list of d arrays
-        The states of each feature, codes or names, in the order of ``cells``.
-
-    Notes
-    -----
-    Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
-    rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
-    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim;
-    `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would have been.
-
-    scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
-    array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
-    for states, as ``unknown="impossible"`` does.
-
-    References
-    ----------
-    rc2025 §3.1, app. C.
-
-    Examples
-    --------
-    >>> from rcpkg import CategoricalNB
-    >>> X, y = [[0, 1], [1, 0], [1, 2], [0, 2]], ["no", "no", "yes", "yes"]
-    >>> model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    >>> model.n_states_
-    array([2, 3])
-    >>> model.predict_proba([[1, 2], [1, 0], [1, 7]]).round(3)
-    array([[0.125, 0.875],
-           [0.8  , 0.2  ],
-           [0.5  , 0.5  ]])
-    >>> colours = [["red", "02"], ["blue", "2"], ["red", "2"]]
-    >>> CategoricalNB().fit(colours, ["a", "b", "a"]).categories_
-    [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
-    """
+class CategoricalSettings(ClassPrior):
+    """Settings of naive Bayes for categories."""
 
     n_states: int | ArrayLike | None = None
     prior_strength: float | ArrayLike = 0.0
     class_prior_strength: float | None = None
     priors: ArrayLike | None = None
     unknown: str = "skip"
+
+
+class CategoricalFamily(CategoricalSettings, CodedCategories):
+    """Naive Bayes for categories: p(x, y) = p(y) ∏_j p(x_j | y)."""
 
     projected_step = categorical_step
 
@@ -143,7 +83,7 @@ class CategoricalNB(CodedCategories):
     def _cell_name(self, y: int, column: int) -> str:
         j = self._feature_of(column)
         state = self._states[j][column - self.starts_[j]]
-        state = repr(self._names[j][state]) if j in self._names else state
+        state = repr(self.names[j][state]) if j in self.names else state
         return f"state {state} of {self._feature_name(j)} in {self._class_name(y)}"
 
     def _message_of_empty(self, y: int, column: int) -> str:
@@ -223,73 +163,89 @@ class CategoricalNB(CodedCategories):
     def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         u = rng.uniform(size=(len(y), len(self.n_states_)))
         blocks = np.split(np.exp(parameters.log_prob), self.starts_[1:], axis=1)
-        X = np.empty(u.shape, dtype=object if self._names else float)
+        X = np.empty(u.shape, dtype=object if self.names else float)
         for j, p in enumerate(blocks):
             # inverse of the distribution function; the last state takes what rounding leaves
             place = (u[:, [j]] > np.cumsum(p, axis=1)[y, :-1]).sum(axis=1)
-            X[:, j] = (self._names[j] if j in self._names else self._states[j])[place]
+            X[:, j] = (self.names[j] if j in self.names else self._states[j])[place]
         return X
 
 
 @documented()
-class MultinomialNB(CountModel):
-    """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
+class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=CategoricalFamily):
+    """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
-    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP:
-    (s_{y,v} + m₀/d) / (Σ_v' s_{y,v'} + m₀) with m₀ = ``prior_strength``.
+    Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
+    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
 
-    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
-    summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
-    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows, by
-    their weights. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
-    them. Rows may be sparse; they are never made dense.
-
-    A missing count (NaN, in predictions only) is not known; it is not zero. The words that were counted are then draws
-    among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. That is their probability given
-    their number, whatever the length of the document. A missing count is expected to be p(v | y) / p(O | y) for each
-    word counted. A row with gaps only gets the class weights, and expected counts of length ``length_``.
+    Features are codes 0, 1, 2, …, or text, whose names are remembered. A feature that is missing (NaN, None, −1) or
+    holds a category unseen in training is *marginalised*: Σ_v p(x, y) over the states v of x_j is the product without
+    the factor j, which is skipped. A state that is declared, but of no row, is none that is unknown: MAP gives it the
+    pseudo-rows m₀/r_j; under ML, where it has probability zero in each class, it is skipped too, as the limit of
+    probabilities that are small and the same for all. A state of some other class has probability zero under ML; a
+    row impossible under every class gets the class prior.
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
-    %(class_prior_strength)s
+    %(n_states)s
+    prior_strength : float or array of shape (d,), default=0.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
+    %(class_prior_strength or none)s
     %(priors)s
+    unknown : {"skip", "impossible"}, default="skip"
+        "impossible" is the rule of the sources' tables: states are the codes 0 to the largest, a row with a code
+        beyond gets the class prior, whatever its other features, and missing values are refused.
 
     Attributes
     ----------
     %(classes and prior)s
     statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, d); None while the rows of ``partial_fit`` do not suffice.
-    length_ : float
-        Mean length L of the rows, by their weights.
+        Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
+    %(log_prob)s
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names, in the order of ``cells``.
 
     Notes
     -----
-    scikit-learn's ``MultinomialNB(alpha=a)`` is ``prior_strength = a * d`` with ``class_prior_strength=0.0``.
+    Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
+    rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
+    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim;
+    `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would have been.
+
+    scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
+    array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
+    for states, as ``unknown="impossible"`` does.
 
     References
     ----------
-    rc2025 §3.1, app. C, with a count in the place of a category.
+    rc2025 §3.1, app. C.
 
     Examples
     --------
-    >>> from rcpkg import MultinomialNB
-    >>> X = [[3, 0, 1], [2, 1, 1], [0, 3, 1], [1, 2, 1]]  # "ball", "king", "match"
-    >>> y = ["tennis", "tennis", "chess", "chess"]
-    >>> model = MultinomialNB(prior_strength=1.0).fit(X, y)
-    >>> model.predict_proba([[2, 1, 1], [0, 1, 0]]).round(3)
-    array([[0.2, 0.8],
-           [0.8, 0.2]])
+    >>> from rcpkg import CategoricalNB
+    >>> X, y = [[0, 1], [1, 0], [1, 2], [0, 2]], ["no", "no", "yes", "yes"]
+    >>> model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    >>> model.n_states_
+    array([2, 3])
+    >>> model.predict_proba([[1, 2], [1, 0], [1, 7]]).round(3)
+    array([[0.125, 0.875],
+           [0.8  , 0.2  ],
+           [0.5  , 0.5  ]])
+    >>> colours = [["red", "02"], ["blue", "2"], ["red", "2"]]
+    >>> CategoricalNB().fit(colours, ["a", "b", "a"]).categories_
+    [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
     """
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
+        tags.input_tags.allow_nan = self.unknown == "skip"
         return tags
+
+
+class MultinomialFamily(CountFamily):
+    """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}."""
 
     def prepare(self, X: Array | csr_array) -> None:
         super().prepare(X)
@@ -336,7 +292,7 @@ class MultinomialNB(CountModel):
             joint[X @ zero.T.astype(float) > 0] = -np.inf
         return joint
 
-    def _log_base(self, X: Array | csr_array) -> Array:
+    def log_base(self, X: Array | csr_array) -> Array:
         """The multinomial coefficient of the counts that are known."""
         X = _with_data(X, np.nan_to_num(_data(X)))
         return gammaln(X.sum(axis=1) + 1) - _with_data(X, gammaln(_data(X) + 1)).sum(axis=1)
@@ -402,6 +358,67 @@ class MultinomialNB(CountModel):
         places = np.concatenate(documents), np.concatenate(words)
         drawn = csr_array((np.ones(len(places[0])), places), shape=X.shape)
         return drawn if issparse(X) else drawn.toarray()
+
+
+@documented()
+class MultinomialNB(ConjugateClassifier, family=MultinomialFamily):
+    """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
+
+    Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP:
+    (s_{y,v} + m₀/d) / (Σ_v' s_{y,v'} + m₀) with m₀ = ``prior_strength``.
+
+    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
+    summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
+    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows, by
+    their weights. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
+    them. Rows may be sparse; they are never made dense.
+
+    A missing count (NaN, in predictions only) is not known; it is not zero. The words that were counted are then draws
+    among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. That is their probability given
+    their number, whatever the length of the document. A missing count is expected to be p(v | y) / p(O | y) for each
+    word counted. A row with gaps only gets the class weights, and expected counts of length ``length_``.
+
+    Parameters
+    ----------
+    prior_strength : float, default=0.0
+        Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
+    %(class_prior_strength)s
+    %(priors)s
+
+    Attributes
+    ----------
+    %(classes and prior)s
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, d); None while the rows of ``partial_fit`` do not suffice.
+    family_ : Family
+        Its ``length_`` is the mean length L of the rows, by their weights.
+
+    Notes
+    -----
+    scikit-learn's ``MultinomialNB(alpha=a)`` is ``prior_strength = a * d`` with ``class_prior_strength=0.0``.
+
+    References
+    ----------
+    rc2025 §3.1, app. C, with a count in the place of a category.
+
+    Examples
+    --------
+    >>> from rcpkg import MultinomialNB
+    >>> X = [[3, 0, 1], [2, 1, 1], [0, 3, 1], [1, 2, 1]]  # "ball", "king", "match"
+    >>> y = ["tennis", "tennis", "chess", "chess"]
+    >>> model = MultinomialNB(prior_strength=1.0).fit(X, y)
+    >>> model.predict_proba([[2, 1, 1], [0, 1, 0]]).round(3)
+    array([[0.2, 0.8],
+           [0.8, 0.2]])
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True  # on the Gaussian blobs of check_estimator, which are no counts
+        return tags
 
 
 def _data(X: Array | csr_array) -> Array:

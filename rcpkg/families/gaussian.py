@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number, gaps_refused
@@ -18,7 +17,7 @@ FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farth
 TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
 
 
-class GaussianClassifier(GaussianMoments):
+class GaussianFamily(GaussianMoments):
     """What the four Gaussian models share: all but the ``_form`` of their covariances.
 
     Statistics: Σ W_iy (1, x_i, x_i ⊗ x_i), where ⊗ is the outer product or, for independent features, the product
@@ -30,11 +29,6 @@ class GaussianClassifier(GaussianMoments):
     statistics then have a further part, the weights ``seen`` (r, d) of the features, in the place of the counts; full
     covariances are estimated by EM, whose statistics are those of the completed rows.
     """
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
@@ -75,11 +69,18 @@ class GaussianClassifier(GaussianMoments):
         varying = getattr(self, "varying_", None)
         return X if varying is None or varying.all() or X.shape[1] < len(varying) else X.compress(varying, axis=1)
 
-    def _decode(self, X: Array) -> Array:
+    def decode(self, X: Array) -> Array:
         """Rows with the features that do not vary, too: the inverse of `encode`."""
         rows = np.tile(self.origin_, (len(X), 1))
         rows[:, self.varying_] = X
         return rows
+
+    def covariances(self, parameters: GaussianParameters) -> Array:
+        """Covariances of all features, zero for those that do not vary."""
+        r, d = len(parameters.mean), len(self.varying_)
+        covariances = self._form.each(self._form.from_diagonal(np.zeros(d)), r)
+        covariances[self._form.block(np.flatnonzero(self.varying_))] = parameters.covariance
+        return covariances
 
     def _feature_name(self, j: int) -> str:
         return self._column_name(int(np.flatnonzero(self.varying_)[j]) if hasattr(self, "varying_") else j)
@@ -142,31 +143,6 @@ class GaussianClassifier(GaussianMoments):
         """With the same features that vary."""
         return super().same_form(other) and np.array_equal(self.varying_, other.varying_)
 
-    @property
-    def means_(self) -> Array:
-        """Means of the classes, shape (r, d)."""
-        return self._decode(self._of_fitted().mean)
-
-    @property
-    def covariances_(self) -> Array:
-        """Covariances, or variances, of the shape that the model gives them; zero for features that do not vary."""
-        parameters = self._of_fitted()
-        r, d = len(parameters.mean), len(self.varying_)
-        covariances = self._form.each(self._form.from_diagonal(np.zeros(d)), r)
-        covariances[self._form.block(np.flatnonzero(self.varying_))] = parameters.covariance
-        return covariances
-
-    def _joint_log_proba(self, X: Array) -> Array:
-        """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            joint = super()._joint_log_proba(X)
-        joint[np.isnan(joint)] = -np.inf
-        return joint
-
-    def _of_fitted(self) -> GaussianParameters:
-        check_is_fitted(self)
-        return self.fitted_parameters()
-
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
         X, form = self.encode(X), self._form
@@ -185,7 +161,7 @@ class GaussianClassifier(GaussianMoments):
     def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
         """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
         filled = self._form.expected(self.encode(X), weights, parameters.mean, parameters.covariance)
-        return np.where(np.isnan(X), self._decode(filled), X)
+        return np.where(np.isnan(X), self.decode(filled), X)
 
     def scores(self, X: Array, natural: Statistics) -> Array:
         """η_0y + ⟨η_1y, x⟩ + ⟨η_2y, x ⊗ x⟩, with x about the origin."""
@@ -198,7 +174,7 @@ class GaussianClassifier(GaussianMoments):
         for c, mean in enumerate(parameters.mean):
             root = roots[0 if self._form.shared else c]
             X[y == c] = mean + self._form.transformed(X[y == c], root)
-        return self._decode(X)
+        return self.decode(X)
 
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
@@ -210,7 +186,7 @@ class GaussianClassifier(GaussianMoments):
             Z[rows] -= Z[rows].mean(axis=0)
         for rows in [slice(None)] if self._form.shared else classes:
             Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
-        return self._decode(mean + Z)
+        return self.decode(mean + Z)
 
     def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
         first = count[:, None] * mean

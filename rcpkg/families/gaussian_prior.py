@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers
 from rcpkg.families.covariance import ROUNDING, Diagonal, Fault, Full
-from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
 
 
@@ -26,7 +26,17 @@ class GaussianParameters(NamedTuple):
 
 
 @constructed
-class GaussianPrior(ConjugateClassifier):
+class GaussianSettings(ClassPrior):
+    """Settings of the Gaussian models: their prior, and the ridge of covariances that are singular or of few rows."""
+
+    prior_strength: float = 0.0
+    prior_mean: str | float | ArrayLike = 0.0
+    prior_covariance: str | float | ArrayLike = 1.0
+    singular_ridge: float = 2.0
+    rows_per_feature: float = 3.0
+
+
+class GaussianPrior(GaussianSettings, Family):
     """Class weights, moments and their prior; whether covariances are full or diagonal a subclass says.
 
     A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
@@ -34,12 +44,6 @@ class GaussianPrior(ConjugateClassifier):
     form (`settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
     exponential family.
     """
-
-    prior_strength: float = 0.0
-    prior_mean: str | float | ArrayLike = 0.0
-    prior_covariance: str | float | ArrayLike = 1.0
-    singular_ridge: float = 2.0
-    rows_per_feature: float = 3.0
 
     _form: ClassVar[Full | Diagonal]
     _remedies: ClassVar[str]  # what to do about an invalid covariance, beside a prior

@@ -16,10 +16,11 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families._docs import documented
 from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
-from rcpkg.families.count_model import CategoricalParameters, CountModel, StateFeatures
+from rcpkg.families.count_model import CategoricalParameters, CountFamily, StateFeatures
 from rcpkg.families.em import led_to
-from rcpkg.families.family import safe_counts
+from rcpkg.families.family import ClassPrior, safe_counts
 from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
+from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.portions import encoded, has_gaps
 from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, placed
 from rcpkg.families.statistics import Statistics
@@ -33,15 +34,19 @@ def _of_full_family(method: Callable[..., Any]) -> Any:
 
 
 @constructed
-class NetworkModel(CodedCategories):
+class NetworkSettings(ClassPrior):
+    """Settings of the networks."""
+
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 1.0
+
+
+class NetworkFamily(NetworkSettings, CodedCategories):
     """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
 
     A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
     probabilities, but neither μ nor ψ here, which would take sums over more than its families.
     """
-
-    n_states: int | ArrayLike | None = None
-    prior_strength: float | ArrayLike = 1.0
 
     unknown = "skip"
     _layout = "families_"
@@ -266,7 +271,7 @@ class NetworkModel(CodedCategories):
         log_prior = natural.count + total
         return CategoricalParameters(log_prior - logsumexp(log_prior), self.families_.join(conditionals))
 
-    pooled_parameters = _of_full_family(CountModel.pooled_parameters)
+    pooled_parameters = _of_full_family(CountFamily.pooled_parameters)
 
     @_of_full_family
     def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
@@ -300,14 +305,31 @@ class NetworkModel(CodedCategories):
             p = tables[j][(y, *places[:, list(families.parents[j])].T)]
             # inverse of the distribution function; the last state takes what rounding leaves
             places[:, j] = (u[:, [j]] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-        X = np.empty(u.shape, dtype=object if self._names else float)
+        X = np.empty(u.shape, dtype=object if self.names else float)
         for j, names in enumerate(self.categories_):
             X[:, j] = names[places[:, j]]
         return X
 
 
+class NetworkClassifier(NetworkSettings, CategoricalClassifier):
+    """What the Bayesian network classifiers share."""
+
+    @property
+    def parents_(self) -> list[list[int]]:
+        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
+        return self.family_.parents_
+
+
+class TreeFamily(NetworkFamily):
+    """Tree-augmented naive Bayes."""
+
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
+        pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
+        return tree(of_class, pairs)
+
+
 @documented()
-class TAN(NetworkModel):
+class TAN(NetworkClassifier, family=TreeFamily):
     """Tree-augmented naive Bayes: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most one feature as a parent.
 
     The tree is that of greatest likelihood, by I(x_i; x_j | y), the conditional mutual information (Chow and Liu);
@@ -354,14 +376,37 @@ class TAN(NetworkModel):
     ([[1], [], [1]], 1.0)
     """
 
+
+@constructed
+class KDependenceSettings(NetworkSettings):
+    """Settings of the networks of at most k parents a feature."""
+
+    k: int = 1
+    decomposable: bool = True
+    structure: Parents | None = None
+
+
+class KDependenceFamily(KDependenceSettings, NetworkFamily):
+    """Features with at most k parents each."""
+
+    def prepare(self, X: Array) -> None:
+        check_number("k", self.k, 0, integer=True)
+        if self.structure is None and self.k >= X.shape[1]:
+            raise ValueError(
+                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
+            )
+        super().prepare(X)
+
+    @property
+    def _promises_decomposable(self) -> bool:
+        return bool(self.decomposable) or self.k in (0, 1)
+
     def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
-        pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
-        return tree(of_class, pairs)
+        return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
 @documented()
-@constructed
-class KDependenceBayes(NetworkModel):
+class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenceFamily):
     """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
 
     Features in the order of I(x_j; y); the parents of each are chosen among those before it by I(x_i; x_j | y), the
@@ -413,25 +458,6 @@ class KDependenceBayes(NetworkModel):
     >>> round(pipeline.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
     0.93
     """
-
-    k: int = 1
-    decomposable: bool = True
-    structure: Parents | None = None
-
-    def prepare(self, X: Array) -> None:
-        check_number("k", self.k, 0, integer=True)
-        if self.structure is None and self.k >= X.shape[1]:
-            raise ValueError(
-                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
-            )
-        super().prepare(X)
-
-    @property
-    def _promises_decomposable(self) -> bool:
-        return bool(self.decomposable) or self.k in (0, 1)
-
-    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
-        return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
 def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.RandomState) -> NDArray[np.intp]:

@@ -40,14 +40,13 @@ def look(model: Any, sums: bool, block: Block) -> Seen:
     if block.y is None:
         raise ValueError("it has no labels: name the column with label=…, or take Rows.of(X, y)")
     weight = weights_of(block)
-    X, y = model.check_labelled(block.X, block.y)
+    X, y = model._check_rows(block.X, block.y)
     counting = Block(X, y, weight).counting()
     columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
-    representatives = model.representatives(counting.X) if counting.n else counting.X
-    part = model.part_at_sight(counting) if sums and counting.n else None
-    return Seen(
-        block.name, counting.n, pd.unique(y), columns, dict(getattr(model, "_names", {})), representatives, part
-    )
+    family = model.family().describe(**model._description())
+    representatives = family.representatives(counting.X) if counting.n else counting.X
+    part = family.part_at_sight(counting) if sums and counting.n else None
+    return Seen(block.name, counting.n, pd.unique(y), columns, dict(family.names), representatives, part)
 
 
 def agree(first: Seen, of: Seen) -> None:
@@ -84,25 +83,25 @@ def check_blocks(seen: list[Seen]) -> None:
 
 def numbered(model: Any, block: Block) -> Block:
     """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
-    X, y = model.check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(as_labels(block.y).ravel()))
+    X, y = model._check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(as_labels(block.y).ravel()))
     if y.min(initial=0) < 0:
         raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
     return Block(X, y, weights_of(block), block.name).counting()
 
 
-def encoded(model: Any, block: Block) -> Block:
-    """A block as a ``model`` encodes it."""
-    return block._replace(X=model.encode(block.X))
+def encoded(family: Any, block: Block) -> Block:
+    """A block as a ``family`` encodes it."""
+    return block._replace(X=family.encode(block.X))
 
 
-def counted(model: Any, block: Block) -> Statistics:
+def counted(family: Any, block: Block) -> Statistics:
     """The statistics s(X, Y) of an encoded block, by the weights of its rows."""
-    return model.statistics(block.X, block.weights(len(model.classes_)))
+    return family.statistics(block.X, block.weights(len(family.classes_)))
 
 
-def counted_anew(model: Any, block: Block) -> Statistics:
+def counted_anew(family: Any, block: Block) -> Statistics:
     """Those of a block that is encoded for it."""
-    return counted(model, encoded(model, block))
+    return counted(family, encoded(family, block))
 
 
 def chosen(columns: NDArray[np.intp], block: Block) -> Block:

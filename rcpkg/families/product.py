@@ -1,11 +1,11 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import field
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,11 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.families._docs import documented
-from rcpkg.families.family import ConjugateClassifier
+from rcpkg.families.classifier import ClosedFormClassifier
+from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.features import ProductCoordinates, ProductFeatures
+from rcpkg.families.named_categories import NamedCategories
 from rcpkg.families.portions import chosen, part_of
-from rcpkg.families.states import NamedCategories
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Rows
 
@@ -68,9 +69,267 @@ def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
     return np.array([known.index(name) for name in chosen], dtype=np.intp)
 
 
+@constructed
+class ProductSettings(ClassPrior):
+    """Settings of a product: its blocks have their own."""
+
+    class_prior_strength: float = 0.0
+    prior_strength: float = field(init=False, default=0.0)
+
+
+def _of_all_blocks(method: Callable[..., Any]) -> Any:
+    """A method that a product has whose blocks all have it."""
+    name = method.__name__
+    return available_if(lambda self: all(hasattr(family, name) for family in self.families))(method)
+
+
+@constructed
+class ProductFamily(ProductSettings, Family):
+    """Families of conditionally independent ``blocks`` of features, by name, and the numbers of their ``columns_``."""
+
+    blocks: dict[str, Family]
+
+    columns_: ClassVar[list[NDArray[np.intp]]]
+
+    @property
+    def families(self) -> list[Family]:
+        """Those of the blocks."""
+        return list(self.blocks.values())
+
+    def describe(self, **rows: Any) -> Self:
+        """Each block knows of the rows what concerns its columns; what is known to other products stays as it is."""
+        super().describe(**rows)
+        if hasattr(self, "columns_"):
+            of_blocks = map(self._description, self.columns_)
+            self.blocks = {
+                name: copy(family).describe(**known) for (name, family), known in zip(self.blocks.items(), of_blocks)
+            }
+        return self
+
+    def _description(self, columns: NDArray[np.intp]) -> dict[str, Any]:
+        """What is known of some of the columns."""
+        known = {"names": {k: self.names[j] for k, j in enumerate(columns) if j in self.names}}
+        if hasattr(self, "classes_"):
+            known["classes_"] = self.classes_
+        if hasattr(self, "feature_names_in_"):
+            known["feature_names_in_"] = self.feature_names_in_[columns]
+        return known
+
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
+        for family, columns in zip(self.families, self.columns_):
+            family.prepare(X[:, columns])
+
+    def representatives(self, X: Array) -> Array:
+        """Those of each block side by side, as often as there are of the one that has most."""
+        parts = [family.representatives(X[:, columns]) for family, columns in zip(self.families, self.columns_)]
+        rows = np.tile(X[:1], (max(map(len, parts)), 1))
+        for part, columns in zip(parts, self.columns_):
+            rows[:, columns] = part[np.arange(len(rows)) % len(part)]
+        return rows
+
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("extend_statistics", self._parts(X), statistics)
+
+    @property
+    def learns_structure(self) -> bool:  # type: ignore[override]
+        """Whether a block does."""
+        return any(family.learns_structure for family in self.families)
+
+    def learn_structure(self, rows: Rows) -> None:
+        for family, columns in zip(self.families, self.columns_):
+            if family.learns_structure or hasattr(family, "structure"):
+                family.learn_structure(rows.map(partial(chosen, columns)))
+
+    def check_complete(self, X: tuple) -> None:
+        for family, x in zip(self.families, X):
+            family.check_complete(x)
+
+    def check_full(self, X: tuple) -> None:
+        for family, x in zip(self.families, X):
+            family.check_full(x)
+
+    def _parts(self, X: Array | tuple) -> tuple:
+        return X if isinstance(X, tuple) else tuple(X[:, columns] for columns in self.columns_)
+
+    def encode(self, X: Array) -> tuple:
+        return tuple(family.encode(x) for family, x in zip(self.families, self._parts(X)))
+
+    def _blockwise(self, method: str, *arguments: Iterable) -> Statistics:
+        """What a method of the blocks gives of an argument a block, by the names of the blocks."""
+        parts = (getattr(family, method)(*of_block) for family, *of_block in zip(self.families, *arguments))
+        return Statistics(**dict(zip(self.blocks, parts)))
+
+    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
+        """Block by block: given the class, what one block has tells nothing of another."""
+        parts = self._parts(X)
+        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
+
+    def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
+        """The statistics of each block, by its name."""
+        parts = self._parts(X)
+        return self._blockwise("statistics", parts, [weights] * len(parts))
+
+    def parameters(self, statistics: Statistics) -> ProductParameters:
+        """The parameters of each block, and the class distribution from the counts that all blocks share."""
+        parts = list(statistics)
+        return ProductParameters(
+            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.families, parts))
+        )
+
+    def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
+        """log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]."""
+        joint = parameters.log_prior
+        for family, x, block in zip(self.families, self._parts(X), parameters.blocks):
+            joint = joint + family.log_joint(x, block) - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
+        return joint
+
+    @_of_all_blocks
+    def natural_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The η of each block; the class term log p(y) once, in the first block."""
+        first, *others = parameters.blocks
+        others = [block._replace(log_prior=np.zeros_like(block.log_prior)) for block in others]
+        blocks = [first._replace(log_prior=parameters.log_prior), *others]
+        return self._blockwise("natural_parameters", blocks)
+
+    @_of_all_blocks
+    def from_natural(self, natural: Statistics) -> ProductParameters:
+        """Those of the blocks; the class distribution is their normalised product."""
+        blocks = tuple(family.from_natural(part) for family, part in zip(self.families, natural))
+        log_prior = np.sum([block.log_prior for block in blocks], axis=0)
+        return ProductParameters(log_prior - logsumexp(log_prior), blocks)
+
+    @_of_all_blocks
+    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([m.scores(x, part) for m, x, part in zip(self.families, self._parts(X), natural)], axis=0)
+
+    def free_coordinates(self, pooled: ProductParameters, definite: bool) -> ProductCoordinates:
+        """Those of the blocks."""
+        of_blocks = [None] * len(self.families) if pooled is None else pooled.blocks
+        return ProductCoordinates([m.free_coordinates(p, definite) for m, p in zip(self.families, of_blocks)])
+
+    @_of_all_blocks
+    def mean_parameters(self, parameters: ProductParameters) -> Statistics:
+        """The μ of each block, with the class distribution of the product."""
+        blocks = [block._replace(log_prior=parameters.log_prior) for block in parameters.blocks]
+        return self._blockwise("mean_parameters", blocks)
+
+    @_of_all_blocks
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """The sum of those of the blocks."""
+        return np.sum([family.class_log_partition(part) for family, part in zip(self.families, natural)], axis=0)
+
+    @_of_all_blocks
+    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("freeze", old, new)
+
+    @_of_all_blocks
+    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("safe_update", old, change)
+
+    def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
+        """Block by block."""
+        return self._blockwise("precondition", old, expected, change)
+
+    @_of_all_blocks
+    def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
+        pooled = [family.pooled_parameters(part) for family, part in zip(self.families, statistics)]
+        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
+
+    @_of_all_blocks
+    def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
+        """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
+        grand = [family.grand_parameters(part) for family, part in zip(self.families, statistics)]
+        return self._joined(grand[0][0].log_prior, grand)
+
+    def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
+        blocks, sizes = zip(*targets)
+        return ProductParameters(log_prior, blocks), max(sizes)
+
+    def settle(self, statistics: Statistics, n_rows: int) -> None:
+        for family, part in zip(self.families, statistics):
+            family.settle(part, n_rows)
+
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Block by block."""
+        return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Block by block."""
+        return self._blockwise(
+            "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.families))]
+        )
+
+    @_of_all_blocks
+    def feature_map(
+        self,
+        X: tuple,
+        kind: str = "minimal",
+        statistics: Statistics | None = None,
+        pooled: ProductParameters | None = None,
+    ) -> ProductFeatures:
+        """Those of the blocks."""
+        names = list(self.blocks)
+        of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
+        maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.families, X, *of_blocks)]
+        return ProductFeatures(maps, names)
+
+    @_of_all_blocks
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Block by block."""
+        drawn = X.copy()
+        for family, columns in zip(self.families, self.columns_):
+            drawn[:, columns] = family.redraw(X[:, columns], y, rng)
+        return drawn
+
+    @_of_all_blocks
+    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
+        """Those of each block, by its name."""
+        parts = zip(self.blocks.items(), self._parts(X), parameters.blocks)
+        return {name: family.expected_rows(x, weights, block) for (name, family), x, block in parts}
+
+    def log_base(self, X: Array) -> Array | float:
+        return sum(family.log_base(x) for family, x in zip(self.families, self._parts(X)))
+
+    @_of_all_blocks
+    def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
+        if unused.size:
+            raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
+        X = np.empty((len(y), self.n_features_in_), dtype=object if self.names else float)
+        for family, columns, block in zip(self.families, self.columns_, parameters.blocks):
+            X[:, columns] = family.draw(block, y, rng)
+        return X
+
+    @property
+    def has_prior(self) -> bool:
+        """Of the classes or of a block."""
+        return super().has_prior or any(part.has_prior for part in self.families)
+
+    def same_form(self, other: object) -> bool:
+        """With the same blocks."""
+        return (
+            super().same_form(other)
+            and list(self.blocks) == list(other.blocks)
+            and all(map(np.array_equal, self.columns_, other.columns_))
+            and all(mine.same_form(theirs) for mine, theirs in zip(self.families, other.families))
+        )
+
+    def without_prior(self) -> Self:
+        """Of the classes and of each block."""
+        product = super().without_prior()
+        product.blocks = {name: family.without_prior() for name, family in self.blocks.items()}
+        return product
+
+
 @documented()
 @constructed
-class ProductModel(NamedCategories, _BaseComposition):
+class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=ProductFamily):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
     Statistics, parameters, η and μ are those of the blocks; the class distribution is its own. Parameters of a block
@@ -95,8 +354,8 @@ class ProductModel(NamedCategories, _BaseComposition):
         Those of each block, by its name.
     parameters_ : ProductParameters
         log_prior (r,) and blocks, a tuple; None while the rows of ``partial_fit`` do not suffice.
-    models_ : list of ConjugateClassifier
-        Models of the blocks, which know their numbers of states and origins but hold no parameters.
+    family_ : ProductFamily
+        Its ``blocks`` are the families of the blocks, by their names, which know numbers of states and origins.
     columns_ : list of arrays of int
         Columns of each block.
 
@@ -119,19 +378,17 @@ class ProductModel(NamedCategories, _BaseComposition):
     0.97
     """
 
-    blocks: list[tuple[str, ConjugateClassifier, Any]] = field(kw_only=False)
-    class_prior_strength: float = 0.0
-    prior_strength: float = field(init=False, default=0.0)  # the blocks have their own
+    blocks: list[tuple[str, ClosedFormClassifier, Any]] = field(kw_only=False)
 
     @property
-    def _named_models(self) -> list[tuple[str, ConjugateClassifier]]:
+    def _named_models(self) -> list[tuple[str, ClosedFormClassifier]]:
         try:
             return [(name, model) for name, model, _ in self.blocks]
         except (TypeError, ValueError):  # blocks of another form, which fit refuses
             return []
 
     @_named_models.setter
-    def _named_models(self, pairs: list[tuple[str, ConjugateClassifier]]) -> None:
+    def _named_models(self, pairs: list[tuple[str, ClosedFormClassifier]]) -> None:
         self.blocks = [(*pair, columns) for pair, (_, _, columns) in zip(pairs, self.blocks)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -142,16 +399,28 @@ class ProductModel(NamedCategories, _BaseComposition):
         """Set parameters; ``name`` replaces the model of a block, ``name__parameter`` sets one of its parameters."""
         return self._set_params("_named_models", **params)
 
-    def representatives(self, X: Array) -> Array:
-        """Those of each block side by side, as often as there are of the one that has most."""
-        parts = [model.representatives(X[:, columns]) for (_, model), columns in zip(self._named_models, self.columns_)]
-        rows = np.tile(X[:1], (max(map(len, parts)), 1))
-        for part, columns in zip(parts, self.columns_):
-            rows[:, columns] = part[np.arange(len(rows)) % len(part)]
-        return rows
+    def _settings(self) -> dict[str, Any]:
+        return {"class_prior_strength": self.class_prior_strength, "priors": self.priors}
 
-    def prepare(self, X: Array) -> None:
-        super().prepare(X)
+    def family(self) -> ProductFamily:
+        """The families of the blocks."""
+        known = [(name, model) for name, model in self._named_models if isinstance(model, ClosedFormClassifier)]
+        return ProductFamily(blocks={name: model.family() for name, model in known}, **self._settings())
+
+    def _with_family(self, family: Family, statistics: Statistics, parameters: Any = None) -> Self:
+        """With the settings of the blocks, too."""
+        model = super()._with_family(family, statistics, parameters)
+        model._named_models = [
+            (name, clone(block).set_params(**{key: getattr(family.blocks[name], key) for key in block._settings()}))
+            for name, block in self._named_models
+        ]
+        return model
+
+    def _description(self) -> dict[str, Any]:
+        columns = {"columns_": self.columns_} if hasattr(self, "columns_") else {}
+        return super()._description() | columns
+
+    def _prepare(self, X: Array) -> None:
         names = [name for name, _, _ in self._checked_blocks()]
         Statistics(**dict.fromkeys(names, 0.0))  # refuses names that a part cannot have
         if not hasattr(self, "columns_"):
@@ -159,26 +428,43 @@ class ProductModel(NamedCategories, _BaseComposition):
         used = np.concatenate(self.columns_)
         if len(np.unique(used)) < len(used):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
-        self.models_ = []
-        for (name, model, _), columns in zip(self.blocks, self.columns_):
-            if not can(model, "ProductModel") or isinstance(model, ProductModel):
+        for name, model, _ in self.blocks:
+            known = isinstance(model, ClosedFormClassifier) and not isinstance(model, ProductModel)
+            if not known or not can(model, "ProductModel"):
                 raise ValueError(
                     f"block {name!r} must be one of the models of rcpkg.families, not a product or a pipeline (scale "
                     f"columns before the product), and of networks a decomposable one; got {model!r}"
                 )
-            model = clone(model)
-            if hasattr(self, "classes_"):
-                model.classes_ = self.classes_
-            if hasattr(self, "feature_names_in_"):
-                model.feature_names_in_ = self.feature_names_in_[columns]
-            self._give_names(name, model, columns)
-            self._check_missing(name, model, X, columns)
-            model.prepare(X[:, columns])
-            self.models_.append(model)
+        self._check_values(X)
+        super()._prepare(X)
 
-    def check_X(self, X: ArrayLike) -> Array:
-        X = super().check_X(X)
-        for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
+    def _extend(self, X: Array) -> None:
+        self._check_values(X)
+        super()._extend(X)
+
+    def _check_values(self, X: Array) -> None:
+        """Refuse text and missing values in blocks whose models do not take them."""
+        for (name, model, _), columns in zip(self.blocks, self.columns_):
+            text = [j for j in columns if j in self._names]
+            if text and not model.__sklearn_tags__().input_tags.string:
+                raise ValueError(
+                    f"{self._column_name(text[0])} of block {name!r} holds text, and {type(model).__name__} takes "
+                    "numbers only"
+                )
+            self._check_missing(name, model, X, columns)
+
+    def _column_name(self, j: int) -> str:
+        return feature_name(getattr(self, "feature_names_in_", None), j)
+
+    def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
+        """The statistics of each block, by its name."""
+        if not hasattr(self, "family_"):
+            self._prepare(X)
+        return super().statistics(X, weights)
+
+    def _check_X(self, X: ArrayLike) -> Array:
+        X = super()._check_X(X)
+        for (name, model, _), columns in zip(self.blocks, self.columns_):
             if not can(model, MARGINALS):
                 self._check_missing(name, model, X, columns)
         return X
@@ -200,22 +486,11 @@ class ProductModel(NamedCategories, _BaseComposition):
         tags.input_tags.allow_nan = any(block.allow_nan for block in of_blocks)
         return tags
 
-    def _give_names(self, name: str, model: ConjugateClassifier, columns: NDArray[np.intp]) -> None:
-        """Tell the model of a block what its columns of text hold."""
-        names = {k: self._names[j] for k, j in enumerate(columns) if j in self._names}
-        if names and not model.__sklearn_tags__().input_tags.string:
-            raise ValueError(
-                f"{model._feature_name(min(names))} of block {name!r} holds text, and {type(model).__name__} takes "
-                "numbers only"
-            )
-        if names:
-            model._names = names
-
-    def _check_missing(self, name: str, model: ConjugateClassifier, X: Array, columns: NDArray[np.intp]) -> None:
+    def _check_missing(self, name: str, model: ClosedFormClassifier, X: Array, columns: NDArray[np.intp]) -> None:
         missing = columns[np.isnan(X[:, columns]).any(axis=0)]
         if missing.size and not model.__sklearn_tags__().input_tags.allow_nan:
             raise ValueError(
-                f"{self._feature_name(missing[0])} of block {name!r} contains NaN, which {type(model).__name__} does "
+                f"{self._column_name(missing[0])} of block {name!r} contains NaN, which {type(model).__name__} does "
                 "not accept: impute it, or leave such rows out"
             )
 
@@ -225,206 +500,9 @@ class ProductModel(NamedCategories, _BaseComposition):
             for _, _, choice in self._checked_blocks()
         ]
 
-    def _checked_blocks(self) -> list[tuple[str, ConjugateClassifier, Any]]:
+    def _checked_blocks(self) -> list[tuple[str, ClosedFormClassifier, Any]]:
         names = [name for name, _ in self._named_models]
         self._validate_names(names)
         if not names:
             raise ValueError(f"blocks must be a non-empty list of (name, model, columns); got {self.blocks!r}")
         return self.blocks
-
-    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """Block by block."""
-        self.models_ = [copy(model) for model in self.models_]  # those before keep what they know
-        for (name, _, _), model, columns in zip(self.blocks, self.models_, self.columns_):
-            self._check_missing(name, model, X, columns)
-            self._give_names(name, model, columns)
-        return self._blockwise("extend_statistics", self._parts(X), statistics)
-
-    @property
-    def learns_structure(self) -> bool:  # type: ignore[override]
-        """Whether the model of a block does."""
-        return any(model.learns_structure for model in self.models_)
-
-    def learn_structure(self, rows: Rows) -> None:
-        for model, columns in zip(self.models_, self.columns_):
-            if model.learns_structure or hasattr(model, "structure"):
-                model.learn_structure(rows.map(partial(chosen, columns)))
-
-    def check_complete(self, X: tuple) -> None:
-        for model, x in zip(self.models_, X):
-            model.check_complete(x)
-
-    def check_full(self, X: tuple) -> None:
-        for model, x in zip(self.models_, X):
-            model.check_full(x)
-
-    def _parts(self, X: Array | tuple) -> tuple:
-        if isinstance(X, tuple):
-            return X
-        if not hasattr(self, "models_"):
-            self.prepare(X)
-        return tuple(X[:, columns] for columns in self.columns_)
-
-    def encode(self, X: Array) -> tuple:
-        return tuple(model.encode(x) for model, x in zip(self.models_, self._parts(X)))
-
-    def raw_statistics(self, rows: Rows) -> Statistics:
-        """Block by block."""
-        return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
-
-    def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Block by block."""
-        return self._blockwise(
-            "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.models_))]
-        )
-
-    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
-        """Block by block: given the class, what one block has tells nothing of another."""
-        parts = self._parts(X)
-        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
-
-    def settle(self, statistics: Statistics, n_rows: int) -> None:
-        for model, part in zip(self.models_, statistics):
-            model.settle(part, n_rows)
-
-    def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
-        """The statistics of each block, by its name."""
-        parts = self._parts(X)
-        return self._blockwise("statistics", parts, [weights] * len(parts))
-
-    def parameters(self, statistics: Statistics) -> ProductParameters:
-        """The parameters of each block, and the class distribution from the counts that all blocks share."""
-        parts = list(statistics)
-        return ProductParameters(
-            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.models_, parts))
-        )
-
-    def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
-        """log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]."""
-        joint = parameters.log_prior
-        for model, x, block in zip(self.models_, self._parts(X), parameters.blocks):
-            joint = joint + model.log_joint(x, block) - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
-        return joint
-
-    def natural_parameters(self, parameters: ProductParameters) -> Statistics:
-        """The η of each block; the class term log p(y) once, in the first block."""
-        first, *others = parameters.blocks
-        others = [block._replace(log_prior=np.zeros_like(block.log_prior)) for block in others]
-        blocks = [first._replace(log_prior=parameters.log_prior), *others]
-        return self._blockwise("natural_parameters", blocks)
-
-    def from_natural(self, natural: Statistics) -> ProductParameters:
-        """Those of the blocks; the class distribution is their normalised product."""
-        blocks = tuple(model.from_natural(part) for model, part in zip(self.models_, natural))
-        log_prior = np.sum([block.log_prior for block in blocks], axis=0)
-        return ProductParameters(log_prior - logsumexp(log_prior), blocks)
-
-    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
-        """The sum of those of the blocks."""
-        return np.sum([m.scores(x, part) for m, x, part in zip(self.models_, self._parts(X), natural)], axis=0)
-
-    @available_if(lambda self: all(hasattr(model, "feature_map") for _, model in self._named_models))
-    def feature_map(
-        self,
-        X: tuple,
-        kind: str = "minimal",
-        statistics: Statistics | None = None,
-        pooled: ProductParameters | None = None,
-    ) -> ProductFeatures:
-        """Those of the blocks."""
-        names = [name for name, _ in self._named_models]
-        of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
-        maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.models_, X, *of_blocks)]
-        return ProductFeatures(maps, names)
-
-    def free_coordinates(self, pooled: ProductParameters, definite: bool) -> ProductCoordinates:
-        """Those of the blocks."""
-        of_blocks = [None] * len(self.models_) if pooled is None else pooled.blocks
-        return ProductCoordinates([m.free_coordinates(p, definite) for m, p in zip(self.models_, of_blocks)])
-
-    def mean_parameters(self, parameters: ProductParameters) -> Statistics:
-        """The μ of each block, with the class distribution of the product."""
-        blocks = [block._replace(log_prior=parameters.log_prior) for block in parameters.blocks]
-        return self._blockwise("mean_parameters", blocks)
-
-    def class_log_partition(self, natural: Statistics) -> Array:
-        """The sum of those of the blocks."""
-        return np.sum([model.class_log_partition(part) for model, part in zip(self.models_, natural)], axis=0)
-
-    def _blockwise(self, method: str, *arguments: Iterable) -> Statistics:
-        """What a method of the models gives of an argument a block, by the names of the blocks."""
-        parts = (getattr(model, method)(*of_block) for model, *of_block in zip(self.models_, *arguments))
-        return Statistics(**{name: part for (name, _, _), part in zip(self.blocks, parts)})
-
-    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
-        """Block by block."""
-        return self._blockwise("freeze", old, new)
-
-    def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Block by block."""
-        return self._blockwise("safe_update", old, change)
-
-    def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        """Block by block."""
-        return self._blockwise("precondition", old, expected, change)
-
-    def same_form(self, other: object) -> bool:
-        """With the same blocks."""
-        return (
-            super().same_form(other)
-            and [name for name, _ in self._named_models] == [name for name, _ in other._named_models]
-            and all(map(np.array_equal, self.columns_, other.columns_))
-            and all(mine.same_form(theirs) for mine, theirs in zip(self.models_, other.models_))
-        )
-
-    @property
-    def has_prior(self) -> bool:
-        """Of the classes or of a block."""
-        return super().has_prior or any(part.has_prior for part in self.models_)
-
-    def without_prior(self) -> Self:
-        """Of the classes and of each block."""
-        model = super().without_prior()
-        model.models_ = [part.without_prior() for part in self.models_]
-        model._named_models = [(name, part.without_prior()) for name, part in self._named_models]
-        return model
-
-    def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
-        """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
-        pooled = [model.pooled_parameters(part) for model, part in zip(self.models_, statistics)]
-        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
-
-    def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
-        """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
-        grand = [model.grand_parameters(part) for model, part in zip(self.models_, statistics)]
-        return self._joined(grand[0][0].log_prior, grand)
-
-    def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
-        blocks, sizes = zip(*targets)
-        return ProductParameters(log_prior, blocks), max(sizes)
-
-    @available_if(lambda self: all(hasattr(model, "redraw") for _, model in self._named_models))
-    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Block by block."""
-        drawn = X.copy()
-        for model, columns in zip(self.models_, self.columns_):
-            drawn[:, columns] = model.redraw(X[:, columns], y, rng)
-        return drawn
-
-    @available_if(lambda self: all(can(model, MARGINALS) for _, model in self._named_models))
-    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
-        """Those of each block, by its name."""
-        parts = zip(self.blocks, self.models_, self._parts(X), parameters.blocks)
-        return {name: model.expected_rows(x, weights, block) for (name, _, _), model, x, block in parts}
-
-    def _log_base(self, X: Array) -> Array | float:
-        return sum(model._log_base(x) for model, x in zip(self.models_, self._parts(X)))
-
-    def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
-        if unused.size:
-            raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
-        X = np.empty((len(y), self.n_features_in_), dtype=object if self._names else float)
-        for model, columns, block in zip(self.models_, self.columns_, parameters.blocks):
-            X[:, columns] = model.draw(block, y, rng)
-        return X

@@ -33,7 +33,7 @@ class PredictiveDensities:
     def log_predictive(self, X: ArrayLike) -> Array:
         """Log predictive densities log E[N_h](x) of what each row has, normalised in x: shape (n, r)."""
         check_is_fitted(self)
-        return self._densities().log_density(self.check_X(X))
+        return self._densities().log_density(self._check_X(X))
 
     def _densities(self) -> StudentTs:
         counts, means, scatters = self.statistics_

@@ -56,7 +56,7 @@ class LocalClassifier(SquareableRows):
 
         There is no ``sample_weight``: a row that counts w times would take w of the k places of a neighbourhood, so
         that weights change which rows are near, and a fraction of a row has no place. Repeat the rows instead."""
-        X, self._codes = self.check_X_y(X, y)
+        X, self._codes = self._check_X_y(X, y)
         for name in ("grid_", "cv_errors_", "cv_log_loss_"):
             vars(self).pop(name, None)  # of an earlier choice
         self._cost = None if self.cost is None else check_cost(self.cost, self.classes_).copy()
@@ -108,7 +108,7 @@ class LocalClassifier(SquareableRows):
     def predict_path(self, X: ArrayLike, sizes: Sequence[int]) -> NDArray:
         """Class labels for several neighbourhood sizes at once, shape (n, len(sizes))."""
         check_is_fitted(self)
-        X = self.check_X(X)
+        X = self._check_X(X)
         sizes = self._check_sizes(sizes, "sizes")
         codes = np.empty((len(X), len(sizes)), dtype=np.intp)
         for part in batches(len(X), self._bytes_per_query(max(sizes), len(sizes))):

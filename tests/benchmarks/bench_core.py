@@ -46,10 +46,10 @@ def categorical_rows(n, d, r, states=5):
 
 def iteration(model, X, y):
     """A function that makes one iteration, from the closed form of the model."""
-    X, y = model.check_X_y(X, y)
-    model.prepare(X)
+    X, y = model._check_X_y(X, y)
+    model._prepare(X)
     Y = one_hot(y, len(model.classes_))
-    objective = Objective(model, model.encode(X), Y)
+    objective = Objective(model.family_, model.family_.encode(X), Y)
     start = objective.at(objective.start)
     return lambda: objective.at(objective.moved(start.statistics, start.gradient, 0.1))
 

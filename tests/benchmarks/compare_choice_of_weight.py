@@ -96,7 +96,7 @@ def compare(name: str, kind: str) -> dict[str, Any]:
     """The row of a case; raises `InvalidStatistics` or `ValueError` where some closed form does not exist."""
     X, y, X_test, y_test = rows_of(name, kind)
     model = clone(MODELS[kind]).fit(X, y)
-    form = MinimalForm(model, model.encode(model.check_X(X)), model.statistics_)
+    form = MinimalForm(model.family_, model.family_.encode(model._check_X(X)), model.statistics_)
     folds = GridSearchCV(
         RiskCalibration(MODELS[kind], step="safe"),
         {"target_weight": TARGET_WEIGHTS},

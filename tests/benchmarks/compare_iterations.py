@@ -172,9 +172,9 @@ def features_seconds(learner: Any, X: np.ndarray, y: np.ndarray) -> float:
 def penalised(fit: Any, X: np.ndarray, y: np.ndarray) -> float:
     """CLL + b [⟨s̄, η⟩ − m̄ψ(η)] of a fit with `TARGET`, where ψ(η) = 0."""
     model = clone(fit.estimator).fit(X, y)
-    parameters, size = model.pooled_parameters(model.statistics_)
-    natural = fit.estimator_.natural_parameters(fit.estimator_.parameters_)
-    return TARGET["target_weight"] * size * model.mean_parameters(parameters).dot(natural) - len(y) * log_loss(
+    parameters, size = model.family_.pooled_parameters(model.statistics_)
+    natural = fit.estimator_.family_.natural_parameters(fit.estimator_.parameters_)
+    return TARGET["target_weight"] * size * model.family_.mean_parameters(parameters).dot(natural) - len(y) * log_loss(
         fit, X, y
     )
 

@@ -71,7 +71,7 @@ def pass_seconds(codes: Mapping[str, np.ndarray], label: str) -> dict[str, float
     """Processor seconds of one pass over encoded rows."""
     X, y = codes["X"], codes["y"]
     model = MODELS[label].fit(X, y)
-    objective = Objective(model, model.encode(X), one_hot(y, y.max() + 1))
+    objective = Objective(model.family_, model.family_.encode(X), one_hot(y, y.max() + 1))
     found = []
     for _ in range(TIMES):
         start = time.process_time()

@@ -105,27 +105,45 @@ def in_chapters() -> list[InCode]:
 
 
 PLANTED = [
-    InLibrary("01", "prop-pc-smoothing", "rcpkg.families.MultinomialNB.parameters", altered("log_prob", 1.01)),
+    InLibrary(
+        "01", "prop-pc-smoothing", "rcpkg.families.counts.MultinomialFamily.parameters", altered("log_prob", 1.01)
+    ),
     InLibrary("02", "thm-mean", "rcpkg.bregman.BregmanDivergence.information", scaled(0.99)),
     InLibrary("02", "prop-dual", "rcpkg.bregman.BregmanDivergence.centroid", left_only),
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", scaled(1.01)),
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", more_pseudo_counts),
-    InLibrary("04", "prop-rc-nb", "rcpkg.families.CategoricalNB.parameters", altered("log_prob", 1.01)),
-    InLibrary("04", "prop-rc-qda", "rcpkg.families.QDA.parameters", altered("covariance", 1.01)),
-    InLibrary("04", "prop-rc-lr", "rcpkg.families.SharedVarianceGaussianNB.parameters", altered("covariance", 1.01)),
-    InLibrary("04", "prop-rc-lr", "rcpkg.families.SharedVarianceGaussianNB.parameters", altered("log_prior", 1.01)),
+    InLibrary("04", "prop-rc-nb", "rcpkg.families.counts.CategoricalFamily.parameters", altered("log_prob", 1.01)),
+    InLibrary(
+        "04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("covariance", 1.01)
+    ),
+    InLibrary(
+        "04",
+        "prop-rc-lr",
+        "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters",
+        altered("covariance", 1.01),
+    ),
+    InLibrary(
+        "04",
+        "prop-rc-lr",
+        "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters",
+        altered("log_prior", 1.01),
+    ),
     InLibrary("04", "thm-rc-invariance", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(frequency_weights)),
     InLibrary(
         "04", "prop-rc-fixed-point", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)
     ),
     InLibrary("04", "alg-rc", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)),
-    InLibrary("04", "prop-rc-qda", "rcpkg.families.QDA.parameters", altered("mean", 1.01)),
-    InLibrary("04", "prop-rc-qda", "rcpkg.families.QDA.parameters", altered("log_prior", 1.01)),
-    InLibrary("04", "prop-rc-lr", "rcpkg.families.SharedVarianceGaussianNB.parameters", altered("mean", 1.001)),
-    InLibrary("04", "prop-rc-map-nb", "rcpkg.families.CategoricalNB.parameters", altered("log_prob", 1.01)),
-    InLibrary("05", "prop-tm-models", "rcpkg.families.QDA.mean_parameters", scaled(1.01)),
-    InLibrary("05", "prop-tm-models", "rcpkg.families.QDA.log_partition", scaled(1.01)),
-    InLibrary("06", "thm-tm-safe", "rcpkg.families.QDA.safe_update", scaled(1.001)),
+    InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("mean", 1.01)),
+    InLibrary(
+        "04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("log_prior", 1.01)
+    ),
+    InLibrary(
+        "04", "prop-rc-lr", "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters", altered("mean", 1.001)
+    ),
+    InLibrary("04", "prop-rc-map-nb", "rcpkg.families.counts.CategoricalFamily.parameters", altered("log_prob", 1.01)),
+    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.mean_parameters", scaled(1.01)),
+    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.log_partition", scaled(1.01)),
+    InLibrary("06", "thm-tm-safe", "rcpkg.families.gaussian_full.QuadraticGaussian.safe_update", scaled(1.001)),
     InLibrary("08", "prop-wn-stream", "rcbook.streams.Counts.log_probabilities", scaled(1.01)),
     InLibrary(
         "08",
@@ -134,9 +152,11 @@ PLANTED = [
         lambda function: lambda *arguments: function(*arguments)[:1],
     ),
     InLibrary("09", "alg-co-steps", "rcpkg.calibration.newton.quasi_newton", scaled(0.0)),
-    InLibrary("10", "thm-bn-full", "rcpkg.KDependenceBayes.log_partition", scaled(1 + 1e-9)),
-    InLibrary("10", "thm-bn-full", "rcpkg.KDependenceBayes.mean_parameters", scaled(1 + 1e-9)),
-    InLibrary("10", "thm-bn-full", "rcpkg.KDependenceBayes.from_natural", altered("log_prior", 1 + 1e-9)),
+    InLibrary("10", "thm-bn-full", "rcpkg.families.networks.KDependenceFamily.log_partition", scaled(1 + 1e-9)),
+    InLibrary("10", "thm-bn-full", "rcpkg.families.networks.KDependenceFamily.mean_parameters", scaled(1 + 1e-9)),
+    InLibrary(
+        "10", "thm-bn-full", "rcpkg.families.networks.KDependenceFamily.from_natural", altered("log_prior", 1 + 1e-9)
+    ),
     InCode("10", "thm-bn-full", "tables[2][:, 1, 1] = 2.0", "tables[2][:, 1, 1] = 0.0"),
     InCode("10", "cor-bn-mirror", "model.statistics(X, Y - P)", "model.statistics(X, Y + P)"),
     InCode(
@@ -149,17 +169,27 @@ PLANTED = [
     InLibrary(
         "10",
         "thm-bn-nested",
-        "rcpkg.KDependenceBayes.nested_parameters",
+        "rcpkg.families.networks.KDependenceFamily.nested_parameters",
         lambda method: lambda self, statistics: (method(self, statistics)[0], 7 * method(self, statistics)[1]),
     ),
     InLibrary(
         "10",
         "thm-bn-nested",
-        "rcpkg.KDependenceBayes.nested_parameters",
+        "rcpkg.families.networks.KDependenceFamily.nested_parameters",
         lambda method: lambda self, statistics: method(self, 2 * statistics),
     ),
-    InLibrary("10", "thm-bn-nested", "rcpkg.KDependenceBayes.nested_parameters", of_a_graph_without(slice(0, 1))),
-    InLibrary("10", "thm-bn-nested", "rcpkg.KDependenceBayes.nested_parameters", of_a_graph_without(slice(0, None))),
+    InLibrary(
+        "10",
+        "thm-bn-nested",
+        "rcpkg.families.networks.KDependenceFamily.nested_parameters",
+        of_a_graph_without(slice(0, 1)),
+    ),
+    InLibrary(
+        "10",
+        "thm-bn-nested",
+        "rcpkg.families.networks.KDependenceFamily.nested_parameters",
+        of_a_graph_without(slice(0, None)),
+    ),
     InCode("10", "prop-bn-curved", "max_iter=150", "max_iter=1"),
     InCode("10", "thm-bn-nested", "s + families_of.totals(t) * np.exp", "s + b * np.exp"),
     InCode("10", "prop-bn-smoothing", "linear = size_b / (n + size_b)", "linear = b / (n + b)"),
@@ -203,10 +233,15 @@ PLANTED = [
     InLibrary(
         "12",
         "prop-when-draws",
-        "rcpkg.CategoricalNB.redraw",
+        "rcpkg.families.counts.CategoricalFamily.redraw",
         lambda method: lambda self, X, y, rng: X[np.lexsort((rng.uniform(size=len(y)), y))],
     ),
-    InLibrary("12", "prop-when-draws", "rcpkg.QDA.redraw", lambda method: lambda self, X, y, rng: X[::1]),
+    InLibrary(
+        "12",
+        "prop-when-draws",
+        "rcpkg.families.gaussian_full.QuadraticGaussian.redraw",
+        lambda method: lambda self, X, y, rng: X[::1],
+    ),
     InCode("12", "exa-when-right", "@ influence.T) / n / 2", "@ influence.T) / n / 9"),
     InCode("12", "exa-when-right", "lambdas.sum() / 2", "lambdas.sum()"),
     InCode("12", "prop-when-loo", "np.eye(2) - S @ pulled @ V", "np.eye(2)"),
@@ -239,7 +274,7 @@ PLANTED = [
     InLibrary(
         "13",
         "thm-gaps-gradient",
-        "rcpkg.QDA.expected_statistics",
+        "rcpkg.families.gaussian_full.QuadraticGaussian.expected_statistics",
         lambda _: lambda self, X, W, p: self.statistics(np.nan_to_num(X), W),
     ),
     InCode("13", "thm-gaps-steps", '"value 1": 0.1', '"value 1": 0.9'),

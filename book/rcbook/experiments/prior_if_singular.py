@@ -25,7 +25,7 @@ class PriorIfSingular(GenerativeClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit a clone of the estimator, ``estimator_``, which is None where singular."""
-        X, y = self.check_X_y(X, y)
+        X, y = self._check_X_y(X, y)
         try:
             self.estimator_ = clone(self.estimator).fit(X, self.classes_[y])
             self.class_log_prior_ = self.estimator_.class_log_prior_

@@ -133,13 +133,13 @@ def path_from(
     model: ClosedFormClassifier, X: Any, Y: Array, statistics: Statistics, rule: Rule = calibration_weights
 ) -> Path:
     """The iterates of s ← s + lr s(X, W) on encoded rows, from given statistics, as far as these stay valid."""
-    objective = Objective(model, X, Y, rule=rule, start=statistics)
+    objective = Objective(model.family_, X, Y, rule=rule, start=statistics)
     return climb(objective, Fixed(LEARNING_RATE), Stop(), ITERATIONS - 1, keep_points=True)
 
 
 def descent_from(model: ConjugateClassifier, X: Any, Y: Array, parameters: Any) -> Path:
     """The iterates of the papers' gradient descent on encoded rows, from given parameters."""
-    family = model.without_prior()
+    family = model.family_.without_prior()
     step = Projected(LEARNING_RATE, "corrected" if isinstance(model, SharedVarianceGaussianNB) else "printed")
     objective = Objective(family, X, Y, start=len(Y) * family.mean_parameters(parameters))
     return climb(objective, step, Stop(), ITERATIONS - 1, keep_points=True)

@@ -128,7 +128,7 @@ def departure(name: str, strength: float) -> tuple[ConjugateClassifier, Draw]:
 
 def iterates(model: ConjugateClassifier, X: Any, Y: Array, updates: tuple[int, ...]) -> list[Any]:
     """Parameters after these numbers of updates s ← s + lr s(X, Y − P)."""
-    path = climb(Objective(model, X, Y), Fixed(LAW_RATE, "raise"), Stop(), max(updates), keep_points=True)
+    path = climb(Objective(model.family_, X, Y), Fixed(LAW_RATE, "raise"), Stop(), max(updates), keep_points=True)
     return [path.points[t].parameters for t in updates]
 
 
@@ -198,10 +198,10 @@ def spreads(
         X, y = draw(n, rng)
         tried += 1
         try:
-            path = iterates(model, model.encode(X), one_hot(np.searchsorted(model.classes_, y), r), LAW_UPDATES)
+            path = iterates(model, model.family_.encode(X), one_hot(np.searchsorted(model.classes_, y), r), LAW_UPDATES)
         except InvalidStatistics:
             continue
-        off = [form.coefficients(model.natural_parameters(p)) - eta for p, eta in zip(path, limit.eta)]
+        off = [form.coefficients(model.family_.natural_parameters(p)) - eta for p, eta in zip(path, limit.eta)]
         if not np.isfinite(off).all():  # a cell without rows
             continue
         off = [d - u * (u @ d) for d in off]
@@ -218,12 +218,12 @@ def law(cell: Cell, seed: int) -> list[Record]:
     """The law of the iterates of samples of the model itself."""
     model = truth(cell.row)
     X, y = model.sample(LARGE, np.random.RandomState(TRUTH))
-    encoded = model.encode(X)
+    encoded = model.family_.encode(X)
     statistics = model.statistics(encoded, one_hot(np.searchsorted(model.classes_, y), len(model.classes_)))
-    form = MinimalForm(model, encoded, statistics)
+    form = MinimalForm(model.family_, encoded, statistics)
     information = information_of(form, model.parameters_)
     C = form.conditional_curvature(model.predict_proba(X), np.full(LARGE, 1 / LARGE))
-    eta = [form.coefficients(model.natural_parameters(model.parameters_))] * len(LAW_UPDATES)
+    eta = [form.coefficients(model.family_.natural_parameters(model.parameters_))] * len(LAW_UPDATES)
     limit = Sampled(form, eta, covariances(form, information, C), information, C)
     return spreads(model, limit, model.sample, int(cell.setting_value), cell.arguments["repetitions"], seed)
 
@@ -234,11 +234,11 @@ def law_of_a_wrong_model(cell: Cell, seed: int) -> list[Record]:
     model, draw = departure(name, strength)
     X, y = draw(POPULATION, np.random.RandomState(TRUTH))
     model = clone(model).fit(X, y)
-    encoded, Y, steps = model.encode(X), one_hot(y, 2), tuple(range(max(LAW_UPDATES) + 1))
-    form = MinimalForm(model, encoded, model.statistics(encoded, Y))
+    encoded, Y, steps = model.family_.encode(X), one_hot(y, 2), tuple(range(max(LAW_UPDATES) + 1))
+    form = MinimalForm(model.family_, encoded, model.statistics(encoded, Y))
     path = iterates(model, encoded, Y, steps)
-    P = [np.exp(log_posterior(model.log_joint(encoded, p), model.log_class_probabilities(p))) for p in path]
-    eta = [form.coefficients(model.natural_parameters(path[t])) for t in LAW_UPDATES]
+    P = [np.exp(log_posterior(model.log_joint(encoded, p), model.family_.log_class_probabilities(p))) for p in path]
+    eta = [form.coefficients(model.family_.natural_parameters(path[t])) for t in LAW_UPDATES]
     C = form.conditional_curvature(P[0], np.full(len(y), 1 / len(y)))
     limit = Sampled(form, eta, influences(form, path, P, y), information_of(form, path[0]), C)
 

@@ -161,15 +161,15 @@ def smoothed_joints(X: Array, y: NDArray, rule: Rule, rows: Array) -> Iterator[A
         cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)),
     )
     codes = np.searchsorted(plain.classes_, y)
-    encoded, Y = plain.encode(X), one_hot(codes, n_classes)
+    encoded, Y = plain.family_.encode(X), one_hot(codes, n_classes)
     s = plain.statistics_ + rule.start * pseudo
     if rule.expected:
-        s = len(y) * smooth.mean_parameters(smooth.parameters_)
+        s = len(y) * smooth.family_.mean_parameters(smooth.parameters_)
     family, reporter = smooth if rule.mapped else plain, smooth if rule.reported or rule.mapped else plain
     step = Smoothed(rule, pseudo, states, strength)
-    objective = Objective(family, encoded, Y, start=s)
+    objective = Objective(family.family_, encoded, Y, start=s)
     path = climb(objective, step, Stop(), ITERATIONS - 1, start=step.at(objective, s), keep_points=True)
-    shown_rows = plain.encode(rows)
+    shown_rows = plain.family_.encode(rows)
     for point in path.points:
         try:
             shown = point.parameters if rule.by_class else reporter.parameters(point.statistics)
@@ -240,9 +240,9 @@ def bins(cell: Cell, seed: int) -> list[Record]:
         X = np.column_stack([_codes(column, KBinsDiscretizer(5, encode="ordinal", **BINS[name])) for column in X.T])
     model = CategoricalNB(unknown="impossible").fit(X, bunch.target)
     codes = np.searchsorted(model.classes_, bunch.target)
-    joint = model.log_joint(model.encode(X), model.parameters_)
+    joint = model.log_joint(model.family_.encode(X), model.parameters_)
     if name != "nb-first-class":
-        joint = log_posterior(joint, model.log_class_probabilities(model.parameters_))
+        joint = log_posterior(joint, model.family_.log_class_probabilities(model.parameters_))
     return [Record("ML", "empirical_error_fraction", float(np.mean(joint.argmax(axis=1) != codes)))]
 
 

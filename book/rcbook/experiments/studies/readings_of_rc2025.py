@@ -55,7 +55,7 @@ def _updates_on_all_rows(cell: Cell, seed: int) -> tuple[float, float, int]:
     train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=seed)
     begin = train if cell.arguments["start"] == "train" else np.arange(len(y))
     model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[begin], y[begin])
-    codes, X = np.searchsorted(model.classes_, y), model.encode(X)
+    codes, X = np.searchsorted(model.classes_, y), model.family_.encode(X)
     Y = one_hot(codes, len(model.classes_))
     if cell.method == "GD":
         path = descent_from(model, X, Y, model.parameters_)
@@ -94,7 +94,8 @@ def best_iterate(cell: Cell, seed: int) -> list[Record]:
     for split in np.random.SeedSequence(seed).generate_state(cell.arguments["repetitions"]):
         train, test = train_test_split(np.arange(len(y)), test_size=0.25, random_state=int(split))
         model = rc_model(classifier, closed_form, X, len(np.unique(y)), RC_PRIOR[classifier]).fit(X[train], y[train])
-        codes, (rows, held) = np.searchsorted(model.classes_, y), (model.encode(X[part]) for part in (train, test))
+        rows, held = (model.family_.encode(X[part]) for part in (train, test))
+        codes = np.searchsorted(model.classes_, y)
         path = path_from(
             model, rows, one_hot(codes[train], len(model.classes_)), model.statistics_, calibration_weights
         )

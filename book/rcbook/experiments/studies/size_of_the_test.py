@@ -225,9 +225,9 @@ def rejections(model: ConjugateClassifier, draw: Draw, n: int, repetitions: int,
 def degrees(model: ConjugateClassifier, X: Array, y: NDArray) -> int:
     """(r − 1) K, the free components of the update of these rows."""
     fitted = clone(model).fit(X, y)
-    encoded = fitted.encode(fitted.check_X(X))
+    encoded = fitted.family_.encode(fitted._check_X(X))
     labels = one_hot(np.searchsorted(fitted.classes_, y), len(fitted.classes_))
-    form = MinimalForm(fitted, encoded, fitted.statistics(encoded, labels))
+    form = MinimalForm(fitted.family_, encoded, fitted.statistics(encoded, labels))
     return (form.r - 1) * form.width
 
 

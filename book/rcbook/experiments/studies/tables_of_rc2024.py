@@ -81,7 +81,7 @@ def rc2024_random(cell: Cell, seed: int) -> list[Record]:
     runs, reach = [], []
     for stream in np.random.SeedSequence(seed).spawn(cell.arguments["repetitions"]):
         start = random_model(Y.shape[1], X.shape[1], np.random.default_rng(stream))
-        statistics = len(y) * model.mean_parameters(start)
+        statistics = len(y) * model.family_.mean_parameters(start)
         ours = path_from(model, X, Y, statistics).frame.error.to_numpy()
         if cell.method == "Random":
             runs.append(ours[:1])

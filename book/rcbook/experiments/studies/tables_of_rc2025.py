@@ -26,7 +26,7 @@ from rcbook.experiments.studies.data_and_models_of_rc import (
 )
 from rcpkg.base import Array
 from rcpkg.calibration import RiskCalibration
-from rcpkg.families import ClosedFormClassifier, Statistics
+from rcpkg.families import ClosedFormClassifier, Family, Statistics
 
 PRINTED_REPETITIONS = 5
 SMALL = 2_000  # rows; beyond, a quarter of the rows has nearly the error of the others anyway
@@ -83,7 +83,7 @@ def rc2025_splits(cell: Cell, seed: int) -> list[Record]:
     return records
 
 
-class ToyGaussians(ClosedFormClassifier):
+class ToyFamily(Family):
     """rc2025 §4.1: two classes of weight 1/2, x | y ~ N(mu_y, 1), with mu_y = s_y / n_y.
 
     The printed density lacks the factor 1/2 in the exponent; the printed posterior (0.65, 0.35) at x = 1 has it.
@@ -100,6 +100,10 @@ class ToyGaussians(ClosedFormClassifier):
     def log_joint(self, X: Array, parameters: Array) -> Array:
         """log p(x, y) up to a constant."""
         return -0.5 * (X - parameters) ** 2
+
+
+class ToyGaussians(ClosedFormClassifier, family=ToyFamily):
+    """The classifier of `ToyFamily`."""
 
 
 def rc2025_toy(cell: Cell, seed: int) -> list[Record]:

@@ -1,0 +1,249 @@
+"""The estimator that has a family: scikit-learn's ``fit`` and ``partial_fit`` of closed forms, and predictions."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import fields
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, vstack
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, one_thread_if_small
+from rcpkg.capabilities import require
+from rcpkg.checks import check_number, check_weights, number_labels
+from rcpkg.families.family import ClassPrior, Family
+from rcpkg.families.portions import Seen, agree, check_blocks, look, numbered
+from rcpkg.families.statistics import Statistics
+from rcpkg.rows import Block, Blocks, Rows
+
+
+class ClosedFormClassifier(GenerativeClassifier):
+    """Base of the classifiers with a closed-form learner a = θ∘s (rc2025 §3).
+
+    ``class PoissonNB(ConjugateClassifier, family=PoissonFamily)`` is the classifier of a family. The parameters of its
+    constructor are settings of the family; what the family can do, calibration asks ``family_``.
+
+    Attributes
+    ----------
+    family_ : Family
+        The family, with what it has learnt of the training rows.
+    statistics_ : Statistics
+        s, of the training rows.
+    parameters_ : object
+        θ(s); None while the rows of ``partial_fit`` do not suffice.
+    """
+
+    _family_type: ClassVar[type[Family]]
+
+    def __init_subclass__(cls, family: type[Family] | None = None, **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if family is not None:
+            cls._family_type = family
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parameters_")
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters of the constructor that are settings of the family."""
+        names = [field.name for field in fields(self._family_type) if field.init]
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def family(self) -> Family:
+        """The family that these parameters make; ``family_`` is the one that knows the training rows."""
+        return self._family_type(**self._settings())
+
+    def _description(self) -> dict[str, Any]:
+        """What is known of the labels and columns of the rows."""
+        names = "classes_", "n_features_in_", "feature_names_in_"
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def _prepare(self, X: Array) -> None:
+        """Take a family that knows the validated training rows X."""
+        self.family_ = self.family().describe(**self._description())
+        self.family_.prepare(X)
+
+    def _extend(self, X: Array) -> None:
+        """Have the family and the statistics of the rows so far take the form that further rows X ask for."""
+        self.family_ = copy(self.family_).describe(**self._settings(), **self._description())
+        self.statistics_ = self.family_.extend_statistics(X, self.statistics_)
+
+    def _known_family(self) -> Family:
+        """The fitted family or, before any fit, one that is made once."""
+        if not hasattr(self, "family_"):
+            self.family_ = self.family()
+        return self.family_
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Statistics Σ_i Σ_y W_iy s(x_i, y) for weights W of shape (n, r), soft, hard or signed."""
+        return self._known_family().statistics(X, weights)
+
+    def parameters(self, statistics: Statistics) -> Any:
+        """Parameter map θ(s); raises `InvalidStatistics` where s gives no valid model."""
+        return self._known_family().parameters(statistics)
+
+    def log_joint(self, X: Array, parameters: Any) -> Array:
+        """Joint log density log p(x, y), shape (n, r)."""
+        return self._known_family().log_joint(X, parameters)
+
+    @atomic
+    @one_thread_if_small
+    def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the closed form θ(s(X, Y)); rows count ``sample_weight`` times. ``fit(rows)`` takes `Rows`, of any size.
+
+        Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
+        """
+        rows = self._training_rows(X, y, sample_weight, sums=True)
+        self.family_.learn_structure(rows)
+        statistics = self.family_.raw_statistics(rows)
+        return self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+
+    @atomic
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add the statistics of further rows; the first call names all ``classes``.
+
+        While the statistics do not suffice (too few rows of a class so far), predictions raise `InvalidStatistics`.
+        """
+        first = not hasattr(self, "statistics_")
+        if first:
+            self._set_classes(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={classes!r} is not the same as on last call to partial_fit, {self.classes_.tolist()}"
+            )
+        X, y = self._check_rows(X, y, reset=first)
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(
+                f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
+                f"{self.classes_.tolist()}: name them in the first call to partial_fit"
+            )
+        rows = self._of_arrays(X, np.searchsorted(self.classes_, y), sample_weight)
+        (block,) = rows
+        if first:
+            self._prepare(block.X)
+            self.family_.learn_structure(rows)
+        else:
+            self._extend(block.X)
+        statistics = self.family_.raw_statistics(rows)
+        self._n_rows = block.n + (0 if first else getattr(self, "_n_rows", 0))
+        if not first:
+            statistics = self.statistics_ + statistics
+        if not np.isfinite(statistics.ravel()).all():
+            raise ValueError("X holds numbers so large that the statistics of the rows overflow: rescale it")
+        try:
+            self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+        except InvalidStatistics as error:
+            self.statistics_ = statistics
+            self.parameters_, self._insufficient = None, str(error)
+            self.class_log_prior_ = self.family_.log_class_probabilities(None)
+        return self
+
+    def _set_classes(self, classes: ArrayLike | None) -> None:
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        self.classes_ = np.unique(classes)
+        if len(self.classes_) < 2:
+            raise ValueError(f"classes must name at least 2 classes; got {classes!r}")
+
+    def sample(
+        self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None
+    ) -> tuple[Array, NDArray]:
+        """Draw rows and labels (X, y) from the fitted joint distribution p(x, y)."""
+        check_is_fitted(self)
+        require(self, "sampling")
+        check_number("n_samples", n_samples, 0, integer=True)
+        rng = check_random_state(random_state)
+        y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
+        return self.family_.draw(self._fitted_parameters(), y, rng), self.classes_[y]
+
+    def _training_rows(
+        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None, sums: bool = False
+    ) -> Rows:
+        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family.
+
+        With ``sums`` the rows may bring what the parts of several blocks add up to (`Family.part_at_sight`)."""
+        if isinstance(X, Rows):
+            return self._of_blocks(X.without(y, sample_weight), sums)
+        X, y = self._check_X_y(X, y)
+        rows = self._of_arrays(X, y, sample_weight)
+        block = rows.only("prepare")
+        self._prepare(block.X)
+        self._n_rows = block.n
+        return rows
+
+    def _of_arrays(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Rows:
+        """Validated arrays as rows, without those of weight zero."""
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        return Blocks([Block(X, y, weight).counting()])
+
+    def _of_blocks(self, rows: Rows, sums: bool) -> Rows:
+        """Validated blocks; what one of them would tell the model, all of them tell it together."""
+        seen: list[Seen] = []
+        summed = None
+        for of in rows.each(partial(look, self, sums)):
+            seen.append(of._replace(part=None))
+            agree(seen[0], of)
+            summed = of.part if summed is None else summed if of.part is None else summed + of.part
+        check_blocks(seen)
+        self._take_on(seen)
+        self._n_rows = sum(of.n for of in seen)  # by the same pass, which may read files
+        self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
+        self._prepare(self._gathered([of for of in seen if of.n]))
+        rows = rows.map(partial(numbered, copy(self)))
+        if len(seen) == 1:  # which needs no representatives
+            self._prepare(rows.only("prepare").X)
+        else:
+            rows.summed = summed
+        return rows
+
+    def _take_on(self, seen: list[Seen]) -> None:
+        """Names and numbers of the columns, as the blocks have them."""
+        vars(self).update(seen[0].columns)
+
+    def _gathered(self, seen: list[Seen]) -> Array:
+        """The representatives of all blocks."""
+        parts = [of.X for of in seen]
+        return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+
+    def _set_statistics(self, statistics: Statistics, parameters: Any = None) -> Self:
+        """Take on statistics, and the parameters they give."""
+        self.parameters_ = self.family_.parameters(statistics) if parameters is None else parameters
+        self.statistics_ = statistics
+        self.class_log_prior_ = self.family_.log_class_probabilities(self.parameters_)
+        return self
+
+    def _with_family(self, family: Family, statistics: Statistics, parameters: Any = None) -> Self:
+        """This classifier with another ``family`` of its type, whose settings it takes, and its statistics."""
+        model = copy(self)
+        vars(model).update({name: getattr(family, name) for name in self._settings()}, family_=family)
+        return model._set_statistics(statistics, parameters)
+
+    def _fitted_parameters(self) -> Any:
+        """The parameters; raises `InvalidStatistics` while the rows of ``partial_fit`` do not suffice."""
+        if self.parameters_ is None:
+            raise InvalidStatistics(f"not enough data so far: {self._insufficient}")
+        return self.parameters_
+
+    def _joint_log_proba(self, X: Array) -> Array:
+        return self.family_.log_joint(X, self._fitted_parameters())
+
+    def _expected_rows(self, X: Array, weights: Array) -> Any:
+        return self.family_.expected_rows(X, weights, self._fitted_parameters())
+
+    def _log_base(self, X: Array) -> Array | float:
+        return self.family_.log_base(X)
+
+
+class ConjugateClassifier(ClassPrior, ClosedFormClassifier):
+    """A closed-form classifier whose parameters are those of a prior: of ML, or of conjugate MAP."""
