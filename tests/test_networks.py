@@ -457,7 +457,7 @@ def test_what_is_tested_is_a_full_family():
     given = KDependenceBayes(structure=[[], [0], [1], [1]], prior_strength=0.0)
     assert calibration_test(given, X, y, n_bootstrap=1).statistic > 0
     curved = KDependenceBayes(structure=[[], [], [0, 1], []], prior_strength=0.0)
-    with pytest.raises(ValueError, match="calibration_test needs .*mean_parameters.*, which KDependenceFamily"):
+    with pytest.raises(ValueError, match=r"calibration_test needs .*mean_parameters.*, which KDependenceFamily"):
         calibration_test(curved, X, y)
 
 

@@ -56,7 +56,7 @@ def test_fits_that_overlap_leave_blas_as_it_was(fails, monkeypatch):
     monkeypatch.setattr(base, "_libraries", lambda *modules: threads)
     seen.clear()
 
-    class Meeting(GaussianNB):
+    class MeetingFamily(type(GaussianNB().family())):
         def statistics(self, X, weights):
             if threading.current_thread().name == "first":
                 begun.wait(20)
@@ -67,6 +67,9 @@ def test_fits_that_overlap_leave_blas_as_it_was(fails, monkeypatch):
                 begun.set()
                 ended.wait(20)
             return super().statistics(X, weights)
+
+    class Meeting(GaussianNB, family=MeetingFamily):
+        """Its classifier."""
 
     def fit():
         with contextlib.suppress(ValueError):
