@@ -59,7 +59,6 @@ ESTIMATORS = [
     SharedVarianceGaussianNB(prior_strength=1.0),
     CategoricalNB(),
     CategoricalNB(prior_strength=1.0),
-    CategoricalNB(prior_strength=1.0, unknown="impossible"),
     BernoulliNB(),
     BernoulliNB(prior_strength=1.0, binarize=None),
     MultinomialNB(),

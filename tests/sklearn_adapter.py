@@ -1,6 +1,7 @@
 """A pytest plugin that puts rcpkg's classes in the places of scikit-learn's. It renames, and computes nothing."""
 
 import numpy as np
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from sklearn import discriminant_analysis as da
 from sklearn import naive_bayes as nb
 
@@ -55,6 +56,6 @@ put_in(da, "LinearDiscriminantAnalysis", rcpkg.LDA, lambda m, X: {"rows_per_feat
 put_in(da, "QuadraticDiscriminantAnalysis", rcpkg.QDA, lambda m, X: {"singular_ridge": 0.0})
 put_in(nb, "MultinomialNB", rcpkg.MultinomialNB, lambda m, X: {"prior_strength": m.alpha * np.shape(X)[1]})
 put_in(nb, "BernoulliNB", rcpkg.BernoulliNB, lambda m, X: {"prior_strength": m.alpha * 2}, lambda m, c: c[:, 1::2])
-put_in(nb, "CategoricalNB", rcpkg.CategoricalNB, lambda m, X: {"prior_strength": m.alpha * (np.max(X, axis=0) + 1),
-       "n_states": m.min_categories, "unknown": "impossible"}, lambda m, c: np.split(c, np.cumsum(m.n_states_)[:-1], 1))
+put_in(nb, "CategoricalNB", StrictCategoricalNB, lambda m, X: {"prior_strength": m.alpha * (np.max(X, axis=0) + 1),
+       "n_states": m.min_categories}, lambda m, c: np.split(c, np.cumsum(m.n_states_)[:-1], 1))
 nb.ComplementNB = type("ComplementNB", (), {})  # which rcpkg has not

@@ -53,7 +53,7 @@ CHECKED = [
     GaussianNB(prior_strength=1.0),
     SharedVarianceGaussianNB(prior_strength=1.0),
     CategoricalNB(),
-    CategoricalNB(prior_strength=1.0, unknown="impossible"),
+    CategoricalNB(prior_strength=1.0),
     TAN(),
     TAN(prior_strength=0.0),
     KDependenceBayes(k=0),

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
 from test_training_with_gaps import BLOCKS, FULL, MODELS, TARGETS, WITH_TARGETS, rows
 
@@ -191,7 +192,7 @@ def test_bad_rows_are_refused_by_every_model(name):
 def test_models_and_rows_without_gaps_in_training_are_refused():
     X, y = complete("TAN")
     of_counts = ProductModel([("counts", MultinomialNB(), [0, 1]), ("states", CategoricalNB(), [2, 3])])
-    for model in (MultinomialNB(), CategoricalNB(unknown="impossible"), of_counts):
+    for model in (MultinomialNB(), StrictCategoricalNB(), of_counts):
         with pytest.raises(ValueError, match=r"gaps in training|does not accept"):
             RiskCalibration(model, gaps_in_view=0.5).fit(X, y)
     with pytest.raises(ValueError, match="gaps_in_view takes dense rows"):

@@ -32,6 +32,7 @@ from model_cases import (
     rows_for,
 )
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
@@ -682,12 +683,12 @@ def test_near_singular_classes_are_passed_class_by_class():
 def test_a_row_impossible_under_every_class_gets_the_class_prior():
     X, y = categorical_rows(n_states=(3, 4), r=2)
     y[:30] = 0
-    model = CategoricalNB(unknown="impossible").fit(X, y)
+    model = StrictCategoricalNB().fit(X, y)
     unseen = np.array([[2.0, 4.0], [7.0, 0.0]])
     assert np.isneginf(model.predict_joint_log_proba(unseen)).all()
     assert_allclose(model.predict_proba(unseen), np.tile(np.bincount(y) / len(y), (2, 1)))
     assert_array_equal(model.predict(unseen), [0, 0])
-    blocks = [(name, CategoricalNB(unknown="impossible"), [j]) for j, name in enumerate("ab")]
+    blocks = [(name, StrictCategoricalNB(), [j]) for j, name in enumerate("ab")]
     product = ProductModel(blocks).fit(X, y)
     assert_allclose(product.predict_proba(unseen), model.predict_proba(unseen))
 
@@ -723,11 +724,10 @@ DX, DY = document_rows()
     "model, X, y, message",
     [
         (CategoricalNB(), bad(CX, 4, 1, 0.5), CY, "not integers: feature 1"),
-        (CategoricalNB(unknown="impossible"), bad(CX, 4, 2, -1), CY, "Negative values in data .*: feature 2"),
-        (CategoricalNB(unknown="impossible"), bad(CX, 4, 2, np.nan), CY, "NaN"),
+        (StrictCategoricalNB(), bad(CX, 4, 2, -1), CY, "Negative values in data .*: feature 2"),
+        (StrictCategoricalNB(), bad(CX, 4, 2, np.nan), CY, "NaN"),
         (CategoricalNB(), bad(CX, 4, 2, -2), CY, "Negative values in data .*: feature 2"),
         (CategoricalNB(), bad(CX, 4, 2, np.inf), CY, "infinity"),
-        (CategoricalNB(unknown="ignore"), CX, CY, "unknown must be one of skip, impossible; got 'ignore'"),
         (CategoricalNB(), np.full_like(CX, np.nan), CY, "feature 0 holds missing values only"),
         (CategoricalNB(), bad(CX, 4, 2, 1e300), CY, "feature 2"),
         (CategoricalNB(n_states=[2, 3, 4]), CX, CY, "feature 2 holds the state 4, but n_states declares 4"),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from model_cases import gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp
 from scipy.stats import multinomial
@@ -104,7 +105,7 @@ def test_votes_of_neighbours_are_those_of_the_shares_of_the_rows():
 
 
 def test_a_row_that_is_impossible_gets_the_class_weights():
-    model = CategoricalNB(n_states=5, unknown="impossible").fit(STATES, Y)
+    model = StrictCategoricalNB(n_states=5).fit(STATES, Y)
     assert_allclose(model.predict_proba([[9.0, 0.0, 0.0]], class_prior=PRIOR), [PRIOR])
 
 
@@ -273,7 +274,7 @@ def test_blocks_sum_out_their_own_gaps(learner):
 
 def test_a_block_without_marginals_takes_complete_rows():
     X = np.hstack([STATES, STATES])
-    blocks = [("a", CategoricalNB(n_states=5, unknown="impossible"), slice(0, 3)), ("b", SMOOTH, slice(3, 6))]
+    blocks = [("a", StrictCategoricalNB(n_states=5), slice(0, 3)), ("b", SMOOTH, slice(3, 6))]
     model = ProductModel(blocks).fit(X, Y)
     X[0, 4] = np.nan
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)

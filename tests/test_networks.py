@@ -364,7 +364,7 @@ def test_updates_of_a_curved_network_climb(strength):
     family = model.family_.without_prior()
     objective = Objective(family, family.encode(X), one_hot(y, 3))
     at = objective.at(start)
-    g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), family.totals(start.cells)
+    g, theta, totals = at.gradient, np.exp(at.parameters.log_prob), family.families_.totals(start.cells)
     sums = family.families_.totals(g.cells)
     slope = np.sum((g.cells**2 / theta - sums * g.cells) / totals) + np.sum(g.count**2 / start.count)
     lr = 1e-4

@@ -15,6 +15,7 @@ from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
 from rcbook.experiments.studies.data_and_models_of_rc import descent_from, first_reach, five_bins, path_from, rc_data
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
@@ -164,7 +165,7 @@ def test_rules_of_naive_bayes_contain_the_stated_ones():
     for halt, on_invalid in ((False, "freeze"), (True, "halt")):
         rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
         states = X.max(axis=0).astype(int) + 1
-        model = CategoricalNB(n_states=states, unknown="impossible", prior_strength=1.0, class_prior_strength=5.0)
+        model = StrictCategoricalNB(n_states=states, prior_strength=1.0, class_prior_strength=5.0)
         published = RiskCalibration.as_published(model, stopping="none", on_invalid=on_invalid)
         theirs = published.fit(X, y).history_.error.to_numpy()
         ours = readings_of_rc2024.smoothed_errors(X, y, rule)

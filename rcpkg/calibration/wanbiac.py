@@ -159,4 +159,4 @@ class WANBIAC(GenerativeClassifier):
         weighted = Statistics(
             count=self.weights_.count * nb.parameters_.log_prior, cells=self.weights_.cells * nb.parameters_.log_prob
         )
-        return nb.family_.scores(nb.family_.indicators(nb.family_.places(X)), weighted)
+        return nb.family_.scores(nb.family_.families_.indicators(nb.family_.places(X)), weighted)

@@ -9,13 +9,13 @@ from rcpkg.capabilities import Unsupported, can, require
 from rcpkg.families.binary import BernoulliNB
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.count_model import CategoricalParameters
-from rcpkg.families.counts import CategoricalNB, MultinomialNB
 from rcpkg.families.family import Family, dampened, safe_class_counts, safe_counts
 from rcpkg.families.features import FeatureMap, FreeCoordinates
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
-from rcpkg.families.networks import TAN, KDependenceBayes
+from rcpkg.families.multinomial import MultinomialNB
+from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
 

@@ -1,22 +1,59 @@
-"""Naive Bayes for binary features, such as whether a word occurs: two states each, from counts of the ones alone."""
+"""Naive Bayes for binary features, such as whether a word occurs: two states each, of which the ones are stored."""
+
+from __future__ import annotations
 
 from dataclasses import field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array, constructed
-from rcpkg.checks import check_number
+from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
-from rcpkg.families.count_model import ROUNDING, CategoricalParameters, StateFeatures
-from rcpkg.families.counts import CategoricalFamily, CategoricalSettings
+from rcpkg.families.cliques import TableFeatures
+from rcpkg.families.count_model import ROUNDING, CategoricalParameters
 from rcpkg.families.family import Family
 from rcpkg.families.named_categories import CategoricalClassifier
+from rcpkg.families.networks import STATE_OF_GAPS, CategoricalFamily, CategoricalSettings
 from rcpkg.families.statistics import Statistics
+
+
+class BinaryIndicators:
+    """Indicators (n, 2d) of the states 0 and 1 of each feature in turn, of which are stored which entries are ``ones``
+    and which are ``missing``, both (n, d): the zeros are all others."""
+
+    __array_ufunc__ = None  # products from the left, too, are those below
+
+    def __init__(self, ones: csr_array, missing: csr_array) -> None:
+        self.ones, self.missing, self.shape = ones, missing, (ones.shape[0], 2 * ones.shape[1])
+
+    def __getitem__(self, rows: Any) -> BinaryIndicators:
+        return BinaryIndicators(self.ones[rows], self.missing[rows])
+
+    def __matmul__(self, terms: Array) -> Array:
+        """Sums (n, r) of the ``terms`` (2d, r) of the states that the rows have, 0 · (−∞) being 0."""
+        impossible = np.isneginf(terms)
+        total = self._product(np.where(impossible, 0.0, terms))
+        if impossible.any():
+            total[self._product(impossible.astype(float)) > 0.5] = -np.inf
+        return total
+
+    def _product(self, terms: Array) -> Array:
+        zero, one = terms[::2], terms[1::2]
+        total = self.ones @ (one - zero) + zero.sum(axis=0)
+        return total - self.missing @ zero if self.missing.nnz else total
+
+    def __rmatmul__(self, weights: Array) -> Array:
+        """Counts (r, 2d) of the states by ``weights`` (r, n)."""
+        one = weights @ self.ones
+        zero = weights.sum(axis=1, keepdims=True) - one
+        if self.missing.nnz:
+            zero -= weights @ self.missing
+        zero[np.abs(zero) <= ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
+        return np.stack([zero, one], axis=2).reshape(len(weights), -1)
 
 
 @constructed
@@ -24,27 +61,26 @@ class BernoulliSettings(CategoricalSettings):
     """Settings of naive Bayes for binary features."""
 
     binarize: float | None = 0.0
-    prior_strength: float | ArrayLike = 0.0
     n_states: None = field(init=False, default=None)
-    unknown: str = field(init=False, default="skip")  # NaN, and under ML a state that no row has
 
 
 class BernoulliFamily(BernoulliSettings, CategoricalFamily):
     """Naive Bayes for binary features: b_j = 1 where x_j > ``binarize``."""
 
-    same_form = Family.same_form
-
     def prepare(self, X: Array | csr_array) -> None:
-        Family.prepare(self, X)
         if self.binarize is not None:
             check_number("binarize", self.binarize, -np.inf)
-        self._states = [np.arange(2)] * X.shape[1]
-        self.n_states_ = np.full(X.shape[1], 2)
+        super().prepare(X)
 
-    def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
-        return statistics
+    representatives = Family.representatives
 
-    def encode(self, X: Array | csr_array) -> tuple[csr_array, csr_array]:
+    def _find_states(self, known: list[NDArray[np.intp]], X: Array | csr_array) -> list[NDArray[np.intp]]:
+        return [np.arange(2)] * X.shape[1]
+
+    def _is_encoded(self, X: Any) -> bool:
+        return isinstance(X, BinaryIndicators)
+
+    def encode(self, X: Array | csr_array) -> BinaryIndicators:
         """Which entries are one, and which are missing."""
         threshold = 0.0 if self.binarize is None else self.binarize
         if issparse(X) and threshold < 0:
@@ -54,56 +90,35 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
         if self.binarize is None and np.any(bad := (values != 0) & (values != 1) & ~missing):
             j = X.indices[np.argmax(bad)] if issparse(X) else int(np.argmax(bad.any(axis=0)))
             raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
-        if issparse(X):
-            return _selected(X, ones), _selected(X, missing)
-        return _marked(ones), _marked(missing)
+        select = _selected if issparse(X) else _marked
+        return BinaryIndicators(select(X, ones), select(X, missing))
 
-    def statistics(self, X: Array | csr_array | tuple, weights: Array) -> Statistics:
-        """Class counts (r,) and cell counts (r, 2d): zeros are the rows of a class but for ones and missing values."""
-        if not isinstance(X, tuple):
-            if not hasattr(self, "n_states_"):
-                self.prepare(X)
-            X = self.encode(X)
-        ones, missing = X
-        count, one = weights.sum(axis=0), (ones.T @ weights).T
-        zero = count[:, None] - one
-        if missing.nnz:
-            zero -= (missing.T @ weights).T
-        zero[np.abs(zero) <= ROUNDING * np.abs(weights).sum(axis=0)[:, None]] = 0.0
-        return Statistics(count=count, cells=np.stack([zero, one], axis=2).reshape(len(count), -1))
-
-    def log_joint(self, X: Array | csr_array | tuple, parameters: CategoricalParameters) -> Array:
-        """log p(y) + Σ_j log p(b_j | y), over the features that are not missing."""
-        X = X if isinstance(X, tuple) else self.encode(X)
-        log_prob = self._counted(parameters.log_prob)
-        zero = np.isneginf(log_prob)
-        joint = _summed(X, np.where(zero, 0.0, log_prob)) + parameters.log_prior
-        if zero.any():
-            joint[_summed(X, zero.astype(float)) > 0.5] = -np.inf
-        return joint
+    _encode_unknown = encode
 
     def expected_rows(self, X: Array | csr_array, weights: Array, parameters: CategoricalParameters) -> Array:
         """Probability that each feature is one, (n, d): Σ_y W_iy p(1 | y) where it is missing."""
-        ones, missing = self.encode(X)
-        filled = ones.toarray()
-        there = missing.toarray() > 0
-        filled[there] = (weights @ np.exp(parameters.log_prob[:, 1::2]))[there]
+        encoded = self.encode(X)
+        filled, gaps = encoded.ones.toarray(), encoded.missing.toarray() > 0
+        filled[gaps] = (weights @ np.exp(parameters.log_prob[:, 1::2]))[gaps]
         return filled
 
-    def scores(self, X: Array | csr_array | tuple, natural: Statistics) -> Array:
-        """η_y + Σ of the η of what is counted."""
-        return _summed(X if isinstance(X, tuple) else self.encode(X), natural.cells) + natural.count
-
     def feature_map(
-        self, X: tuple, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
-    ) -> "BinaryFeatures":
+        self, X: BinaryIndicators, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> BinaryFeatures:
         """The entries that are one; for the minimal ones only of features that have both states."""
-        total = statistics.cells.sum(axis=0) if kind == "minimal" else np.ones(2 * X[0].shape[1])
-        return BinaryFeatures(X[0], total)
+        unused = statistics.cells.sum(axis=0) <= 0 if kind == "minimal" else np.zeros(X.shape[1], dtype=bool)
+        return BinaryFeatures(self.families_, X, np.ravel([~unused[::2], unused[::2]], order="F"), unused)
 
-    def check_complete(self, X: tuple[csr_array, csr_array]) -> None:
-        if X[1].nnz:
-            self._refuse_missing(int(X[1].indices[0]))
+    def check_complete(self, X: BinaryIndicators) -> None:
+        if X.missing.nnz:
+            raise gaps_refused(self._feature_name(int(X.missing.indices[0])), STATE_OF_GAPS)
+
+
+class BinaryFeatures(TableFeatures):
+    """Whether features are one: the ones alone are stored."""
+
+    def _columns(self, X: BinaryIndicators) -> csr_array:
+        return X.ones if 2 * self.own == X.shape[1] else X.ones[:, self.kept // 2]
 
 
 @documented()
@@ -161,23 +176,8 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
         return tags
 
 
-class BinaryFeatures(StateFeatures):
-    """Whether binary features are one, where both states occur; one that is always one has that state for reference."""
-
-    def __init__(self, ones: csr_array, total: Array) -> None:
-        super().__init__(ones, total, np.arange(0, len(total), 2), "minimal")
-        both = ~self.unused[::2] & ~self.unused[1::2]
-        self.reference = 2 * np.arange(len(both)) + self.unused[::2]
-        self._keep(np.flatnonzero(both) * 2 + 1)
-
-    @cached_property
-    def table(self) -> csr_array:  # type: ignore[override]
-        self._hold(self.rows if 2 * self.own == len(self.group) else self.rows[:, self.kept // 2])
-        return self.__dict__["table"]
-
-
-def _marked(entries: NDArray[np.bool_]) -> csr_array:
-    """Indicators of the entries that are true."""
+def _marked(X: Array, entries: NDArray[np.bool_]) -> csr_array:
+    """Indicators of some of the ``entries`` of an array."""
     starts = np.concatenate([[0], entries.sum(axis=1).cumsum()])
     columns = np.broadcast_to(np.arange(entries.shape[1], dtype=np.int32), entries.shape)[entries]
     return csr_array((np.ones(len(columns)), columns, starts), shape=entries.shape)
@@ -187,11 +187,3 @@ def _selected(X: csr_array, entries: NDArray[np.bool_]) -> csr_array:
     """Indicators of some of the entries that a sparse array stores."""
     starts = np.concatenate([[0], np.cumsum(entries)])[X.indptr].astype(X.indptr.dtype)
     return csr_array((np.ones(starts[-1]), X.indices[entries], starts), shape=X.shape)
-
-
-def _summed(X: tuple[csr_array, csr_array], terms: Array) -> Array:
-    """Σ_j of the terms (r, 2d) of the states that binary features have, missing ones left out: shape (n, r)."""
-    ones, missing = X
-    of_zero, of_one = terms[:, ::2], terms[:, 1::2]
-    total = ones @ (of_one - of_zero).T + of_zero.sum(axis=1)
-    return total - missing @ of_zero.T if missing.nnz else total

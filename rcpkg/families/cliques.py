@@ -1,16 +1,18 @@
 """Tables of a Bayesian network: for each feature the cells of its family, the feature and its parents, side by side."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.families.count_model import StateFeatures
+from rcpkg.families.features import FeatureMap, Indicators
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
 
@@ -18,10 +20,14 @@ LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the stat
 BLOCK_ENTRIES = 2**20  # of the networks that are the condition of one cell each
 
 Parents = Sequence[Sequence[int]]
+Possible = Mapping[int, NDArray[np.bool_]]  # states (…, r_j) of some features j that are summed over, of others all
+ANY: Possible = MappingProxyType({})
 
 
 def topological_order(parents: Parents) -> list[int]:
     """Features, parents before children; raises ValueError where these run in a circle."""
+    if not any(parents):
+        return list(range(len(parents)))
     try:
         return list(TopologicalSorter({j: list(of) for j, of in enumerate(parents)}).static_order())
     except CycleError as error:
@@ -60,8 +66,9 @@ def _log_sum(table: Array) -> Array:
 class Families:
     """Cells (x_pa(j), x_j) of all features j: those of one conditional distribution follow each other.
 
-    ``parents`` are tuples of feature numbers; ``order`` has parents before children; ``decomposable`` says whether
-    the parents of each feature are joined. The tables of arrays below have axes in front, such as that of the class.
+    ``parents`` are tuples of feature numbers; ``order`` has parents before children; ``has_arcs`` says whether any
+    feature has parents, ``decomposable`` whether those of each are joined. The tables of arrays below have axes in
+    front, such as that of the class.
     """
 
     def __init__(self, parents: Parents, n_states: NDArray[np.intp], order: list[int] | None = None) -> None:
@@ -70,10 +77,10 @@ class Families:
         self.order = topological_order(self.parents) if order is None else order
         rank = {j: place for place, j in enumerate(self.order)}
         self.last = [max(of, key=rank.__getitem__, default=-1) for of in self.parents]  # which the others precede
-        self.decomposable = is_decomposable(self.parents)
+        self.decomposable, self.has_arcs = is_decomposable(self.parents), any(self.parents)
         self.members = [(*of, j) for j, of in enumerate(self.parents)]
         self.shapes = [tuple(int(n_states[f]) for f in of) for of in self.members]
-        self.sizes = np.array([int(np.prod(shape, dtype=object)) for shape in self.shapes], dtype=object)
+        self.sizes = np.array([prod(shape) for shape in self.shapes], dtype=object)
         self.width = int(self.sizes.sum())
 
     def lay_out(self) -> None:
@@ -104,60 +111,71 @@ class Families:
         """The inverse of ``split``, for tables with ``lead`` axes in front."""
         return np.concatenate([table.reshape(*table.shape[:lead], -1) for table in tables], axis=-1)
 
-    def indicators(self, places: NDArray[np.intp]) -> csr_array:
+    def indicators(self, places: NDArray[np.integer]) -> csr_array:
         """Rows with a one in the cell of each family; a family with an unknown member (a place −1) has none."""
-        by_feature = np.ascontiguousarray(places.T, dtype=np.int32)
-        columns = np.empty_like(by_feature)
-        for j, (of, start) in enumerate(zip(self.parents, self.starts)):
-            column = np.zeros(len(places), dtype=np.int32)
-            for f in (*of, j):
-                column *= np.int32(self.n_states[f])
-                column += by_feature[f]
-            column += np.int32(start)
-            columns[j] = column
         n, d = places.shape
-        index = np.int32 if n * d < 2**31 else np.int64
-        if by_feature.min(initial=0) >= 0:
-            columns, rows = columns.T.ravel(), np.arange(0, n * d + 1, d, dtype=index)
+        if self.has_arcs:
+            by_feature = np.ascontiguousarray(places.T, dtype=np.int32)
+            columns = np.empty_like(by_feature)
+            for j, (of, start) in enumerate(zip(self.parents, self.starts)):
+                column = np.zeros(n, dtype=np.int32)
+                for f in (*of, j):
+                    column *= np.int32(self.n_states[f])
+                    column += by_feature[f]
+                columns[j] = column + np.int32(start)
+            columns, there = columns.T, self.complete(by_feature >= 0)
         else:
-            there = self.complete(by_feature >= 0)
-            columns, rows = columns.T[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
+            columns, there = places + self.starts.astype(np.int32), places >= 0
+        index = np.int32 if n * d < 2**31 else np.int64
+        if there.all():
+            columns, rows = columns.ravel(), np.arange(0, n * d + 1, d, dtype=index)
+        else:
+            columns, rows = columns[there], np.concatenate([[0], there.sum(axis=1).cumsum()]).astype(index)
         return csr_array((np.ones(len(columns)), columns, rows), shape=(n, self.width))
 
     def complete(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether all members of each family are known, (n, d), from what is known of the features, (d, n)."""
         return np.array([known[list(of)].all(axis=0) for of in self.members]).T
 
-    def collect(
-        self, log_tables: list[Array], possible: Mapping[int, NDArray[np.bool_]] = MappingProxyType({})
-    ) -> tuple[list[Array], Array]:
-        """Conditional log probabilities of ∏_j exp t_j(x_pa(j), x_j), and the log of its sum over all x.
+    def collect(self, log_tables: list[Array], possible: Possible = ANY) -> tuple[list[Array], list[Array], Array]:
+        """Sums of ∏_j exp t_j(x_pa(j), x_j) over all x, feature by feature: tables, messages, and the log of the sum.
 
-        From the last feature to the first, Σ over x_j of what has x_j as its last feature is a function of the
-        parents of j. In a decomposable network these belong to the family of one of them, whose table takes it up.
-        Of some features only the states are summed that are ``possible``, in an array (…, r_j) with the axes in front.
-        Under a condition of probability zero these are equally probable.
+        From the last feature to the first, the logarithm of Σ over x_j of what has x_j as its last feature is a
+        function of the parents of j, its message. In a decomposable network these belong to the family of one of
+        them, whose table takes it up.
         """
-        tables, total = list(log_tables), 0.0
+        tables, messages, total = list(log_tables), list(log_tables), 0.0
+        heard: list[Any] = [0.0] * len(tables)  # all that a table takes up, which is smaller than the table
+        for j, states in possible.items():
+            heard[j] = np.where(self._before_parents(states, j), 0.0, -np.inf)
         for j in reversed(self.order):
-            of, table = self.parents[j], tables[j]
-            states = np.ones(self.n_states[j], dtype=bool)
-            if j in possible:
-                states = possible[j].reshape(*possible[j].shape[:-1], *[1] * len(of), -1)
-                table = np.where(states, table, -np.inf)
-            message = _log_sum(table)
-            none = np.isneginf(message)
-            tables[j] = table - np.where(none, 0.0, message)[..., None]
-            if none.any():
-                with np.errstate(divide="ignore"):
-                    equal = np.log(states / states.sum(axis=-1, keepdims=True))
-                np.copyto(tables[j], equal, where=none[..., None])
+            of = self.parents[j]
+            tables[j] = tables[j] + heard[j]
+            messages[j] = _log_sum(tables[j])
             if of:
                 carrier = self.last[j]
-                tables[carrier] = tables[carrier] + onto(message, of, self.members[carrier])
+                heard[carrier] = heard[carrier] + onto(messages[j], of, self.members[carrier])
             else:
-                total = total + message
-        return tables, np.asarray(total)
+                total = total + messages[j]
+        return tables, messages, np.asarray(total)
+
+    def _before_parents(self, states: Array, j: int) -> Array:
+        """An array (…, r_j) in a shape that broadcasts over the states of the parents of j, too."""
+        return states.reshape(*states.shape[:-1], *[1] * len(self.parents[j]), -1)
+
+    def conditionals(self, tables: list[Array], messages: list[Array], possible: Possible = ANY) -> list[Array]:
+        """Log probabilities of x_j under the condition of x_pa(j), from what `collect` gives; under one of probability
+        zero, possible states are equally probable."""
+        found = list(tables)
+        for j in self.order:
+            none = np.isneginf(messages[j])
+            found[j] = tables[j] - np.where(none, 0.0, messages[j])[..., None]
+            if none.any():
+                states = self._before_parents(possible.get(j, np.ones(self.n_states[j], dtype=bool)), j)
+                with np.errstate(divide="ignore"):
+                    equal = np.log(states / states.sum(axis=-1, keepdims=True))
+                np.copyto(found[j], equal, where=none[..., None])
+        return found
 
     def distribute(self, conditionals: list[Array]) -> list[Array]:
         """Probabilities p(x_pa(j), x_j) of the families of a decomposable network from p(x_j | x_pa(j))."""
@@ -169,6 +187,18 @@ class Families:
                 joint[j] = margin(joint[carrier], self.members[carrier], of)[..., None] * joint[j]
         return joint
 
+    def normalised(self, log_cells: Array) -> tuple[Array, Array]:
+        """`collect` for cells (…, K), and as cells."""
+        if not self.has_arcs:
+            sums = np.logaddexp.reduceat(log_cells, self.firsts, axis=-1)
+            return log_cells - self.spread(sums), sums.sum(axis=-1)
+        tables, messages, total = self.collect(self.split(log_cells))
+        return self.join(self.conditionals(tables, messages)), total
+
+    def joint(self, cells: Array) -> Array:
+        """Probabilities p(x_pa(j), x_j) from p(x_j | x_pa(j)), both (…, K), in a decomposable network."""
+        return self.join(self.distribute(self.split(cells))) if self.has_arcs else cells
+
     def moved(self, cells: Array, others: "Families", places: list[NDArray[np.intp]]) -> Array:
         """Cells in the layout of the same network with more states, where state v of feature j has ``places[j][v]``."""
         new = np.zeros((*cells.shape[:-1], others.width))
@@ -177,23 +207,54 @@ class Families:
         return new
 
 
-class TableFeatures(StateFeatures):
-    """The tables of a decomposable network, but for one state of each conditional distribution, the most frequent.
+class TableFeatures(FeatureMap):
+    """Counts of the cells of a decomposable network's tables, ``length`` of them in each table of a row.
 
-    Those left out follow from the others, family by family: the table of j, summed over the states of j, is a margin of
-    the table of its last parent, or the count of the class.
+    Cells that are ``left_out``, one of each conditional distribution, follow from the others, family by family: the
+    table of j, summed over the states of j, is a margin of the table of its last parent, or ``length`` times the count
+    of the class. Cells of no row (``unused``) have no part in a minimal map: their natural parameter is −∞.
     """
 
-    def __init__(self, families: Families, X: csr_array, total: Array) -> None:
-        self.families, self.rows, self.n = families, X, X.shape[0]
-        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
-        self.left_out = families.join(best, lead=0)
-        self.unused, self.group = total <= 0, np.empty(len(total))
-        self._keep(np.flatnonzero(~self.unused & ~self.left_out))
+    def __init__(
+        self,
+        families: Families,
+        X: Any,
+        left_out: NDArray[np.bool_] | None = None,
+        unused: NDArray[np.bool_] | None = None,
+        length: float = 1.0,
+    ) -> None:
+        self.families, self.rows, self.n, self.length = families, X, X.shape[0], length
+        nothing = np.zeros(families.width, dtype=bool)
+        self.left_out = nothing if left_out is None else left_out
+        self.unused = nothing if unused is None else unused
+        self.kept = np.flatnonzero(~self.unused & ~self.left_out)
+        self.own = len(self.kept)
+        self.totalled = np.ones(self.own, dtype=bool)
+
+    @cached_property
+    def table(self) -> Array | csr_array:  # type: ignore[override]
+        """The columns that are kept."""
+        self._hold(self._columns(self.rows))
+        return self.__dict__["table"]
+
+    def _columns(self, X: Any) -> Any:
+        return X if self.own == X.shape[1] else X[:, self.kept]
+
+    @cached_property
+    def entries(self) -> float:  # type: ignore[override]
+        """Of the columns that are kept."""
+        table = self.table
+        return float(table.nnz if issparse(table) else table.size)
+
+    def sums(self, statistics: Statistics) -> tuple[Array, Array]:
+        return statistics.cells[:, self.kept], np.empty(0)
 
     def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        families, cells = self.families, np.zeros((len(count), len(self.unused)))
+        families, cells = self.families, np.zeros((len(count), self.families.width))
         cells[:, self.kept] = own
+        if not families.has_arcs:
+            rest = self.length * count[:, None] - families.sums(cells)
+            return Statistics(count=count, cells=np.where(self.left_out, families.spread(rest), cells))
         tables, left_out = families.split(cells), families.split(self.left_out)
         for j in families.order:
             of, carrier, whole = families.parents[j], families.last[j], count
@@ -205,7 +266,14 @@ class TableFeatures(StateFeatures):
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
         families, constant = self.families, natural.count
-        tables, left_out = families.split(np.where(self.unused, 0.0, natural.cells)), families.split(self.left_out)
+        if not self.left_out.any():
+            return constant, natural.cells[:, self.kept], np.empty(0)
+        cells = np.where(self.unused, 0.0, natural.cells)
+        if not families.has_arcs:
+            base = families.sums(np.where(self.left_out, cells, 0.0))
+            own = (cells - families.spread(base))[:, self.kept]
+            return constant + self.length * base.sum(axis=1), own, np.empty(0)
+        tables, left_out = families.split(cells), families.split(self.left_out)
         for j in reversed(families.order):
             of, base = families.parents[j], np.where(left_out[j], tables[j], 0.0).sum(axis=-1)
             tables[j] = tables[j] - base[..., None]
@@ -216,9 +284,19 @@ class TableFeatures(StateFeatures):
                 constant = constant + base
         return constant, families.join(tables)[:, self.kept], np.empty(0)
 
+    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.unused))))
+        cells[:, self.kept] = own
+        return Statistics(count=constant, cells=cells)
+
     def moments(self, parameters: Any) -> tuple[Array, Array]:
-        """The mean products of two cells are the probability of one, and of the other under the condition of the first:
+        """Of two cells the mean product is the probability of one, and of the other under the condition of the first:
         that of the network whose table has no other cell."""
+        if not self.families.has_arcs:
+            group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
+            p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
+            covariance = p[:, :, None] * np.eye(self.own) - np.where(same, p[:, :, None] * p[:, None], 0.0)
+            return self.length * p, self.length * covariance
         families, r = self.families, len(parameters.log_prob)
         mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
@@ -230,11 +308,52 @@ class TableFeatures(StateFeatures):
                 within, k = self.kept[places] - families.starts[j], len(places)
                 only = np.full((k, r, families.sizes[j]), -np.inf)
                 only[np.arange(k), :, within] = table.reshape(r, -1)[:, within].T
-                conditionals, log_mass = families.collect(
-                    [*tables[:j], only.reshape(k, *table.shape), *tables[j + 1 :]]
-                )
-                joint = families.distribute([np.exp(given) for given in conditionals])
+                collected = families.collect([*tables[:j], only.reshape(k, *table.shape), *tables[j + 1 :]])
+                log_mass = collected[2]
+                joint = families.distribute([np.exp(given) for given in families.conditionals(*collected[:2])])
                 given = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
                 mean[:, places] = np.exp(log_mass).T
                 second[:, places] = (np.exp(log_mass)[..., None] * given[:, :, self.kept]).swapaxes(0, 1)
         return mean, second - mean[:, :, None] * mean[:, None]
+
+    def is_inside(self, natural: Statistics) -> bool:
+        return True
+
+
+def most_frequent(families: Families, total: Array) -> NDArray[np.bool_]:
+    """The cell of greatest ``total`` in each conditional distribution, the first of equal ones."""
+    if families.has_arcs:
+        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
+        return families.join(best, lead=0)
+    found = np.zeros(len(total), dtype=bool)
+    found[
+        [start + int(np.argmax(part)) for start, part in zip(families.firsts, np.split(total, families.firsts[1:]))]
+    ] = True
+    return found
+
+
+class IndicatorFeatures(TableFeatures):
+    """States of features without parents, in rows that lack none: each row is the columns of its ones, which are read
+    without a table."""
+
+    def __init__(self, families: Families, X: csr_array, *left: NDArray[np.bool_] | None) -> None:
+        super().__init__(families, X, *left)
+        columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
+        self.indicators = Indicators(columns, families.n_states, self.kept)
+        self.feature = np.repeat(np.arange(len(families.n_states)), families.n_states)
+
+    @cached_property
+    def entries(self) -> float:  # type: ignore[override]
+        counts = np.bincount(self.rows.indices, minlength=self.families.width)
+        return float(counts[self.kept].sum())
+
+    def ridge(self) -> Array:
+        """a_v − ā where one state of each feature is left out, since the constant is free."""
+        M = np.eye(self.families.width)
+        if self.left_out.any():
+            M -= np.equal.outer(self.feature, self.feature) / self.families.n_states[self.feature]
+        return M[self.kept]
+
+    def write(self, index: Any, out: Array) -> None:
+        columns = self.indicators.columns[:, index]
+        np.equal(columns[self.feature[self.kept]], self.kept[:, None], out=out)

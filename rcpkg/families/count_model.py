@@ -1,15 +1,13 @@
-"""What models of counts share, of states, words and tables: relative frequencies, and steps that keep them positive."""
+"""Families of counts, of states and of words: relative frequencies, and steps that keep them positive."""
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.families.cliques import Families
 from rcpkg.families.family import Family, equal_class_weights, safe_class_counts, safe_counts
-from rcpkg.families.features import FeatureMap, Indicators
 from rcpkg.families.statistics import Statistics
 
 ROUNDING = 1e-12  # of sums over rows, relative to the sum of magnitudes
@@ -28,30 +26,20 @@ def _ratio(part: Array, whole: Array) -> Array:
 
 
 class CountFamily(Family):
-    """What the models with counts for statistics share: distributions side by side in the columns of ``cells``."""
+    """What the families with counts for statistics share: distributions side by side in the columns of ``cells``.
+
+    A row adds one to its class and ``length_`` to the distributions without a condition.
+    """
+
+    families_: Families  # the tables that the columns are
+    length_: float = 1.0
 
     def _pseudo_rows(self, n_columns: int) -> Array:
         """Pseudo-rows of each column of ``cells``."""
         raise NotImplementedError
 
-    def _distribution_sums(self, cells: Array) -> Array:
-        """Sum of each distribution."""
-        raise NotImplementedError
-
-    def _spread(self, of_distribution: Array) -> Array:
-        """Numbers of distributions, such as their sums, in a shape that goes with ``cells``."""
-        raise NotImplementedError
-
-    def totals(self, cells: Array) -> Array:
-        """Sum of the distribution that each column belongs to, in a shape that divides ``cells``."""
-        return self._spread(self._distribution_sums(cells))
-
     def _cell_name(self, y: int, column: int) -> str:
         raise NotImplementedError
-
-    def _message_of_empty(self, y: int, column: int) -> str:
-        """Complaint that the distribution of a column has nothing to count in class y."""
-        return f"nothing is left to count in {self._class_name(y)}: give it rows with counts, or a prior_strength"
 
     def parameters(self, statistics: Statistics) -> CategoricalParameters:
         """Relative frequencies, each distribution normalised over its own states."""
@@ -65,11 +53,15 @@ class CountFamily(Family):
         return CategoricalParameters(log_prior, self._log_frequencies(cells))
 
     def _log_frequencies(self, cells: Array) -> Array:
-        totals = self.totals(cells)
-        if np.any(totals <= 0):
-            raise InvalidStatistics(self._message_of_empty(*np.argwhere(totals <= 0)[0]))
-        with np.errstate(divide="ignore"):
-            return np.log(cells / totals)
+        """Logarithms of relative frequencies; where nothing is counted the states are equally probable."""
+        families, sums = self.families_, self.families_.sums(cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_frequencies = cells / families.spread(sums)
+            np.log(log_frequencies, out=log_frequencies)
+        if not (sums > 0).all():
+            equal = -np.log(families.spread(families.lengths))
+            np.copyto(log_frequencies, equal, where=families.spread(sums <= 0))
+        return log_frequencies
 
     def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
         """Statistics with those of the prior, whose maximum likelihood is the MAP of ``statistics``."""
@@ -91,11 +83,15 @@ class CountFamily(Family):
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
         old = self.with_pseudo_rows(old)
         count = safe_class_counts(old.count, change.count)
-        totals = self._safe_sums(old, change, count)
+        sums = self._safe_sums(old, change, count)
         cells = safe_counts(old.cells, change.cells)
-        cells *= self._spread(_ratio(totals, self._distribution_sums(cells)))
+        cells *= self.families_.spread(_ratio(sums, self.families_.sums(cells)))
         cells -= of_cell
         return Statistics(count=count - of_class, cells=cells)
+
+    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Sums of the distributions after a change that gives the class counts ``count``."""
+        raise NotImplementedError
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """Δ log θ_v = (g_v − ω θ_v) / max(s_v, s(X, P)_v) for the change g of cells s, ω such that Σ θ_v Δ log θ_v = 0.
@@ -104,23 +100,17 @@ class CountFamily(Family):
         diag s(X, P), for d features or words a row: so a near-empty cell to which the rows' posteriors give much does
         not shorten the step of all others.
         """
-        cells = old.cells + self._pseudo_rows(old.cells.shape[1])
-        theta, total = _ratio(cells, self.totals(cells)), self.totals(change.cells)
+        families, cells = self.families_, old.cells + self._pseudo_rows(old.cells.shape[1])
+        theta, total = _ratio(cells, families.totals(cells)), families.totals(change.cells)
         scale = np.where(cells > 0, np.maximum(cells, expected.cells), 1.0)
         slope, curvature = theta * change.cells, theta * theta
         slope /= scale
         curvature /= scale
-        excess = _ratio(self._distribution_sums(slope), self._distribution_sums(curvature))
-        steps = cells * (change.cells - self._spread(excess) * theta)
+        excess = _ratio(families.sums(slope), families.sums(curvature))
+        steps = cells * (change.cells - families.spread(excess) * theta)
         steps /= scale
         steps += theta * total
         return Statistics(count=change.count, cells=steps)
-
-    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """Sums after a change that gives the class counts ``count``: changed as these are, so that with rows of one
-        length ℓ they stay ℓ times these."""
-        sums = safe_counts(self._distribution_sums(old.cells), self._distribution_sums(change.cells))
-        return sums * (count / safe_counts(old.count, change.count))[:, None]
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """Observed class weights, and the same distributions for all classes; r pseudo-rows."""
@@ -135,113 +125,25 @@ class CountFamily(Family):
         return parameters._replace(log_prior=equal_class_weights(parameters.log_prior)), size
 
     def natural_parameters(self, parameters: CategoricalParameters) -> Statistics:
-        """η = (log p(y), log p(x_j = v | y)), or (log p(y), log p(v | y))."""
+        """η = (log p(y), log p(x_j = v | x_pa(j), y)), or (log p(y), log p(v | y))."""
         return Statistics(count=parameters.log_prior, cells=parameters.log_prob)
 
-    def _log_totals(self, log_cells: Array) -> Array:
-        """log Σ exp over the distribution that each column belongs to, in a shape to subtract from ``log_cells``."""
-        raise NotImplementedError
+    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
+        """μ = (p(y), L p(y) p(x_pa(j), x_j | y)), with L = ``length_``."""
+        prior = np.exp(parameters.log_prior)
+        joint = self.families_.joint(np.exp(parameters.log_prob))
+        return Statistics(count=prior, cells=self.length_ * prior[:, None] * joint)
+
+    def class_log_partition(self, natural: Statistics) -> Array:
+        """η_y + L log Σ_x exp Σ_j η_y(x_pa(j), x_j), with L = ``length_``."""
+        return natural.count + self.length_ * self.families_.normalised(natural.cells)[1]
 
     def from_natural(self, natural: Statistics) -> CategoricalParameters:
-        """p(y) ∝ exp(η_y + A_y), and each distribution normalised."""
-        log_prior = self.class_log_partition(natural)
-        log_prior -= np.logaddexp.reduce(log_prior)
-        return CategoricalParameters(log_prior, natural.cells - self._log_totals(natural.cells))
+        """p(y) ∝ exp(η_y + A_y), and p(x_j | x_pa(j), y) ∝ the exponential of η and of what the children add."""
+        log_prob, total = self.families_.normalised(natural.cells)
+        log_prior = natural.count + self.length_ * total
+        return CategoricalParameters(log_prior - np.logaddexp.reduce(log_prior), log_prob)
 
-    def scores(self, X: Array | csr_array, natural: Statistics) -> Array:
-        """η_y + Σ of the η of what is counted."""
-        return (X if issparse(X) else self.encode(X)) @ natural.cells.T + natural.count
-
-
-class StateFeatures(FeatureMap):
-    """Counts of states, side by side, but for those of ``reference``, one of each distribution; none is shared.
-
-    What a row counts of a distribution adds up to ``length``, so that the reference follows from the others. States of
-    no row (``unused``) have no part in a minimal map: their natural parameter is −∞.
-    """
-
-    def __init__(self, X: Any, total: Array, starts: NDArray[np.intp], kind: str, length: float = 1.0) -> None:
-        self.length, self.rows, self.n = length, X, X.shape[0]
-        self.group = np.searchsorted(starts, np.arange(len(total)), side="right") - 1
-        self.unused, self.reference = np.zeros(len(total), dtype=bool), np.empty(0, dtype=np.intp)
-        if kind in ("minimal", "conditioned"):
-            self.reference = starts + [int(np.argmax(part)) for part in np.split(total, starts[1:])]
-        if kind == "minimal":
-            self.unused = total <= 0
-        self._keep(np.setdiff1d(np.flatnonzero(~self.unused), self.reference))
-
-    def _keep(self, columns: NDArray[np.intp]) -> None:
-        self.kept, self.own = columns, len(columns)
-        self.totalled = np.ones(self.own, dtype=bool)
-
-    @cached_property
-    def table(self) -> Array | csr_array:  # type: ignore[override]
-        """The columns that are kept."""
-        every = len(self.kept) == len(self.group)
-        self._hold(self.rows if every else self.rows[:, self.kept])
-        return self.__dict__["table"]
-
-    @cached_property
-    def entries(self) -> float:  # type: ignore[override]
-        """Of the columns that are kept."""
-        table = self.table
-        return float(table.nnz if issparse(table) else table.size)
-
-    def sums(self, statistics: Statistics) -> tuple[Array, Array]:
-        return statistics.cells[:, self.kept], np.empty(0)
-
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.zeros((len(count), len(self.group)))
-        cells[:, self.kept] = own
-        rest = [cells[:, self.group == g].sum(axis=1) for g in range(len(self.reference))]
-        cells[:, self.reference] = self.length * count[:, None] - np.array(rest).T
-        return Statistics(count=count, cells=cells)
-
-    def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
-        cells = natural.cells
-        if not len(self.reference):
-            return natural.count, cells[:, self.kept], np.empty(0)
-        reference = cells[:, self.reference]
-        own = cells[:, self.kept] - reference[:, self.group[self.kept]]
-        return natural.count + self.length * reference.sum(axis=1), own, np.empty(0)
-
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
-        cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.unused))))
-        cells[:, self.kept] = own
-        return Statistics(count=constant, cells=cells)
-
-    def moments(self, parameters: Any) -> tuple[Array, Array]:
-        p = np.exp(parameters.log_prob[:, self.kept])
-        same = np.equal.outer(self.group[self.kept], self.group[self.kept])
-        covariance = self.length * (p[:, :, None] * np.eye(self.own) - np.where(same, p[:, :, None] * p[:, None], 0.0))
-        return self.length * p, covariance
-
-    def is_inside(self, natural: Statistics) -> bool:
-        return True
-
-
-class IndicatorFeatures(StateFeatures):
-    """States of rows that lack none: each row is the columns of its ones, which are read without a table."""
-
-    def __init__(
-        self, X: csr_array, total: Array, starts: NDArray[np.intp], kind: str, n_states: NDArray[np.intp]
-    ) -> None:
-        super().__init__(X, total, starts, kind)
-        columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
-        self.indicators = Indicators(columns, n_states, self.kept)
-
-    @cached_property
-    def entries(self) -> float:  # type: ignore[override]
-        counts = np.bincount(self.rows.indices, minlength=len(self.group))
-        return float(counts[self.kept].sum())
-
-    def ridge(self) -> Array:
-        """a_v − ā where one state of each feature is left out, since the constant is free."""
-        M = np.eye(len(self.group))
-        if len(self.reference):
-            M -= np.equal.outer(self.group, self.group) / self.indicators.n_states[self.group]
-        return M[self.kept]
-
-    def write(self, index: Any, out: Array) -> None:
-        columns = self.indicators.columns[:, index]
-        np.equal(columns[self.group[self.kept]], self.kept[:, None], out=out)
+    def scores(self, X: Array | csr_array | Any, natural: Statistics) -> Array:
+        """η_y + Σ of the η of what is counted in encoded rows."""
+        return X @ natural.cells.T + natural.count

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rcpkg.base import Array
-from rcpkg.families.cliques import LARGEST_TABLES, Families, margin, onto
+from rcpkg.families.cliques import LARGEST_TABLES, Families, Possible, margin, onto
 
 # Entries of an average table of the rows that go together. With fewer the calls of numpy take the time: a half costs up
 # to 1.4 times as much, where rows have few gaps; with more, rows go together that lack different features, and caches
 # are too small: double costs up to 1.3 times as much.
 TABLE_ENTRIES = 2**13
 
+ROWS = -1  # the last axis of tables that are made, after the features
 Index = NDArray[np.intp]
 
 
@@ -81,27 +82,38 @@ def _groups(families: Families, summed: NDArray[np.bool_], r: int) -> Iterator[G
         yield Group(rows, free, network, holders)
 
 
-def _collected(families: Families, group: Group, places: Index, log_tables: list[Array]) -> tuple[list[Array], Array]:
-    """Log probabilities (n, r, states of a family of the group …) of a feature under the condition of its parents and
-    of what is known of the rows with these ``places``, and the log of their sum. A family of which a row knows all has
-    no part in it, nor has one whose feature is missing, but not to be summed over.
+def _evidence(families: Families, group: Group, places: Index, log_tables: list[Array]) -> tuple[list[Array], Possible]:
+    """Log tables (n, r, states of a family of the group …) at what is known of rows with these ``places``, and the
+    states that are possible. A family of which a row knows all has no part in them, nor has one whose feature is
+    missing, but not to be summed over.
     """
+    # In memory rows come last: sums over the few states of a feature then go through many rows at a time.
     missing = places < 0
-    tables: list[Array] = [np.zeros((1, 1, *shape)) for shape in group.network.shapes]
+    tables: list[Array] = [np.zeros((1, *shape, 1)) for shape in group.network.shapes]
     for j, (members, holder) in enumerate(zip(families.members, group.holders)):
         if holder >= 0:
             scope, known = group.divided(members)
-            axes = [[1 + members.index(f) for f in part] for part in (known, scope)]
-            table = log_tables[j].transpose(*axes[0], 0, *axes[1])
-            table = table[tuple(places[:, known].T)] if known else table[None]
+            table = log_tables[j].transpose(0, *(1 + members.index(f) for f in (*scope, *known)))
+            table = table.reshape(*table.shape[: 1 + len(scope)], -1)
+            if known:
+                table = table.take(_places_of(places, known, families.n_states), axis=-1)
             left_out = ~missing[:, members].any(axis=1) | (missing[:, j] & ~group.free[j])
             if left_out.any():
-                table = np.where(left_out.reshape(-1, *[1] * (table.ndim - 1)), 0.0, table)
-            tables[holder] = tables[holder] + onto(table, scope, group.network.members[holder])
-    evidence = {}
+                table = np.where(left_out, 0.0, table)
+            tables[holder] = tables[holder] + onto(table, (*scope, ROWS), (*group.network.members[holder], ROWS))
+    possible = {}
     for j in np.flatnonzero(group.free & ~missing.all(axis=0)):
-        evidence[j] = (missing[:, [j]] | (places[:, [j]] == np.arange(families.n_states[j])))[:, None]
-    return group.network.collect(tables, evidence)
+        states = missing[:, j] | np.equal.outer(np.arange(families.n_states[j]), places[:, j])
+        possible[int(j)] = states.T[:, None]
+    return [np.moveaxis(table, -1, 0) for table in tables], possible
+
+
+def _places_of(places: Index, features: tuple[int, ...], n_states: Index) -> Index:
+    """Places of the joint states of some ``features`` in a table of them; any place where one is missing."""
+    joint = np.zeros(len(places), dtype=np.intp)
+    for f in features:
+        joint = joint * n_states[f] + places[:, f]
+    return joint
 
 
 def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> Array:
@@ -120,7 +132,7 @@ def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> 
         for f in families.parents[j]:
             matter[:, f] |= matter[:, j]
     for group in _groups(families, missing & matter, out.shape[1]):
-        out[group.rows] = _collected(families, group, places[group.rows], log_tables)[1]
+        out[group.rows] = group.network.collect(*_evidence(families, group, places[group.rows], log_tables))[2]
     return out
 
 
@@ -130,16 +142,23 @@ def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> I
     Where what is known is impossible in a class, states that it does not decide on are equally probable there.
     """
     for group in _groups(families, places < 0, len(log_tables[0])):
-        conditionals, _ = _collected(families, group, places[group.rows], log_tables)
-        for j in group.network.order:
+        network, lead = group.network, (len(group.rows), len(log_tables[0]))
+        tables, possible = _evidence(families, group, places[group.rows], log_tables)
+        conditionals = network.conditionals(*network.collect(tables, possible)[:2], possible)
+        for j in network.order:
             np.exp(conditionals[j], out=conditionals[j])
-        joint, lead = group.network.distribute(conditionals), (len(group.rows), len(log_tables[0]))
-        yield group, {j: np.broadcast_to(joint[j], (*lead, *joint[j].shape[2:])) for j in group.network.order}
+        joint = network.distribute(conditionals)
+        yield group, {j: np.broadcast_to(joint[j], (*lead, *joint[j].shape[2:])) for j in network.order}
 
 
 def state_probabilities(families: Families, places: Index, log_tables: list[Array], weights: Array) -> list[Array]:
     """Σ_y W_iy p(x_j = v | what is known of x_i, y) for each feature j, (n, r_j); one of a state that is known."""
     found = [np.equal.outer(of, np.arange(k)).astype(float) for of, k in zip(places.T, families.n_states)]
+    if not families.has_arcs:  # nothing is to be summed
+        for j, table in enumerate(log_tables):
+            gap = places[:, j] < 0
+            found[j][gap] = weights[gap] @ np.exp(table)
+        return found
     for group, joint in _posteriors(families, places, log_tables):
         for j, table in joint.items():
             gap = places[group.rows, j] < 0
@@ -163,7 +182,7 @@ def expected_cells(families: Families, places: Index, log_tables: list[Array], w
             counted = W * (here[:, members] < 0).any(axis=1, keepdims=True)
             p = (p * counted.reshape(*counted.shape, *[1] * len(scope))).reshape(len(here), -1)
             shape = tuple(families.n_states[list(known)])
-            place = np.ravel_multi_index(tuple(here[:, known].T), shape) if known else np.zeros(len(here), np.intp)
+            place = _places_of(here, known, families.n_states)
             same_place = csr_array((np.ones(len(here)), (place, np.arange(len(here)))), (prod(shape), len(here)))
             total = (same_place @ p).reshape(*shape, len(cells), *families.n_states[list(scope)])
             axes = [*known, None, *scope]

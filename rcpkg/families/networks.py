@@ -1,4 +1,4 @@
-"""Bayesian network classifiers as closed-form learners: the class is a parent of each feature, and so are others."""
+"""Bayesian network classifiers as closed-form learners: naive Bayes, and networks in which features have parents."""
 
 from collections.abc import Callable
 from copy import copy
@@ -7,50 +7,265 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, issparse
-from scipy.special import logsumexp
+from scipy.sparse import csr_array
 from sklearn.utils.metaestimators import available_if
 
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families._docs import documented
-from rcpkg.families.cliques import LARGEST_TABLES, Families, Parents, TableFeatures, is_decomposable
-from rcpkg.families.count_model import CategoricalParameters, CountFamily, StateFeatures
+from rcpkg.families.cliques import (
+    LARGEST_TABLES,
+    Families,
+    IndicatorFeatures,
+    Parents,
+    TableFeatures,
+    is_decomposable,
+    most_frequent,
+)
+from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.em import led_to
 from rcpkg.families.family import ClassPrior, safe_counts
 from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.portions import encoded, has_gaps
-from rcpkg.families.states import STATE_OF_GAPS, CodedCategories, placed
+from rcpkg.families.projections import categorical_step
+from rcpkg.families.states import StateFamily, counted_in_parts, placed, row_blocks
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
-from rcpkg.rows import Block, Rows
+from rcpkg.rows import Block, Blocks, Rows
+
+STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps that calibration cannot take
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
     """A method that only networks have which are full exponential families."""
-    return available_if(lambda model: model._is_full)(method)
+    return available_if(lambda family: family._is_full)(method)
 
 
 @constructed
-class NetworkSettings(ClassPrior):
-    """Settings of the networks."""
+class CategoricalSettings(ClassPrior):
+    """Settings of naive Bayes for categories."""
+
+    n_states: int | ArrayLike | None = None
+    prior_strength: float | ArrayLike = 0.0
+
+
+class NetworkFamily(CategoricalSettings, StateFamily):
+    """Bayesian networks: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y); of this one no feature is a parent: naive Bayes.
+
+    A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
+    probabilities, but neither μ nor ψ here, which would take sums over more than its families.
+
+    Where nothing is counted of a distribution p(x_j | x_pa(j), y), it is uniform: the limit of MAP for a prior that
+    vanishes.
+    """
+
+    _is_full = True  # for networks in which features are parents see `StructuredFamily`
+
+    @property
+    def parents_(self) -> list[list[int]]:
+        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
+        return [list(of) for of in self.families_.parents]
+
+    @property
+    def starts_(self) -> NDArray[np.intp]:
+        """Column of the first cell of each feature."""
+        return self.families_.starts
+
+    def prepare(self, X: Array | csr_array) -> None:
+        super().prepare(X)
+        if not self.learns_structure:
+            self._lay_out(self._given_parents())
+
+    def _given_parents(self) -> Parents:
+        """Parents that are known before the rows are."""
+        return [()] * len(self.n_states_)
+
+    def _lay_out(self, parents: Parents) -> None:
+        self.families_ = Families(parents, self.n_states_)
+        self.families_.lay_out()
+
+    def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
+        """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
+        old, families = self._states, self.families_
+        self._set_states(old, X)
+        if np.array_equal(families.n_states, self.n_states_):
+            return statistics
+        self._lay_out(families.parents)
+        places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
+        return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
+
+    def _is_encoded(self, X: Any) -> bool:
+        return not isinstance(X, np.ndarray)
+
+    def _with_indicators(self, places: NDArray[np.integer]) -> csr_array | tuple[csr_array, NDArray[np.integer]]:
+        """A one for the cell of each family in which no value is missing and, where features with missing values have
+        parents or children, the places of the states, too."""
+        indicators = self.families_.indicators(places)
+        return (indicators, places) if self.families_.has_arcs and places.min(initial=0) < 0 else indicators
+
+    def encode(self, X: Array) -> Any:
+        """Indicators of training rows, with their places if there are gaps; raises where a state was not declared."""
+        return self._with_indicators(self.known_places(X))
+
+    def _encode_unknown(self, X: Array) -> Any:
+        """The same of rows whose states may be unknown, which are then as good as missing."""
+        return self._with_indicators(self.places(X))
+
+    def statistics(self, X: Any, weights: Array) -> Statistics:
+        """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
+        if not self._is_encoded(X):
+            if not hasattr(self, "families_"):
+                self.prepare(X)
+                self.learn_structure(Blocks([Block(X, np.maximum(weights, 0.0))]))
+            X = self.encode(X)
+        indicators = X[0] if isinstance(X, tuple) else X
+        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray(weights.T @ indicators))
+
+    def log_joint(self, X: Any, parameters: CategoricalParameters) -> Array:
+        """log p(y) + Σ_j log p(x_j | x_pa(j), y), summed over the values that are missing or unknown.
+
+        A cell of probability zero in every class, of which no training row tells, is skipped.
+        """
+        if not self._is_encoded(X):
+            parts = (self.log_joint(self._encode_unknown(X[rows]), parameters) for rows in row_blocks(X))
+            return np.concatenate([*parts, np.empty((0, len(parameters.log_prior)))])
+        indicators, places = X if isinstance(X, tuple) else (X, None)
+        joint = indicators @ self._skipping(parameters.log_prob).T + parameters.log_prior
+        if places is not None:
+            joint += log_marginal(self.families_, places, self.families_.split(parameters.log_prob))
+        return joint
+
+    def _skipping(self, log_prob: Array) -> Array:
+        """Log probabilities, with 0 for the cells that have probability zero in every class."""
+        nowhere = np.isneginf(log_prob).all(axis=0)
+        return np.where(nowhere, 0.0, log_prob) if nowhere.any() else log_prob
+
+    def scores(self, X: Any, natural: Statistics) -> Array:
+        """η_y + Σ of the η of what is counted."""
+        return super().scores(X if self._is_encoded(X) else self.encode(X), natural)
+
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Encoded a part of a block at a time; where values are missing and features are parents, those of EM."""
+        if self.families_.has_arcs and any(rows.each(has_gaps)):
+            return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
+        return rows.sum(partial(counted_in_parts, self))
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Those of the families of which all is known or, where features with missing values have parents or children,
+        those that EM leads to from there."""
+        known = super().closed_form_statistics(rows)
+        return led_to(self, rows, self.parameters(known)) if any(rows.each(_has_places)) else known
+
+    def expected_statistics(self, X: Any, weights: Array, parameters: CategoricalParameters) -> Statistics:
+        """Σ W_iy (1, p(x_pa(j), x_j | what there is of x_i, y)); without parents and children a missing value has no
+        part in them, since it tells nothing of its distribution."""
+        X = X if self._is_encoded(X) else self.encode(X)
+        known = self.statistics(X, weights)
+        if not isinstance(X, tuple):
+            return known
+        tables = self.families_.split(parameters.log_prob)
+        return Statistics(count=known.count, cells=known.cells + expected_cells(self.families_, X[1], tables, weights))
+
+    def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> Any:
+        """Probabilities of the states of each feature, (n, r_j): Σ_y W_iy p(v | what there is, y), one if known."""
+        families = self.families_
+        return state_probabilities(families, self.places(X), families.split(parameters.log_prob), weights)
+
+    def check_complete(self, X: Any) -> None:
+        if isinstance(X, tuple):
+            raise gaps_refused(self._feature_name(int((X[1] < 0).any(axis=0).argmax())), STATE_OF_GAPS)
+        if X.nnz < X.shape[0] * len(self.n_states_):
+            known = self.families_.sums(X.sum(axis=0))
+            raise gaps_refused(self._feature_name(int(np.argmin(known))), STATE_OF_GAPS)
+
+    def feature_map(
+        self, X: Any, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
+    ) -> TableFeatures:
+        """Indicators of the cells, but for the most frequent of each distribution where that makes them independent."""
+        families = self.families_
+        complete = not families.has_arcs and X.nnz == X.shape[0] * len(self.n_states_)
+        if kind == "minimal":
+            self.check_full(X)
+            total = statistics.cells.sum(axis=0)
+            left = most_frequent(families, total), total <= 0
+        elif kind == "conditioned" and complete:
+            left = (most_frequent(families, X.sum(axis=0)),)
+        else:
+            left = ()
+        return (IndicatorFeatures if complete and kind != "natural" else TableFeatures)(families, X, *left)
+
+    def check_full(self, X: Any) -> None:
+        """Refuse a network that is not decomposable."""
+        if not self._is_full:
+            raise Unsupported("a network that is not decomposable is no full exponential family")
+
+    def same_form(self, other: object) -> bool:
+        """With the same states and parents of each feature, too."""
+        return (
+            super().same_form(other)
+            and all(map(np.array_equal, self.categories_, other.categories_))
+            and self.families_.parents == other.families_.parents
+        )
+
+    def _pseudo_rows(self, n_columns: int) -> Array:
+        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
+
+    def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
+        """Each feature takes in the rows that its class does."""
+        before, rows = self.families_.sums(old.cells), (count - old.count)[:, None]
+        # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
+        return np.where(before + rows > 0, before + rows, safe_counts(before, rows))
+
+    def _cell_name(self, y: int, column: int) -> str:
+        families = self.families_
+        j = int(np.searchsorted(families.starts, column, side="right")) - 1
+        values = np.unravel_index(column - families.starts[j], families.shapes[j])
+        *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
+        return f"{own}{' given ' + ', '.join(of) if of else ''} in {self._class_name(y)}"
+
+    def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Each feature permuted among the rows of a class."""
+        drawn = X.copy() if isinstance(X, np.ndarray) else X.toarray()
+        for c in np.unique(y):
+            rows = drawn[y == c]
+            drawn[y == c] = np.take_along_axis(rows, rng.uniform(size=rows.shape).argsort(axis=0), axis=0)
+        return drawn
+
+    def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        families = self.families_
+        u = rng.uniform(size=(len(y), len(families.parents)))
+        places = np.empty(u.shape, dtype=np.intp)
+        tables = families.split(np.exp(parameters.log_prob))
+        for j in families.order:
+            p = tables[j][(y, *places[:, list(families.parents[j])].T)]
+            # inverse of the distribution function; the last state takes what rounding leaves
+            places[:, j] = (u[:, [j]] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+        X = np.empty(u.shape, dtype=object if self.names else float)
+        for j, names in enumerate(self.categories_):
+            X[:, j] = names[places[:, j]]
+        return X
+
+
+class CategoricalFamily(NetworkFamily):
+    """Naive Bayes for categories."""
+
+    projected_step = categorical_step
+
+
+@constructed
+class NetworkSettings(CategoricalSettings):
+    """Settings of the networks in which features are parents."""
 
     n_states: int | ArrayLike | None = None
     prior_strength: float | ArrayLike = 1.0
 
 
-class NetworkFamily(NetworkSettings, CodedCategories):
-    """What the Bayesian network classifiers share: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y).
+class StructuredFamily(NetworkSettings, NetworkFamily):
+    """Networks in which features are parents: learnt ones, unless a ``structure`` is given."""
 
-    A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
-    probabilities, but neither μ nor ψ here, which would take sums over more than its families.
-    """
-
-    unknown = "skip"
-    _layout = "families_"
-    structure = None
+    structure: Parents | None = None
 
     def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         """Parents of each feature by I(x_j; y) and I(x_i; x_j | y); no table may exceed ``most`` cells a class."""
@@ -62,7 +277,7 @@ class NetworkFamily(NetworkSettings, CodedCategories):
         return True
 
     @property
-    def _is_full(self) -> bool:
+    def _is_full(self) -> bool:  # type: ignore[override]
         if hasattr(self, "families_"):
             return self.families_.decomposable
         return self._promises_decomposable if self.structure is None else is_decomposable(self._given_parents())
@@ -71,12 +286,7 @@ class NetworkFamily(NetworkSettings, CodedCategories):
     def learns_structure(self) -> bool:  # type: ignore[override]
         return self.structure is None
 
-    @property
-    def parents_(self) -> list[list[int]]:
-        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
-        return [list(of) for of in self.families_.parents]
-
-    def _given_parents(self) -> list[tuple[int, ...]]:
+    def _given_parents(self) -> Parents:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
             given = [tuple(int(p) for p in of) for of in self.structure]
@@ -93,151 +303,25 @@ class NetworkFamily(NetworkSettings, CodedCategories):
         return given
 
     def learn_structure(self, rows: Rows) -> None:
-        """Learn the parents from these rows, or take those that are given."""
-        d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
+        """Learn the parents from these rows, if none are given."""
         if self.structure is None:
+            d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
             most = max(1, LARGEST_TABLES // (r * d))
             of_class, pairs = mutual_information(rows.map(partial(placed, copy(self))), self.n_states_, r)
-            parents = self._learn_parents(of_class, pairs, most)
-        else:
-            parents = self._given_parents()
-            if len(parents) != d:
-                raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
-        self._lay_out(parents, r)
+            self._lay_out(self._learn_parents(of_class, pairs, most))
 
-    def _lay_out(self, parents: Parents, r: int) -> None:
-        families = Families(parents, self.n_states_)
+    def _lay_out(self, parents: Parents) -> None:
+        d = len(self.n_states_)
+        if len(parents) != d:
+            raise ValueError(f"structure must list the parents of each of {d} features; got {len(parents)} lists")
+        families, r = Families(parents, self.n_states_), len(getattr(self, "classes_", "2"))
         if families.width * r > LARGEST_TABLES:
             j = int(np.argmax(families.sizes))
             raise ValueError(
                 f"the tables of the network have {families.width * r:,} cells, more than {LARGEST_TABLES:,}; that of "
                 f"{self._feature_name(j)} alone has {families.sizes[j] * r:,}: give it fewer parents, or merge states"
             )
-        families.lay_out()
-        self.families_ = families
-
-    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
-        old, families = self._states, self.families_
-        self._set_states(old, X)
-        self._lay_out(families.parents, len(statistics.count))
-        places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
-        return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
-
-    def indicators(self, places: NDArray[np.integer]) -> csr_array:
-        """A one for the cell of each family in which no value is missing."""
-        return self.families_.indicators(places)
-
-    def _pseudo_rows(self, n_columns: int) -> Array:
-        return np.repeat(np.asarray(self.prior_strength) / self.n_states_, self.families_.sizes)
-
-    def _distribution_sums(self, cells: Array) -> Array:
-        return self.families_.sums(cells)
-
-    def _spread(self, of_distribution: Array) -> Array:
-        return self.families_.spread(of_distribution)
-
-    def _log_frequencies(self, cells: Array) -> Array:
-        """Logarithms of relative frequencies; where nothing is counted the states are equally probable."""
-        sums = self._distribution_sums(cells)
-        counted = sums > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            frequencies = cells / self._spread(sums)
-            log_frequencies = np.log(frequencies, out=frequencies)
-        if not counted.all():
-            nothing = ~self._spread(counted)
-            equal = -np.log(np.repeat(self.n_states_, self.families_.sizes))
-            np.copyto(log_frequencies, equal, where=nothing)
-        return log_frequencies
-
-    def _cell_name(self, y: int, column: int) -> str:
-        families = self.families_
-        j = int(np.searchsorted(families.starts, column, side="right")) - 1
-        values = np.unravel_index(column - families.starts[j], families.shapes[j])
-        *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
-        return f"{own}{' given ' + ', '.join(of) if of else ''} in {self._class_name(y)}"
-
-    def log_joint(self, X: Array | csr_array, parameters: CategoricalParameters) -> Array:
-        """log p(y) + Σ_j log p(x_j | x_pa(j), y), summed over the values that are missing.
-
-        A cell of probability zero in every class, of which no training row tells, is skipped.
-        """
-        log_prob, counted = parameters.log_prob, self._counted(parameters.log_prob)
-        if issparse(X):
-            return X @ counted.T + parameters.log_prior
-        indicators, places = X if isinstance(X, tuple) else self._with_indicators(self.places(X))
-        joint = indicators @ counted.T + parameters.log_prior
-        if places.min(initial=0) < 0:
-            joint = joint + log_marginal(self.families_, places, self.families_.split(log_prob))
-        return joint
-
-    def _with_indicators(self, places: NDArray[np.intp]) -> tuple[csr_array, NDArray[np.intp]]:
-        return self.indicators(places), places
-
-    def encode(self, X: Array) -> csr_array | tuple[csr_array, NDArray[np.intp]]:
-        """Indicators of training rows and, where values are missing, the places of their states, too."""
-        rows = self._with_indicators(self.known_places(X))
-        return rows if rows[1].min(initial=0) < 0 else rows[0]
-
-    def statistics(self, X: Array | csr_array | tuple, weights: Array) -> Statistics:
-        """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
-        return super().statistics(X[0] if isinstance(X, tuple) else X, weights)
-
-    def raw_statistics(self, rows: Rows) -> Statistics:
-        """Where values are missing, those of EM."""
-        if not any(rows.each(has_gaps)):
-            return super().raw_statistics(rows)
-        return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
-
-    def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Where values are missing, those that EM leads to from the families of which all is known."""
-        known = super().closed_form_statistics(rows)
-        return led_to(self, rows, self.parameters(known)) if any(rows.each(_is_pair)) else known
-
-    def expected_statistics(
-        self, X: Array | csr_array | tuple, weights: Array, parameters: CategoricalParameters
-    ) -> Statistics:
-        """Σ W_iy (1, p(x_pa(j), x_j | what there is of x_i, y))."""
-        X = X if isinstance(X, tuple) or issparse(X) else self.encode(X)
-        known = self.statistics(X, weights)
-        if not isinstance(X, tuple):
-            return known
-        tables = self.families_.split(parameters.log_prob)
-        return known + Statistics(
-            count=np.zeros_like(known.count), cells=expected_cells(self.families_, X[1], tables, weights)
-        )
-
-    def expected_rows(self, X: Array, weights: Array, parameters: CategoricalParameters) -> list[Array]:
-        """Probabilities of the states of each feature, (n, r_j): Σ_y W_iy p(v | what is there, y), one if known."""
-        families = self.families_
-        return state_probabilities(families, self.places(X), families.split(parameters.log_prob), weights)
-
-    def check_complete(self, X: csr_array | tuple) -> None:
-        if isinstance(X, tuple):
-            j = int((X[1] < 0).any(axis=0).argmax())
-            raise gaps_refused(self._feature_name(j), STATE_OF_GAPS)
-
-    def feature_map(
-        self, X: csr_array, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
-    ) -> StateFeatures:
-        """Indicators of all cells or, for the minimal ones of a decomposable network, of independent ones."""
-        if kind != "minimal":
-            return StateFeatures(X, np.ones(X.shape[1]), np.zeros(1, dtype=np.intp), "natural")
-        self.check_full(X)
-        return TableFeatures(self.families_, X, statistics.cells.sum(axis=0))
-
-    def check_full(self, X: csr_array) -> None:
-        """Refuse a network that is not decomposable."""
-        if not self._is_full:
-            raise Unsupported("a network that is not decomposable is no full exponential family")
-
-    def same_form(self, other: object) -> bool:
-        """With the same states and parents of each feature, too."""
-        return (
-            super().same_form(other)
-            and all(map(np.array_equal, self.categories_, other.categories_))
-            and self.parents_ == other.parents_
-        )
+        super()._lay_out(parents)
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts increase by addition and decrease by a factor; of a full family they become those of the model, mμ."""
@@ -249,28 +333,12 @@ class NetworkFamily(NetworkSettings, CodedCategories):
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
         """In a curved family each distribution keeps its total, which is but the length of its steps: the changes of
         the totals are no gradient, and nothing would bring them back."""
-        totals = self._distribution_sums(old.cells)
-        return safe_counts(totals, self._distribution_sums(change.cells)) if self._is_full else totals
+        totals = self.families_.sums(old.cells)
+        return safe_counts(totals, self.families_.sums(change.cells)) if self._is_full else totals
 
-    @_of_full_family
-    def mean_parameters(self, parameters: CategoricalParameters) -> Statistics:
-        """μ = (p(y), p(x_pa(j), x_j, y)), from the parents to the children."""
-        prior, families = np.exp(parameters.log_prior), self.families_
-        joint = families.distribute(families.split(np.exp(parameters.log_prob)))
-        return Statistics(count=prior, cells=prior[:, None] * families.join(joint))
-
-    @_of_full_family
-    def class_log_partition(self, natural: Statistics) -> Array:
-        """η_y + log Σ_x exp Σ_j η_y(x_pa(j), x_j), summed from the children to the parents."""
-        return natural.count + self.families_.collect(self.families_.split(natural.cells))[1]
-
-    @_of_full_family
-    def from_natural(self, natural: Statistics) -> CategoricalParameters:
-        """p(y) ∝ exp(η_y + A_y), and p(x_j | x_pa(j), y) ∝ the exponential of η and of what the children add."""
-        conditionals, total = self.families_.collect(self.families_.split(natural.cells))
-        log_prior = natural.count + total
-        return CategoricalParameters(log_prior - logsumexp(log_prior), self.families_.join(conditionals))
-
+    mean_parameters = _of_full_family(CountFamily.mean_parameters)
+    class_log_partition = _of_full_family(CountFamily.class_log_partition)
+    from_natural = _of_full_family(CountFamily.from_natural)
     pooled_parameters = _of_full_family(CountFamily.pooled_parameters)
 
     @_of_full_family
@@ -296,36 +364,115 @@ class NetworkFamily(NetworkSettings, CodedCategories):
             source[:, j] = _matched(*(np.ravel_multi_index((y, *of.T), shape) for of in groups), rng)
         return np.take_along_axis(X, source, axis=0)
 
-    def draw(self, parameters: CategoricalParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        families = self.families_
-        u = rng.uniform(size=(len(y), len(families.parents)))
-        places = np.empty(u.shape, dtype=np.intp)
-        tables = families.split(np.exp(parameters.log_prob))
-        for j in families.order:
-            p = tables[j][(y, *places[:, list(families.parents[j])].T)]
-            # inverse of the distribution function; the last state takes what rounding leaves
-            places[:, j] = (u[:, [j]] > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-        X = np.empty(u.shape, dtype=object if self.names else float)
-        for j, names in enumerate(self.categories_):
-            X[:, j] = names[places[:, j]]
-        return X
 
-
-class NetworkClassifier(NetworkSettings, CategoricalClassifier):
-    """What the Bayesian network classifiers share."""
-
-    @property
-    def parents_(self) -> list[list[int]]:
-        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
-        return self.family_.parents_
-
-
-class TreeFamily(NetworkFamily):
+class TreeFamily(StructuredFamily):
     """Tree-augmented naive Bayes."""
 
     def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
         pairs[np.multiply.outer(self.n_states_, self.n_states_) > most] = 0.0
         return tree(of_class, pairs)
+
+
+@constructed
+class KDependenceSettings(NetworkSettings):
+    """Settings of the networks of at most k parents a feature."""
+
+    k: int = 1
+    decomposable: bool = True
+    structure: Parents | None = None
+
+
+class KDependenceFamily(KDependenceSettings, StructuredFamily):
+    """Features with at most k parents each."""
+
+    def prepare(self, X: Array) -> None:
+        check_number("k", self.k, 0, integer=True)
+        if self.structure is None and self.k >= X.shape[1]:
+            raise ValueError(
+                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
+            )
+        super().prepare(X)
+
+    @property
+    def _promises_decomposable(self) -> bool:
+        return bool(self.decomposable) or self.k in (0, 1)
+
+    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
+        return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
+
+
+@documented()
+class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=CategoricalFamily):
+    """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
+
+    Statistics: class counts s_y and cell counts s_{y,j,v}. ML: p(x_j = v | y) = s_{y,j,v} / Σ_v' s_{y,j,v'};
+    MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
+
+    Features are codes 0, 1, 2, …, or text, whose names are remembered. A feature that is missing (NaN, None, −1) or
+    holds a category unseen in training is *marginalised*: Σ_v p(x, y) over the states v of x_j is the product without
+    the factor j, which is skipped. A state that is declared, but of no row, is none that is unknown: MAP gives it the
+    pseudo-rows m₀/r_j; under ML, where it has probability zero in each class, it is skipped too, as the limit of
+    probabilities that are small and the same for all. A state of some other class has probability zero under ML; a
+    row impossible under every class gets the class prior.
+
+    Parameters
+    ----------
+    %(n_states)s
+    prior_strength : float or array of shape (d,), default=0.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
+    %(class_prior_strength or none)s
+    %(priors)s
+
+    Attributes
+    ----------
+    %(classes and prior)s
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
+    %(log_prob)s
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names, in the order of ``cells``.
+
+    Notes
+    -----
+    Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
+    rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
+    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim;
+    `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would have been.
+
+    scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
+    array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
+    for states, as ``n_states`` does.
+
+    References
+    ----------
+    rc2025 §3.1, app. C.
+
+    Examples
+    --------
+    >>> from rcpkg import CategoricalNB
+    >>> X, y = [[0, 1], [1, 0], [1, 2], [0, 2]], ["no", "no", "yes", "yes"]
+    >>> model = CategoricalNB(prior_strength=1.0).fit(X, y)
+    >>> model.n_states_
+    array([2, 3])
+    >>> model.predict_proba([[1, 2], [1, 0], [1, 7]]).round(3)
+    array([[0.125, 0.875],
+           [0.8  , 0.2  ],
+           [0.5  , 0.5  ]])
+    >>> colours = [["red", "02"], ["blue", "2"], ["red", "2"]]
+    >>> CategoricalNB().fit(colours, ["a", "b", "a"]).categories_
+    [array(['blue', 'red'], dtype=object), array(['02', '2'], dtype=object)]
+    """
+
+
+class NetworkClassifier(NetworkSettings, CategoricalClassifier):
+    """What the classifiers share in which features are parents."""
+
+    @property
+    def parents_(self) -> list[list[int]]:
+        """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
+        return self.family_.parents_
 
 
 @documented()
@@ -375,34 +522,6 @@ class TAN(NetworkClassifier, family=TreeFamily):
     >>> model.parents_, model.score(X, y)
     ([[1], [], [1]], 1.0)
     """
-
-
-@constructed
-class KDependenceSettings(NetworkSettings):
-    """Settings of the networks of at most k parents a feature."""
-
-    k: int = 1
-    decomposable: bool = True
-    structure: Parents | None = None
-
-
-class KDependenceFamily(KDependenceSettings, NetworkFamily):
-    """Features with at most k parents each."""
-
-    def prepare(self, X: Array) -> None:
-        check_number("k", self.k, 0, integer=True)
-        if self.structure is None and self.k >= X.shape[1]:
-            raise ValueError(
-                f"k must be less than the number of features; got k={self.k} with n_features = {X.shape[1]}"
-            )
-        super().prepare(X)
-
-    @property
-    def _promises_decomposable(self) -> bool:
-        return bool(self.decomposable) or self.k in (0, 1)
-
-    def _learn_parents(self, of_class: Array, pairs: Array, most: int) -> Parents:
-        return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
 @documented()
@@ -467,6 +586,6 @@ def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.R
     return source
 
 
-def _is_pair(block: Block) -> bool:
+def _has_places(block: Block) -> bool:
     """Whether an encoded block has rows with gaps."""
     return isinstance(block.X, tuple)

@@ -92,7 +92,7 @@ def categorical_step(
         cells = np.split(old.log_prob + gradient.cells, model.starts_[1:], axis=1)
         return CategoricalParameters(log_prior, np.hstack([_log_distribution(part, printed) for part in cells]))
     cells = old.log_prob + (gradient.cells - gradient.count[:, None] * np.exp(old.log_prob))
-    return CategoricalParameters(log_prior, cells - model._log_totals(cells))
+    return CategoricalParameters(log_prior, model.families_.normalised(cells)[0])
 
 
 def quadratic_step(

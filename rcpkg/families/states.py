@@ -12,59 +12,27 @@ from rcpkg.checks import check_sequence
 from rcpkg.families.count_model import CountFamily
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import slices
-from rcpkg.rows import Block, Blocks
+from rcpkg.rows import Block
 
-STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps that calibration cannot take
-UNKNOWN = ("skip", "impossible")  # what a state that is not known does to a row
 LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
 BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
 
 
-def row_blocks(X: Array) -> list[slice]:
-    """Blocks of rows, of some `BLOCK_ENTRIES` entries each."""
-    return slices(X.shape[0], max(1, BLOCK_ENTRIES // max(1, X.shape[1])))
+def row_blocks(X: Array | csr_array) -> list[slice]:
+    """Blocks of rows, of some `BLOCK_ENTRIES` entries each; of sparse rows one, since these take no more memory when
+    they are encoded."""
+    return [slice(None)] if issparse(X) else slices(X.shape[0], max(1, BLOCK_ENTRIES // max(1, X.shape[1])))
 
 
-class CodedCategories(CountFamily):
-    """A model of features with states: the codes of the training rows, or 0 … r_j − 1 for declared numbers of states.
+class StateFamily(CountFamily):
+    """What families of features with states share: the codes of the training rows, or 0 … r_j − 1 for declared numbers
+    of states.
 
     Codes that are none of them, and missing ones, have no place among the states.
     """
 
     n_states: int | ArrayLike | None
     prior_strength: float | ArrayLike
-    unknown: str
-    _layout = "n_states_"  # the attribute without which there are no cells
-
-    def indicators(self, places: NDArray[np.integer]) -> csr_array:
-        """Rows with ones in the cells that these places of states stand for, sparse; a place −1 counts nothing."""
-        raise NotImplementedError
-
-    def encode(self, X: Array) -> csr_array:
-        """Indicators of training rows; raises where a state was not declared."""
-        return self.indicators(self.known_places(X))
-
-    def statistics(self, X: Array | csr_array, weights: Array) -> Statistics:
-        """Class counts (r,) and cell counts (r, K); a cell counts the rows in which all that it tells of is known."""
-        if not issparse(X):
-            if not hasattr(self, self._layout):
-                self.prepare(X)
-                self.learn_structure(Blocks([Block(X, np.maximum(weights, 0.0))]))
-            X = self.encode(X)
-        return Statistics(count=weights.sum(axis=0), cells=np.ascontiguousarray((X.T @ weights).T))
-
-    def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Each feature permuted among the rows of a class."""
-        drawn = X.toarray() if issparse(X) else X.copy()
-        for c in np.unique(y):
-            rows = drawn[y == c]
-            drawn[y == c] = np.take_along_axis(rows, rng.uniform(size=rows.shape).argsort(axis=0), axis=0)
-        return drawn
-
-    def _counted(self, log_prob: Array) -> Array:
-        """Log probabilities, with 0 for the cells that have probability zero in every class, which are skipped."""
-        nowhere = np.isneginf(log_prob).all(axis=0)
-        return np.where(nowhere, 0.0, log_prob) if self.unknown == "skip" and nowhere.any() else log_prob
 
     def _check_strengths(self, d: int) -> None:
         if np.ndim(self.prior_strength) == 0:
@@ -79,34 +47,31 @@ class CodedCategories(CountFamily):
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
-        if self.unknown not in UNKNOWN:
-            raise ValueError(f"unknown must be one of {', '.join(UNKNOWN)}; got {self.unknown!r}")
         self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
     def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
-        """Take on the states of each feature: those declared, or those ``known`` and those of rows X."""
-        learns = self.n_states is None and self.unknown == "skip"
-        largest = np.array([states.max(initial=-1) for states in known]) + 1
-        for rows in row_blocks(X):
-            codes = self._codes(X[rows])
-            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
-            largest = np.maximum(largest, upper - 1)
-            if learns:
-                starts = np.cumsum(upper) - upper
-                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
-                by_feature = np.split(seen, starts[1:])
-                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
-        if learns:
-            self._states = known
-        else:
-            sizes = largest if self.n_states is None else self._declared(largest)
-            self._states = [np.arange(k) for k in sizes]
+        """Take on the states of each feature: those ``known``, and those that rows X add."""
+        self._states = self._find_states(known, X)
         self.categories_ = [self.names[j][s] if j in self.names else s for j, s in enumerate(self._states)]
         self.n_states_ = np.array([len(states) for states in self._states])
         if not self.n_states_.all():
             empty = self._feature_name(int(np.argmin(self.n_states_)))
             way = "begin partial_fit with rows that have some" if self.names else "declare its n_states"
             raise ValueError(f"{empty} holds missing values only: leave it out, or {way}")
+
+    def _find_states(self, known: list[NDArray[np.intp]], X: Array) -> list[NDArray[np.intp]]:
+        """The states of each feature: those declared, or those ``known`` and those of rows X."""
+        largest = np.array([states.max(initial=-1) for states in known]) + 1
+        for rows in row_blocks(X):
+            codes = self._codes(X[rows])
+            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
+            largest = np.maximum(largest, upper - 1)
+            if self.n_states is None:
+                starts = np.cumsum(upper) - upper
+                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
+                by_feature = np.split(seen, starts[1:])
+                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
+        return known if self.n_states is None else [np.arange(k) for k in self._declared(largest)]
 
     def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
         """``n_states``, one a feature, checked against the least numbers that the rows need."""
@@ -129,13 +94,12 @@ class CodedCategories(CountFamily):
 
     def _codes(self, X: Array) -> NDArray[np.int32]:
         """Integers, −1 where values are missing."""
-        skips, largest = self.unknown == "skip", X.max()
-        if skips and np.isnan(largest):
+        largest = X.max()
+        if np.isnan(largest):
             X = np.where(np.isnan(X), -1.0, X)
             largest = X.max()
-        least = -1 if skips else 0
-        if X.min() < least or largest > LARGEST_CODE:
-            self._refuse_codes(least > X, f"Negative values in data passed to {type(self).__name__} (input X)")
+        if X.min() < -1 or largest > LARGEST_CODE:
+            self._refuse_codes(X < -1, f"Negative values in data passed to {type(self).__name__} (input X)")
             self._refuse_codes(X > LARGEST_CODE, f"Values above {LARGEST_CODE}")
         codes = X.astype(np.int32)
         self._refuse_codes(codes != X, "Values that are not integers")
@@ -178,13 +142,12 @@ class CodedCategories(CountFamily):
         return all_places
 
 
-def placed(family: CodedCategories, block: Block) -> Block:
+def placed(family: StateFamily, block: Block) -> Block:
     """A block with the places of states, by a ``family``."""
     return block._replace(X=family.known_places(block.X))
 
 
-def counted_in_parts(family: CodedCategories, block: Block) -> Statistics:
+def counted_in_parts(family: StateFamily, block: Block) -> Statistics:
     """The statistics s(X, Y) of a block by a ``family``, encoded a part at a time."""
     X, weights = block.X, block.weights(len(family.classes_))
-    parts = [slice(None)] if issparse(X) else row_blocks(X)
-    return reduce(add, (family.statistics(family.encode(X[rows]), weights[rows]) for rows in parts))
+    return reduce(add, (family.statistics(family.encode(X[rows]), weights[rows]) for rows in row_blocks(X)))

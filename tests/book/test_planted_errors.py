@@ -106,13 +106,13 @@ def in_chapters() -> list[InCode]:
 
 PLANTED = [
     InLibrary(
-        "01", "prop-pc-smoothing", "rcpkg.families.counts.MultinomialFamily.parameters", altered("log_prob", 1.01)
+        "01", "prop-pc-smoothing", "rcpkg.families.multinomial.MultinomialFamily.parameters", altered("log_prob", 1.01)
     ),
     InLibrary("02", "thm-mean", "rcpkg.bregman.BregmanDivergence.information", scaled(0.99)),
     InLibrary("02", "prop-dual", "rcpkg.bregman.BregmanDivergence.centroid", left_only),
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", scaled(1.01)),
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", more_pseudo_counts),
-    InLibrary("04", "prop-rc-nb", "rcpkg.families.counts.CategoricalFamily.parameters", altered("log_prob", 1.01)),
+    InLibrary("04", "prop-rc-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)),
     InLibrary(
         "04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("covariance", 1.01)
     ),
@@ -140,7 +140,9 @@ PLANTED = [
     InLibrary(
         "04", "prop-rc-lr", "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters", altered("mean", 1.001)
     ),
-    InLibrary("04", "prop-rc-map-nb", "rcpkg.families.counts.CategoricalFamily.parameters", altered("log_prob", 1.01)),
+    InLibrary(
+        "04", "prop-rc-map-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)
+    ),
     InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.mean_parameters", scaled(1.01)),
     InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.log_partition", scaled(1.01)),
     InLibrary("06", "thm-tm-safe", "rcpkg.families.gaussian_full.QuadraticGaussian.safe_update", scaled(1.001)),
@@ -233,7 +235,7 @@ PLANTED = [
     InLibrary(
         "12",
         "prop-when-draws",
-        "rcpkg.families.counts.CategoricalFamily.redraw",
+        "rcpkg.families.networks.CategoricalFamily.redraw",
         lambda method: lambda self, X, y, rng: X[np.lexsort((rng.uniform(size=len(y)), y))],
     ),
     InLibrary(

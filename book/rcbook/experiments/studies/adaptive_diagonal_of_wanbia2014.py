@@ -30,7 +30,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Plan, minimise
-from rcpkg.families.count_model import StateFeatures
+from rcpkg.families.cliques import Families, TableFeatures
 
 STUDY_NAME = "wanbiac-adaptive"
 FIXED, ADAPTIVE = "fixed diagonal", "adaptive diagonal"
@@ -56,7 +56,9 @@ def descent(parts: Design, adaptive: bool) -> tuple[list[float], list[float]]:
     """−CLL and processor time at each iterate, from equal posteriors, with a diagonal that is recomputed or not."""
     indicators, (_, r) = parts.train[:, 1:], parts.Y.shape
     width = indicators.shape[1]
-    features = Features(StateFeatures(indicators, np.ones(width), np.zeros(1, dtype=np.intp), "natural"), r)
+    tables = Families([()], np.array([width]))
+    tables.lay_out()
+    features = Features(TableFeatures(tables, indicators), r)
     objective = LogisticObjective(features, parts.Y.argmax(axis=1), r, free=r)
     values, seconds, start = [], [], time.process_time()
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook import datasets, published
 from rcbook.experiments.cells import Cell, Record, name_of
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from rcpkg.base import Array
 from rcpkg.calibration import (
     DiscriminativeFrequencyEstimate,
@@ -31,7 +32,6 @@ from rcpkg.calibration import (
 from rcpkg.calibration.learner import Learner
 from rcpkg.families import (
     QDA,
-    CategoricalNB,
     ClosedFormClassifier,
     ConjugateClassifier,
     SharedVarianceGaussianNB,
@@ -88,7 +88,7 @@ def rc_model(
     if strength:
         strength = {**strength, "class_prior_strength": float(n_classes)}
     if classifier == "NB":
-        return CategoricalNB(n_states=X.max(axis=0).astype(int) + 1, unknown="impossible", **strength)
+        return StrictCategoricalNB(n_states=X.max(axis=0).astype(int) + 1, **strength)
     return {"QDA": QDA, "LR": SharedVarianceGaussianNB}[classifier](**strength, singular_ridge=0.0)
 
 

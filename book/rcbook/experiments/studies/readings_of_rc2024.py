@@ -22,9 +22,10 @@ from rcbook.experiments.studies import tables_of_rc2024
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, data_rows, first_reach, rc_data
 from rcbook.experiments.studies.forms_of_map_covariances import FORMS
 from rcbook.experiments.studies.readings_of_bda7 import Repaired
+from rcbook.strict_naive_bayes import StrictCategoricalNB
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration import Objective, Point, Run, Step, Stop, climb
-from rcpkg.families import CategoricalNB, CategoricalParameters, Statistics, one_hot
+from rcpkg.families import CategoricalParameters, Statistics, one_hot
 
 STUDY_NAME = "rc-readings"
 LARGE = 7_000  # rows; larger data sets come last, by their size
@@ -151,11 +152,9 @@ def smoothed_joints(X: Array, y: NDArray, rule: Rule, rows: Array) -> Iterator[A
     """log p(x, y) of any ``rows`` under the iterates of RC for naive Bayes; states are those of the rows."""
     states, n_classes = rows.max(axis=0).astype(int) + 1, len(np.unique(y))
     strength = float(n_classes) if rule.strength == "classes" else float(rule.strength)
-    plain = CategoricalNB(n_states=states, unknown="impossible").fit(X, y)
+    plain = StrictCategoricalNB(n_states=states).fit(X, y)
     of_classes = float(n_classes) * (strength > 0)
-    smooth = CategoricalNB(
-        n_states=states, unknown="impossible", prior_strength=strength, class_prior_strength=of_classes
-    ).fit(X, y)
+    smooth = StrictCategoricalNB(n_states=states, prior_strength=strength, class_prior_strength=of_classes).fit(X, y)
     pseudo = Statistics(
         count=np.full(n_classes, float(strength > 0)),
         cells=np.tile(strength / np.repeat(states, states), (n_classes, 1)),
@@ -238,7 +237,7 @@ def bins(cell: Cell, seed: int) -> list[Record]:
         X = np.column_stack([_random_bins(column) for column in X.T])
     else:
         X = np.column_stack([_codes(column, KBinsDiscretizer(5, encode="ordinal", **BINS[name])) for column in X.T])
-    model = CategoricalNB(unknown="impossible").fit(X, bunch.target)
+    model = StrictCategoricalNB().fit(X, bunch.target)
     codes = np.searchsorted(model.classes_, bunch.target)
     joint = model.log_joint(model.family_.encode(X), model.parameters_)
     if name != "nb-first-class":
