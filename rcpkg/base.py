@@ -20,10 +20,10 @@ from threadpoolctl import ThreadpoolController
 
 from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, require
-from rcpkg.checks import check_class_prior, check_cost, check_magnitude, number_labels, validate
+from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
 from rcpkg.linalg import Array
-from rcpkg.rows import Rows, by_block
+from rcpkg.rows import Block, Rows, by_block
 
 SMALL = 1_000_000  # values of a table that is small
 UNLABELLED = "the label -1 is taken for a class like the others: leave out rows that have no label"
@@ -180,10 +180,18 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _check_X_y(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, NDArray[np.intp]]:
         """Validated X, and y as indices into ``classes_``, which is set."""
+        return self._counting_rows(X, y)[:2]
+
+    def _counting_rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Block:
+        """Validated rows of positive weight, whose labels are indices into ``classes_``, which is set.
+
+        Rows of weight zero are left out: they tell nothing, not even which classes and states there are.
+        """
         X, y = self._check_rows(X, y)
-        classes, y = number_labels(y)
+        block = Block(X, y, None if sample_weight is None else check_weights(sample_weight, len(y))).counting()
+        classes, numbers = number_labels(block.y)
         self._set_labels(classes)
-        return X, y
+        return block._replace(y=numbers)
 
     def _set_labels(self, classes: NDArray) -> None:
         """Take on the labels of the training rows, sorted."""
@@ -194,7 +202,7 @@ class Classifier(ClassifierMixin, Estimator):
                 f"y holds one class only ({label!r}); a classifier needs at least 2 classes of positive weight"
             )
         if self.classes_.dtype.kind in "if" and self.classes_[0] == -1 and self.classes_.tolist() != [-1, 1]:
-            warnings.warn(UNLABELLED, stacklevel=4)
+            warn(UNLABELLED)
         check_cost(getattr(self, "cost", None), self.classes_)
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:

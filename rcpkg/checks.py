@@ -1,5 +1,7 @@
 """Refusals of bad input: parameters, weights, labels, rows. Each names what is bad in one sentence, and the fix."""
 
+import sys
+import warnings
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -20,6 +22,14 @@ from rcpkg.linalg import Array
 def refusal(name: str, need: str, value: Any) -> ValueError:
     """The error that says what a parameter must be, and what it is."""
     return ValueError(f"{name} must {need}; got {value!r}")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the user's line: the first above this package and above those that may call it for the user."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rcpkg", "sklearn", "joblib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_number(name: str, value: Any, low: float, *, above: bool = False, integer: bool = False) -> None:
@@ -149,10 +159,9 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     if not weights.any():
         raise ValueError("sample_weight is zero for all rows; some must have a positive one")
     with np.errstate(over="ignore"):
-        if weights.sum() > LARGEST:
-            raise ValueError(
-                f"sample_weight sums to more than {LARGEST:g}, and moments overflow: divide it by its mean"
-            )
+        total = weights.sum()
+    if not LEAST_SPREAD < total < LARGEST:
+        raise ValueError(f"sample_weight sums to {total:g}, and products of it leave the range: divide it by its mean")
     return weights
 
 

@@ -16,8 +16,10 @@ from sklearn.base import clone
 
 from rcpkg import (
     BDA7,
+    EDDA,
     LDA,
     QDA,
+    RDA,
     TAN,
     TM,
     WANBIAC,
@@ -322,7 +324,7 @@ WEIGHTS = {
     "infinite": (np.r_[np.inf, np.ones(N - 1)], "must hold finite numbers >= 0; row 0 has inf"),
     "negative": (-np.ones(N), "must hold finite numbers >= 0; row 0 has -1"),
     "none": (np.zeros(N), "is zero for all rows"),
-    "too large a sum": (np.full(N, 1e308), "sums to more than 1e[+]150"),
+    "too large a sum": (np.full(N, 1e308), "sums to inf, and products"),
     "too many": (np.ones(N + 1), rf"must hold {N} numbers, one a row"),
     "a column": (np.ones((N, 1)), rf"must hold {N} numbers, one a row"),
 }
@@ -355,6 +357,52 @@ def test_containers_of_weights_make_no_difference(weights):
     assert_array_equal(GaussianNB().fit(SIZE[:, None], Y, given).predict_proba(SIZE[:, None]), expected)
     rows = Rows.of(SIZE[:, None], Y, given, block_size=7)
     assert_allclose(GaussianNB().fit(rows).predict_proba(SIZE[:, None]), expected, atol=1e-12)
+
+
+TRIPLE = np.column_stack([np.arange(30) % 3, np.arange(30) % 2, np.arange(30) % 5 + np.arange(30) % 3])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*WEIGHTED[:-1], LDA(prior_strength=1.0), CategoricalNB(prior_strength=1.0), MultinomialNB(), RDA(), EDDA()],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:target_weight_", "ignore:feature . is constant")
+def test_classes_without_weight_are_left_out(model):
+    """Rows of weight zero are as rows that are not there, in every model, with priors and without."""
+    y = np.arange(30) // 10
+    X = TRIPLE + (0 if isinstance(model, CategoricalNB | MultinomialNB) else 0.1 * np.sin(np.arange(90)).reshape(30, 3))
+    X = TRIPLE if isinstance(model, TAN | WANBIAC) else X
+    some = y > 0
+    given = clone(model).fit(X, y, sample_weight=1.0 * some)
+    assert_array_equal(given.classes_, [1, 2])
+    without = clone(model).fit(X[some], y[some])
+    assert_array_equal(given.predict_proba(X), without.predict_proba(X))
+    if isinstance(model, GaussianNB | QDA | CategoricalNB | MultinomialNB | LDA):
+        blocks = clone(model).fit(Rows.of(X, y, 1.0 * some, block_size=8))
+        assert_array_equal(blocks.classes_, [1, 2])
+        assert_allclose(blocks.predict_proba(X), without.predict_proba(X), atol=1e-10)
+    with pytest.raises(ValueError, match="one class only"):
+        clone(model).fit(X, y, sample_weight=1.0 * (y == 0))
+
+
+@pytest.mark.parametrize("model", WEIGHTED[:-1], ids=repr)
+@pytest.mark.parametrize("total", [1e-310, 1e-200, 1e200])
+def test_sums_of_weights_stay_in_range(model, total):
+    with pytest.raises(ValueError, match=r"sample_weight sums to .*: divide it by its mean"):
+        clone(model).fit(TRIPLE, np.arange(30) // 10, sample_weight=np.full(30, total / 30))
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), QDA(), RiskCalibration(LDA()), BDA7(), RDA()], ids=repr)
+def test_weighted_squares_that_overflow_are_named(model):
+    with pytest.raises(ValueError, match=r"so large that .* overflow: rescale them"):
+        clone(model).fit(1e140 * TRIPLE, np.arange(30) // 10, sample_weight=np.full(30, 1e100))
+
+
+@pytest.mark.parametrize("model", [MultinomialNB(), RiskCalibration(MultinomialNB(prior_strength=1.0))], ids=repr)
+def test_counts_beyond_what_floats_count_are_refused(model):
+    with pytest.raises(ValueError, match=r"feature 1 holds counts beyond 2\*\*53"):
+        clone(model).fit([[1.0, 1e308], [2.0, 1e308], [3.0, 1.0], [1.0, 2.0]], [0, 0, 1, 1])
 
 
 # shapes and counts ----------------------------------------------------------------------------------------------------

@@ -17,8 +17,11 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from rcpkg import (
+    BDA7,
+    EDDA,
     LDA,
     QDA,
+    RDA,
     TM,
     CategoricalNB,
     ConditionalLikelihood,
@@ -239,6 +242,7 @@ def singular_rows():
     return X, y
 
 
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
 @pytest.mark.parametrize("name", GAUSSIAN)
 def test_the_prior_is_one_of_pseudo_statistics(name):
     """θ(s) = argmax ⟨s + s⁰, η⟩ − m ψ(η): the parameters are those of maximum likelihood at s + s⁰."""
@@ -262,6 +266,7 @@ def test_the_prior_is_one_of_pseudo_statistics(name):
         assert gain < 0
 
 
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
 @pytest.mark.parametrize("name", GAUSSIAN)
 def test_the_prior_of_the_closed_form_stays_during_calibration(name):
     """Steps from s + s⁰ with maximum likelihood are steps from s with the prior."""
@@ -351,6 +356,28 @@ def test_messages_name_the_class_its_rows_the_feature_and_the_remedy():
         RiskCalibration.as_published(QDA(singular_ridge=0.0), target_weight=1.0).fit(frame, labels)
     with pytest.raises(InvalidStatistics, match="all rows of X are equal"):
         QDA().fit(np.ones((6, 2)), [0, 1] * 3)
+
+
+SURE = [*GAUSSIAN.values(), ProductModel([("a", GaussianNB(), [0]), ("b", QDA(), [1])]), RiskCalibration(LDA())]
+
+
+@pytest.mark.parametrize("model", SURE, ids=repr)
+def test_a_feature_that_is_the_class_is_named_and_the_surer_the_more_rows(model):
+    told = []
+    for n in (12, 120, 1200):
+        y = np.repeat([0, 1], n // 2)
+        X = pd.DataFrame({"it": 3.0 * y + 5, "noise": np.random.default_rng(0).normal(size=n)})
+        with pytest.warns(UserWarning, match="feature 'it' is constant within each class, and not the same in all"):
+            told.append(clone(model).fit(X, y).predict_proba(X)[np.arange(n), y].min())
+    assert told[0] > 0.7 and told[-1] > 1 - 1e-6 and (np.diff(told) >= 0).all()
+
+
+@pytest.mark.parametrize("model", [BDA7(), RDA(), EDDA()], ids=repr)
+def test_a_feature_that_is_the_class_leaves_some_models_of_a_grid(model):
+    y = np.repeat([0, 1, 2], 40)
+    X = pd.DataFrame({"noise": np.random.default_rng(0).normal(size=120), "it": 3.0 * y + 5})
+    with pytest.warns(UserWarning, match="feature 'it' is constant within each class, and not the same in all, which"):
+        clone(model).fit(X, y)
 
 
 # Numbers that are far off --------------------------------------------------------------------------------------------

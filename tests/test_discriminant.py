@@ -29,6 +29,7 @@ from rcpkg.gaussians.edda import _disjoint_pairs
 IRIS = load_iris(return_X_y=True)
 
 
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
 @pytest.mark.parametrize("estimator", [RDA(), EDDA(cv=3), NearestMeans()], ids=repr)
 def test_check_estimator(estimator):
     expected = {"check_estimators_nan_inf": "gaps are refused in training, not in prediction"}

@@ -820,12 +820,13 @@ def test_scales_of_features_may_differ_by_far():
     assert_allclose(QDA().fit(X * [1e-6, 1.0, 1e6], y).predict_proba(X * [1e-6, 1.0, 1e6]), P, atol=1e-9)
 
 
-def test_a_class_without_weight_is_refused():
+def test_a_class_that_has_had_no_rows_yet_is_named():
     X, y = gaussian_rows()
+    data = np.abs(np.round(X))
     for model in (QDA(prior_strength=1.0), MultinomialNB(), CategoricalNB()):
-        data = np.abs(np.round(X))
-        with pytest.raises(InvalidStatistics, match="class 2 has weight 0"):
-            model.fit(data, y, sample_weight=(y != 2).astype(float))
+        model.partial_fit(data[y != 2], y[y != 2], classes=[0, 1, 2])
+        with pytest.raises(InvalidStatistics, match="not enough data so far: class 2 has weight 0"):
+            model.predict(data)
 
 
 def test_a_class_without_words_is_refused():

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
@@ -255,10 +255,8 @@ class RiskCalibrationCV(Learner):
         if isinstance(X, Rows):
             X, y, sample_weight, _ = X.without(y, sample_weight).only("RiskCalibrationCV")
         model = clone(self.estimator)
-        X, y = model._check_X_y(X, y)
-        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
-        present = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-        block = Block(X, y, weight).counting()  # rows of weight zero tell nothing, not even which states there are
+        n, block = _num_samples(X), model._counting_rows(X, y, sample_weight)
+        present = np.ones(n, dtype=bool) if sample_weight is None else check_weights(sample_weight, n) > 0
         X, y, weight, _ = block
         view = self.gaps_in_view, rng
 

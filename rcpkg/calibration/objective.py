@@ -21,6 +21,7 @@ from rcpkg.calibration.rules import Losses, Rule, calibration_weights, row_losse
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts, one_hot, require
 from rcpkg.families.portions import encoded
+from rcpkg.families.statistics import finite
 from rcpkg.rows import Block, Blocks, OfX, Rows
 
 TARGETS = ("pooled", "generative", "grand", "nested")
@@ -202,7 +203,7 @@ class Objective:
         family.learn_structure(rows)
         given_rows, encode = rows, partial(encoded, copy(family))
         rows = rows.map(encode).kept()
-        labels = family.closed_form_statistics(rows)
+        labels = finite(family.closed_form_statistics, rows)
         given = {"rule": rule, "labels": labels, "estimator": model}
         closed_form = family.settle(labels, rows.sum(attrgetter("n")))
         check_in_view(gaps_in_view)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
-from rcpkg.checks import check_number, check_weights
+from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Family, Unsupported, one_hot, require
 from rcpkg.linalg import jittered_cholesky
 from rcpkg.rows import Rows
@@ -146,9 +146,9 @@ def null_of(
     if isinstance(X, Rows):
         X, y, sample_weight, _ = X.without(y, sample_weight).only("calibration_test, which draws all rows anew,")
     classifier = clone(estimator)
-    rows, labels = classifier._check_X_y(X, y)
-    if sample_weight is not None:
-        repeated = np.repeat(np.arange(len(labels)), _repetitions(sample_weight, len(labels)))
+    rows, labels, weight, _ = classifier._counting_rows(X, y, sample_weight)
+    if weight is not None:
+        repeated = np.repeat(np.arange(len(labels)), _repetitions(weight))
         rows, labels = rows[repeated], labels[repeated]
     Y = one_hot(labels, len(classifier.classes_))
     classifier._prepare(rows)
@@ -178,9 +178,8 @@ def null_of(
     return Null(model, rows, labels)
 
 
-def _repetitions(sample_weight: ArrayLike, n: int) -> NDArray[np.intp]:
+def _repetitions(weight: Array) -> NDArray[np.intp]:
     """Weights as whole numbers."""
-    weight = check_weights(sample_weight, n)
     if np.any(weight % 1):
         raise ValueError("sample_weight must say how many times each row counts, in whole numbers")
     if weight.sum() > LARGEST_SAMPLE:

@@ -13,7 +13,7 @@ from rcpkg.calibration.features import Features
 from rcpkg.calibration.lbfgs import lbfgs
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
 from rcpkg.calibration.newton import Iterates
-from rcpkg.checks import check_number, check_weights
+from rcpkg.checks import check_number
 from rcpkg.families import CategoricalNB, Statistics, one_hot
 from rcpkg.rows import Rows, in_memory
 
@@ -108,9 +108,8 @@ class WANBIAC(GenerativeClassifier):
         """Fit naive Bayes, then the weights; rows count ``sample_weight`` times."""
         self._check_parameters()
         nb = CategoricalNB(prior_strength=self.prior_strength)
-        X, y = nb._check_X_y(X, y)
-        weight = check_weights(sample_weight, len(y))
-        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        block = nb._counting_rows(X, y, sample_weight)
+        X, y, weight = block.X, block.y, np.ones(block.n) if block.weight is None else block.weight
         nb._prepare(X)
         family, r = nb.family_, len(nb.classes_)
         encoded = family.encode(X)

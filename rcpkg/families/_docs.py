@@ -57,7 +57,9 @@ BLOCKS = {
     singular_ridge : float, default=2.0
         Variance that a singular covariance is given in addition, in multiples of the variance of each feature within
         the classes, and that all classes are given in directions in which the rows do not differ at all. Such a prior
-        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. Features that are
+        acts only where ``prior_strength`` is zero and maximum likelihood fails, or rests on few rows. A feature that is
+        constant within each class but not in all rows, of which a warning tells, is given its variance in all rows, as
+        often as it is given here divided by the number of rows. Features that are
         constant in all rows take no part. With 0 they do, and a singular covariance, or a variance of zero, is an
         error: maximum likelihood as in the sources.
     rows_per_feature : float, default=3.0

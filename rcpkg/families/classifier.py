@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import fields
 from functools import partial
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, one_thread_if_small
 from rcpkg.capabilities import require
 from rcpkg.checks import check_number, check_weights, number_labels
+from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.portions import Seen, agree, check_blocks, look, numbered
-from rcpkg.families.statistics import Statistics
+from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
 
@@ -99,7 +101,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         """
         rows = self._training_rows(X, y, sample_weight, sums=True)
         self.family_.learn_structure(rows)
-        statistics = self.family_.raw_statistics(rows)
+        statistics = finite(self.family_.raw_statistics, rows)
         return self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
 
     @atomic
@@ -117,7 +119,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         first = not hasattr(self, "statistics_")
         if first:
             self._set_classes(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        elif classes is not None and not np.array_equal(np.unique(as_labels(classes, "classes")), self.classes_):
             raise ValueError(
                 f"classes={classes!r} is not the same as on last call to partial_fit, {self.classes_.tolist()}"
             )
@@ -128,19 +130,18 @@ class ClosedFormClassifier(GenerativeClassifier):
                 f"The target label(s) {unknown.tolist()} in y do not exist in the initial classes "
                 f"{self.classes_.tolist()}: name them in the first call to partial_fit"
             )
-        rows = self._of_arrays(X, np.searchsorted(self.classes_, y), sample_weight)
-        (block,) = rows
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        block = Block(X, np.searchsorted(self.classes_, y), weight).counting()
+        rows = Blocks([block])
         if first:
             self._prepare(block.X)
             self.family_.learn_structure(rows)
         else:
             self._extend(block.X)
-        statistics = self.family_.raw_statistics(rows)
+        statistics = finite(self.family_.raw_statistics, rows)
         self._n_rows = block.n + (0 if first else getattr(self, "_n_rows", 0))
         if not first:
-            statistics = self.statistics_ + statistics
-        if not np.isfinite(statistics.ravel()).all():
-            raise ValueError("X holds numbers so large that the statistics of the rows overflow: rescale it")
+            statistics = finite(add, self.statistics_, statistics)
         try:
             self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
         except InvalidStatistics as error:
@@ -152,7 +153,7 @@ class ClosedFormClassifier(GenerativeClassifier):
     def _set_classes(self, classes: ArrayLike | None) -> None:
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        self.classes_ = np.unique(classes)
+        self.classes_ = np.unique(as_labels(classes, "classes"))
         if len(self.classes_) < 2:
             raise ValueError(f"classes must name at least 2 classes; got {classes!r}")
 
@@ -175,17 +176,10 @@ class ClosedFormClassifier(GenerativeClassifier):
         With ``sums`` the rows may bring what the parts of several blocks add up to (`Family.part_at_sight`)."""
         if isinstance(X, Rows):
             return self._of_blocks(X.without(y, sample_weight), sums)
-        X, y = self._check_X_y(X, y)
-        rows = self._of_arrays(X, y, sample_weight)
-        block = rows.only("prepare")
+        block = self._counting_rows(X, y, sample_weight)
         self._prepare(block.X)
         self._n_rows = block.n
-        return rows
-
-    def _of_arrays(self, X: Array, y: NDArray[np.intp], sample_weight: ArrayLike | None) -> Rows:
-        """Validated arrays as rows, without those of weight zero."""
-        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
-        return Blocks([Block(X, y, weight).counting()])
+        return Blocks([block])
 
     def _of_blocks(self, rows: Rows, sums: bool) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_numbers
+from rcpkg.checks import check_numbers, warn
 from rcpkg.families.covariance import ROUNDING, Diagonal, Fault, Full
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
@@ -140,7 +140,8 @@ class GaussianPrior(GaussianSettings, Family):
 
         For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
         difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
-        within the classes, or in all rows where it has none within any of them. Where rows are few, all classes have
+        within the classes, or in all rows, divided by their number, where it has none within any class but differs
+        between them. Where rows are few, all classes have
         the part `_want_of_rows` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are
         not few.
         """
@@ -149,9 +150,20 @@ class GaussianPrior(GaussianSettings, Family):
         within, power = form.total(scatter), form.total(self._power(statistics)) / n
         total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
         variances = np.ones(statistics.first.shape[1])
-        for covariance in total, within:
-            own = form.diagonal(covariance)
-            variances = np.where(own > ROUNDING * power, own, variances)
+        by_total, by_within = (form.diagonal(covariance) > ROUNDING * power for covariance in (total, within))
+        variances[by_total] = form.diagonal(total)[by_total]
+        rows = max(n.max(), n_rows or 0.0)
+        tells = by_total & ~by_within  # the classes apart, all by itself: the more surely, the more rows say so
+        if tells.any() and rows > len(statistics.count):
+            name = self._feature_name(int(np.argmax(tells)))
+            warn(
+                f"{name} is constant within each class, and not the same in all: it tells classes apart without error, "
+                "and its variance is taken for singular_ridge times that in all rows, divided by their number. Give it "
+                "to CategoricalNB, as a block of a ProductModel, if it is a category; see whether it was made from the "
+                "labels"
+            )
+            variances[tells] /= rows
+        variances[by_within] = form.diagonal(within)[by_within]
         n_constant, full = form.n_constant(total, power), t * form.from_diagonal(variances)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
         if lack >= 1:

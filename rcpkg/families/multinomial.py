@@ -9,6 +9,7 @@ from scipy.special import gammaln
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.capabilities import Unsupported
+from rcpkg.columns import BEYOND
 from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import Families, TableFeatures, most_frequent
@@ -35,6 +36,11 @@ class MultinomialFamily(CountFamily):
             j = X.indices[np.nanargmin(counts)] if issparse(X) else int(np.argmax((counts < 0).any(axis=0)))
             raise ValueError(
                 f"Negative values in data passed to MultinomialNB (input X): {self._feature_name(j)}; counts are >= 0"
+            )
+        if np.fmax.reduce(counts, axis=None, initial=0) > BEYOND:
+            j = X.indices[np.nanargmax(counts)] if issparse(X) else int(np.argmax((counts > BEYOND).any(axis=0)))
+            raise ValueError(
+                f"{self._feature_name(j)} holds counts beyond 2**53, to which floats add no one: rescale X"
             )
 
     def _lay_out(self, d: int) -> None:

@@ -46,7 +46,7 @@ def look(model: Any, sums: bool, block: Block) -> Seen:
     family = model.family().describe(**model._description())
     representatives = family.representatives(counting.X) if counting.n else counting.X
     part = family.part_at_sight(counting) if sums and counting.n else None
-    return Seen(block.name, counting.n, pd.unique(y), columns, dict(family.names), representatives, part)
+    return Seen(block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives, part)
 
 
 def agree(first: Seen, of: Seen) -> None:
@@ -83,10 +83,11 @@ def check_blocks(seen: list[Seen]) -> None:
 
 def numbered(model: Any, block: Block) -> Block:
     """Validated rows with class numbers, those that count, for a ``model`` that knows all blocks."""
-    X, y = model._check_X(block.X), pd.Index(model.classes_).get_indexer(pd.Index(as_labels(block.y).ravel()))
+    counting = Block(model._check_X(block.X), as_labels(block.y).ravel(), weights_of(block), block.name).counting()
+    y = pd.Index(model.classes_).get_indexer(pd.Index(counting.y))
     if y.min(initial=0) < 0:
         raise ValueError("its labels are not those of the first pass: the source has changed; make the Rows anew")
-    return Block(X, y, weights_of(block), block.name).counting()
+    return counting._replace(y=y)
 
 
 def encoded(family: Any, block: Block) -> Block:

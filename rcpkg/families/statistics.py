@@ -70,6 +70,17 @@ class Statistics:
         return float(s @ eta if counts.all() else s[counts] @ eta[counts])
 
 
+def finite(sums: Callable[..., Statistics], *rows: Any) -> Statistics:
+    """What ``sums`` gives of some rows; refuses it where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        statistics = sums(*rows)
+    if not np.isfinite(statistics.ravel()).all():
+        raise ValueError(
+            "X or sample_weight hold numbers so large that the statistics of the rows overflow: rescale them"
+        )
+    return statistics
+
+
 def class_counts(statistics: Statistics) -> Array:
     """The part ``count`` of ``statistics``, or of those of the first block of a product, shape (r,)."""
     first = next(iter(statistics))

@@ -1,6 +1,5 @@
 """What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Self
 
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from rcpkg.base import GenerativeClassifier, InvalidStatistics, SquareableRows, atomic, constructed, one_thread_if_small
-from rcpkg.checks import check_choice, check_cost, check_weights, column_label, number_labels
+from rcpkg.checks import check_choice, check_cost, check_weights, number_labels, warn
 from rcpkg.choice import (
     Choice,
     choose,
@@ -51,7 +50,12 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
         classes, y = number_labels(y[present])
         self._set_labels(classes)
         weighted = not (weights[present] == 1).all()
-        return Sample(X[present], y, len(classes), weights[present] if weighted else None), present
+        sample = Sample(X[present], y, len(classes), weights[present] if weighted else None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(sample.statistics.pooled).all()
+        if not finite:
+            raise ValueError("X or sample_weight hold numbers so large that scatter matrices overflow: rescale them")
+        return sample, present
 
 
 class Grid:
@@ -111,10 +115,8 @@ class GridClassifier(MomentClassifier):
                 "no model of the grid gives every class a density: too few rows, or features constant within classes: "
                 "drop these, or take GaussianNB"
             )
-        constant = np.flatnonzero(np.ptp(sample.X, axis=0) == 0)
-        if constant.size and not exists.all():
-            what = f"{column_label(X, constant[0])} is constant in all rows"
-            warnings.warn(f"{what}, which leaves {np.mean(exists):.0%} of the models: drop it", stacklevel=4)
+        if not exists.all():
+            self._warn_of_constants(sample, np.mean(exists))
         block = max(1, SCORES_AT_A_TIME // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         place, self.cv_errors_, self.cv_log_loss_ = self._choose(errors, losses, weights, exists)
@@ -122,6 +124,19 @@ class GridClassifier(MomentClassifier):
         self.class_log_prior_ = log_class_prior(sample.statistics.counts, self.class_prior)
         self._adopt(grid, place, sample)
         return self
+
+    def _warn_of_constants(self, sample: Sample, share: float) -> None:
+        """Name a feature that is constant in all rows, or within each class, and leaves that share of the models."""
+        firsts = sample.X[np.unique(sample.y, return_index=True)[1]]
+        for what, values in (
+            ("in all rows", sample.X[0]),
+            ("within each class, and not the same in all", firsts[sample.y]),
+        ):
+            constant = np.flatnonzero((values == sample.X).all(axis=0))
+            if constant.size:
+                name = getattr(self, "feature_names_in_", range(sample.X.shape[1]))[constant[0]]
+                warn(f"feature {name!r} is constant {what}, which leaves {share:.0%} of the models: drop it")
+                return
 
     def _cross_validated(
         self, grid: Grid, sample: Sample, present: NDArray[np.bool_], groups: ArrayLike | None, block: int
