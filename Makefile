@@ -84,8 +84,9 @@ bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
 peers: $(PEERS)/.ready  ## compare with pyAgrum and dask-ml, in an environment beside the project's (needs RCPKG_DATA)
-	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python tests/benchmarks/compare_pyagrum.py data/results/benchmark_pyagrum.csv
-	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python tests/benchmarks/compare_rows.py data/results dask_ml
+	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -c "from rcbook import experiments; \
+	  from rcbook.experiments.studies import beside_pyagrum, rows_beyond_memory; \
+	  experiments.run('study', 'beside-pyagrum'); experiments.run('study', 'rows-dask-ml')"
 
 $(PEERS)/.ready: requirements-peers.txt
 	$(PYTHON) -m venv $(PEERS)

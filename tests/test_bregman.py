@@ -1,15 +1,14 @@
 """Bregman divergences: thesis2007 chapter 2 (equations named in the tests) and the identities all obey."""
 
 import pickle
-from pathlib import Path
 
 import mpmath as mp
 import numpy as np
-import pandas as pd
 import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rcbook.experiments import results
 from scipy import integrate, optimize, stats
 from scipy.special import expit, rel_entr
 from sklearn.base import clone
@@ -33,7 +32,6 @@ from rcpkg.bregman import (
     mahalanobis,
 )
 
-RESULTS = Path(__file__).parents[1] / "data" / "results"
 MATRIX = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 0.7]])
 ALL = [*divergences.values(), mahalanobis(MATRIX)]
 IDS = [*divergences, "mahalanobis(A)"]
@@ -473,7 +471,7 @@ def test_converse_on_the_simplex_for_densities(loss, is_bregman):
 
 def test_stored_comparison_with_another_library():
     """rcpkg and the direct formulas agree in all rows, pyBregMan but for the full matrix."""
-    stored = pd.read_csv(RESULTS / "pybregman_comparison.csv").set_index("quantity")
+    stored = results("study", "beside-pybregman").set_index("quantity")
     np.testing.assert_allclose(stored.rcpkg, stored.direct_formula, rtol=1e-8)
     agrees = np.isclose(stored.pybregman, stored.direct_formula, rtol=1e-8)
     assert list(stored.index[~agrees]) == ["log det, full 2 x 2"]

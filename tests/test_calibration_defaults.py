@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.compare_target_weights import SETS, excess, log_losses
 from model_cases import ALL, GAUSSIAN, MODELS, categorical_rows, document_rows, gaussian_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
+from rcbook.experiments import results
+from rcbook.experiments.studies.target_weights import SETS, excess, log_losses
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -207,7 +208,7 @@ def test_units_do_not_matter(name):
 
 
 def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
-    table = pd.read_csv(ROOT / "data" / "results" / "benchmark_target_weights.csv")
+    table = results("study", "target-weights")
     above = excess(table)
     assert len(above.loc["NB"]) == len(SETS) and len(above.loc["QDA"]) > 15
     assert above.mean().idxmin() == TARGET_WEIGHT
@@ -215,7 +216,7 @@ def test_the_weight_is_the_one_that_does_best_over_the_honest_comparison():
 
 @pytest.mark.needs_data
 def test_stored_log_losses_of_the_weights_are_found_again():
-    table = pd.read_csv(ROOT / "data" / "results" / "benchmark_target_weights.csv")
+    table = results("study", "target-weights")
     stored = table[(table.family == "QDA") & (table.dataset == "iris")].set_index("weight").log_loss
     assert log_losses("iris", "QDA") == pytest.approx(stored.to_dict(), rel=1e-4)
 

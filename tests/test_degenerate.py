@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import GAUSSIAN, fitted, gaussian_rows, random_direction
 from numpy.testing import assert_allclose, assert_array_equal
-from rcbook._files import results_folder
+from rcbook.experiments import results
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -90,7 +90,7 @@ def test_calibrated_log_loss_is_far_below_that_of_the_class_frequencies(data):
 def test_stored_log_losses_on_degenerate_rows():
     """In closed form, calibrated by default, or with a prior free of units, below the class frequencies. Columns of no
     use make little difference to calibrated models."""
-    table = pd.read_csv(results_folder() / "benchmark_degenerate_rows.csv")
+    table = results("study", "degenerate-rows")
     assert (table.log_loss < table.class_frequencies).all()
     assert len(table) == 4 * 4 * table.dataset.nunique() == 160
     learnt = table[table.learner.isin(["calibrated", "recipe"])].dropna()
@@ -173,7 +173,7 @@ def test_regular_rows_have_maximum_likelihood_to_the_last_bit(name):
 
 
 def test_the_default_does_best_by_the_criterion_of_its_table():
-    table = pd.read_csv(results_folder() / "benchmark_rows_per_feature.csv")
+    table = results("study", "rows-per-feature")
     score = np.log(table.log_loss / table.class_frequencies).groupby(table.rows_per_feature).mean()
     chosen = score.index[score <= score.min() + 0.01].min()
     assert {model.rows_per_feature for model in GAUSSIAN.values()} == {chosen}

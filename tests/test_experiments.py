@@ -403,6 +403,26 @@ def test_a_stale_cell_is_signed_only_if_it_comes_out(declared, tmp_path, path, c
     assert runner.run_cells(cells, path, progress=False) == {} and signing.stale(study, tmp_path) == {}
 
 
+def told(cell, seed):
+    """A protocol that gives rows of a table."""
+    return [{"learner": name, "seconds": 1.0, "updates": n} for name, n in (("ours", 3), ("theirs", None))]
+
+
+def test_rows_of_a_table_are_stored_and_compared_but_for_what_a_meter_gave(declared, tmp_path, path):
+    cells = declared(rows="a", protocol=told)
+    runner.run_cells(cells, path, progress=False)
+    (done,) = store.read(path)
+    table = runner.as_printed(STUDY, "toy", path)
+    assert table.updates.tolist() == [3, pytest.approx(np.nan, nan_ok=True)] and table.learner[1] == "theirs"
+    assert table.commit.str.len().isin([0, 40, 41]).all() and table.versions.str.startswith("numpy").all()
+    slower, other = (
+        replace(done, rows=[done.rows[0] | new, done.rows[1]]) for new in ({"seconds": 2.0}, {"updates": 4})
+    )
+    study = REGISTER[STUDY, "toy"]
+    assert signing.differences(study, cells[0], slower, done) == []
+    assert signing.differences(study, cells[0], other, done) == ["a, ours, updates: 4 in place of 3"]
+
+
 # Commands ------------------------------------------------------------------------------------------
 
 

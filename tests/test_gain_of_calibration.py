@@ -1,16 +1,14 @@
 """When calibration pays: what the protocol promises, and what is stored of it and of the choice of the weight."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from benchmarks.compare_choice_of_weight import BEYOND, CASES, KEY, compare, summary
 from numpy.testing import assert_array_equal
 from rcbook import datasets
-from rcbook._files import results_folder
-from rcbook.experiments import runner
+from rcbook.experiments import results, runner
 from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
+from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, compare, summary
 
 from rcpkg import QDA, calibration_test
 
@@ -87,12 +85,10 @@ def test_divisions_hold_what_the_cells_do():
 
 # The choice of the weight against a grid search --------------------------------------------------------
 
-TABLE = results_folder() / "benchmark_choice_of_weight.csv"
-
 
 def test_the_weight_is_chosen_ten_times_faster_and_as_well():
     """The bounds that the benchmark fixed before it was run."""
-    table = pd.read_csv(TABLE)
+    table = results(STUDY, "choice-of-weight")
     assert set(map(tuple, table[KEY].to_numpy())) <= set(CASES + BEYOND) and table.dataset.nunique() >= 25
     assert table.commit.str.len().eq(40).all()  # a + says that the code was not committed
     found = summary(table)
@@ -104,7 +100,7 @@ def test_the_weight_is_chosen_ten_times_faster_and_as_well():
 @pytest.mark.slow
 @pytest.mark.needs_data
 def test_a_case_of_the_benchmark_is_recomputed():
-    stored = pd.read_csv(TABLE).set_index(KEY).loc[("haberman", "QDA")]
+    stored = results(STUDY, "choice-of-weight").set_index(KEY).loc[("haberman", "QDA")]
     again = compare("haberman", "QDA")
     for name in ("weight", "grid_weight", "log_loss", "grid_log_loss", "n", "parameters"):
         assert again[name] == pytest.approx(stored[name], rel=1e-4)

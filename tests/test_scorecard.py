@@ -1,6 +1,5 @@
 """What is counted in the scorecard: columns and rows that come out."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 from rcbook import experiments, published
 from rcbook._files import results_folder
-from rcbook.experiments import memory, power, store
+from rcbook.experiments import power, store
 from rcbook.experiments.comparisons import holm
 from rcbook.experiments.scorecard import judged
 from scipy import stats
@@ -17,65 +16,6 @@ from scipy import stats
 @pytest.fixture(scope="module")
 def card():
     return experiments.scorecard()
-
-
-@pytest.fixture
-def calls(monkeypatch, tmp_path):
-    """A table that is remembered in a folder of its own, and how often it has been computed."""
-    monkeypatch.setattr(memory, "cache_folder", lambda: tmp_path / "cache")
-    times = []
-
-    @memory.remembered
-    def table():
-        times.append(1)
-        return pd.DataFrame({"x": [len(times)]})
-
-    return table, times
-
-
-def test_a_table_is_computed_once_for_each_state_of_its_inputs(calls, monkeypatch, tmp_path):
-    table, times = calls
-    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
-    assert table().x.item() == table().x.item() == 1
-    changed = table()
-    changed.loc[0, "x"] = 7
-    assert table().x.item() == 1
-    cells = tmp_path / "rc2024_table_III.jsonl"
-    cells.write_text("{}\n")
-    assert table().x.item() == 2
-    before = cells.stat()
-    cells.write_text("{ }")  # as many bytes, at the same time
-    os.utime(cells, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert table().x.item() == 3
-    cells.unlink()
-    assert table().x.item() == 1 and len(times) == 3
-
-
-def test_nothing_is_remembered_of_code_that_changed_after_it_was_read(calls, monkeypatch):
-    table, _ = calls
-    monkeypatch.setattr(memory, "_READ", "other code")
-    assert [table().x.item(), table().x.item()] == [1, 2]
-    assert not memory.cache_folder().exists()
-
-
-def test_a_damaged_or_impossible_memory_costs_time_only(calls, monkeypatch, tmp_path):
-    table, _ = calls
-    table()
-    (kept,) = memory.cache_folder().glob("*.pickle")
-    kept.write_bytes(kept.read_bytes()[:-9])
-    assert [table().x.item(), table().x.item()] == [2, 2]
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(memory, "cache_folder", lambda: tmp_path / "file" / "cache")
-    assert [table().x.item(), table().x.item()] == [3, 4]
-
-
-def test_few_states_are_kept(calls, monkeypatch, tmp_path):
-    table, _ = calls
-    monkeypatch.setenv("RCPKG_RESULTS", str(tmp_path))
-    for number in range(memory.KEPT + 3):
-        (tmp_path / "study.csv").write_text(str(number))
-        table()
-    assert len(list(memory.cache_folder().iterdir())) == memory.KEPT
 
 
 def test_a_changed_cell_changes_the_scorecard(card, monkeypatch, tmp_path):

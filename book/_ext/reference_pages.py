@@ -7,16 +7,16 @@ docstring of a property or of data may hold a colon; napoleon would take what is
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 import output_tables
-import pandas as pd
 from docutils import nodes
+from rcbook.experiments.runner import as_printed
+from rcbook.experiments.store import table_path
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-FILE = Path(__file__).resolve().parents[2] / "data" / "results" / "pybregman_comparison.csv"
+FILE = table_path("study", "beside-pybregman")
 VALUES = {"direct_formula": "direct formula", "rcpkg": "rcpkg", "pybregman": "pyBregMan"}
 TIMES = {"rcpkg_us": "a pair", "rcpkg_batch_us": "a pair in a batch", "pybregman_us": "a pair of pyBregMan"}
 FUNCTION = re.compile(r"<function ([\w.]+)(?: at 0x\w+)?>")
@@ -46,7 +46,7 @@ class OtherLibrary(SphinxDirective):
     """``{other-library}``: no argument, no content."""
 
     def run(self) -> list[nodes.Node]:
-        stored = pd.read_csv(FILE, index_col="quantity")
+        stored = as_printed("study", "beside-pybregman", FILE).set_index("quantity")
         alike = int(stored[list(VALUES)].round(6).eq(stored.direct_formula.round(6), axis=0).all(axis=1).sum())
         self.env.note_dependency(str(FILE))
         (versions,) = stored.versions.unique()

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from rcbook.bounded_leave_one_out import grid_loo_errors
-from scipy.special import gammaln
+from rcbook.experiments.studies.leave_one_out_times import class_fits, data, dofs, naive_bda7, seconds
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
@@ -34,55 +34,6 @@ pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_ti
 def one_thread():
     with threadpool_limits(1):
         yield
-
-
-def data(n, d, r, random_state=0):
-    rng = np.random.default_rng(random_state)
-    y = rng.integers(0, r, n)
-    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=(r, d))[y], y
-
-
-def dofs(d):
-    return [d * k for k in range(1, 7)]
-
-
-def seconds(function, rounds=3):
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return float(np.median(times))
-
-
-def class_fits(X, y, r, i):
-    keep = np.arange(len(X)) != i
-    A, b = X[keep], y[keep]
-    for h in range(r):
-        rows = A[b == h]
-        mean = rows.mean(axis=0)
-        centred = rows - mean
-        yield len(rows), mean, centred.T @ centred
-
-
-def naive_bda7(X, y, r, folds):
-    n, d = X.shape
-    out = np.empty((6, 7, len(folds), r))
-    for f, i in enumerate(folds):
-        fits = list(class_fits(X, y, r, i))
-        pooled = sum(np.diag(scatter) for _, _, scatter in fits) / (n - 1)
-        for h, (m, mean, scatter) in enumerate(fits):
-            own, v = np.diag(scatter) / m, X[i] - mean
-            for k, q in enumerate(dofs(d)):
-                seeds = (q * pooled, q * own, pooled / q, own / q, pooled, own, np.full(d, pooled.mean() / q))
-                a = m + q
-                constant = gammaln((a + 1) / 2) - gammaln((a - d + 1) / 2) - d / 2 * np.log(np.pi * (m + 1) / m)
-                for j, seed in enumerate(seeds):
-                    L = np.linalg.cholesky(scatter + np.diag(seed))
-                    u = np.linalg.solve(L, v)
-                    log_det = np.log(np.diag(L)).sum()
-                    out[k, j, f, h] = constant - log_det - (a + 1) / 2 * np.log1p(m / (m + 1) * u @ u)
-    return out
 
 
 def naive_rda(X, y, r, folds):

@@ -1,6 +1,6 @@
 """Iterations, time and memory to be within 1e-3 of the infimum of the log-loss, within one run.
 
-The learners and the measure are those of `compare_iterations`, which also writes the table that the book shows. The
+The learners and the measure are those of the study of iterations, whose table the book shows. The
 two largest sets are left to it: they take minutes. Only the target for iterations is asserted: those for time and
 memory against scikit-learn are met on some sets only, as the book says where it shows the table. Run by ``make bench``.
 """
@@ -8,7 +8,7 @@ memory against scikit-learn are met on some sets only, as the book says where it
 import os
 
 import pytest
-from compare_iterations import compare
+from rcbook.experiments.studies.iterations_needed import compare
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # the learners are stopped on purpose

@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 
 import pandas as pd
-from compare_degenerate_rows import provenance
 from hostile import DEPTHS, ESTIMATORS, FINE, REFUSED, SILENT, TIMEOUT, cases, outcome, pairs, title
+from rcbook.experiments.runner import commit, environment, origin
 from tqdm import tqdm
 
 if __name__ == "__main__":
@@ -25,6 +25,6 @@ if __name__ == "__main__":
         if result not in (FINE, REFUSED):
             print(f"{result}: {title(estimator)} on {name!r}: {message}", flush=True)
     table = pd.DataFrame.from_dict(counts, orient="index", columns=[FINE, REFUSED, DEPTHS, TIMEOUT, SILENT])
-    table = table.fillna(0).astype(int).rename_axis("estimator").assign(**provenance())
+    table = table.fillna(0).astype(int).rename_axis("estimator").assign(**origin(commit() | environment()))
     order = [title(model) for model in ESTIMATORS]
     pd.concat([done, table]).reindex(order).to_csv(path, lineterminator="\n")

@@ -15,7 +15,6 @@ from scipy import stats
 from rcbook import published
 from rcbook._files import data_folder
 from rcbook.experiments.comparisons import holm
-from rcbook.experiments.memory import remembered
 from rcbook.experiments.scorecard import ROUNDING, scorecard, tolerance
 from rcbook.published import KEY
 from rcpkg.base import Array
@@ -180,15 +179,7 @@ def power(card: pd.DataFrame | None = None) -> pd.DataFrame:
         place of this one; ``decidable``, and if not ``undecided``, the reason; ``weighed``, one of `WEIGHED`. They
         are empty for numbers that are not compared.
     """
-    return _power_of_all() if card is None else _power(card)
-
-
-@remembered
-def _power_of_all() -> pd.DataFrame:
-    return _power(scorecard())
-
-
-def _power(card: pd.DataFrame) -> pd.DataFrame:
+    card = scorecard() if card is None else card
     cells = _prepared(card)
     cells = cells.join(_others(cells))
     cells["undecided"] = _undecided(cells)

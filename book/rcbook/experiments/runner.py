@@ -193,7 +193,7 @@ COLUMNS = ["source", "table", "row", "dataset", "n_instances", "n_features", "me
 COLUMNS += ["setting_value", "metric", "value", "std", "value_se", "n_runs"]
 
 
-def _origin(provenance: dict[str, Any]) -> dict[str, str]:
+def origin(provenance: dict[str, Any]) -> dict[str, str]:
     """Commit, with a + if the code differed from it, versions and hardware."""
     return {
         "commit": provenance.get("commit", "") + ("+" if provenance.get("modified") else ""),
@@ -210,7 +210,7 @@ def as_printed(source: str, table: str, path: Path) -> pd.DataFrame:
     """
     stored = read(path)
     if any(done.rows for done in stored):
-        return pd.DataFrame([row | _origin(done.provenance) for done in stored for row in done.rows])
+        return pd.DataFrame([row | origin(done.provenance) for done in stored for row in done.rows])
     rows = [
         (source, table, done.cell.row, done.cell.dataset or done.cell.stream, done.cell.setting_value, *record)
         for done in stored

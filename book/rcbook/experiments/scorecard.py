@@ -13,7 +13,6 @@ from rcbook import published
 from rcbook._files import data_folder, results_folder, stored_file
 from rcbook.experiments import runner
 from rcbook.experiments.cells import NO_PROTOCOL, STUDY, cells_of, register
-from rcbook.experiments.memory import remembered
 from rcbook.published import KEY
 
 VERDICTS = (
@@ -185,7 +184,6 @@ def _explanation(row: dict) -> tuple[str, str]:
     return "", ""
 
 
-@remembered
 def scorecard() -> pd.DataFrame:
     """One row for each printed number: printed, ours, standard error, rule, verdict, and why.
 
@@ -195,6 +193,12 @@ def scorecard() -> pd.DataFrame:
         The key columns of the published tables, ``dataset``, ``value_printed``, ``value``, ``value_se``, ``n_runs``,
         ``rule``, ``verdict`` (one of `VERDICTS`), ``why`` and ``section`` (label of the section that explains it).
     """
+    return _scorecard(results_folder()).copy()
+
+
+@cache
+def _scorecard(folder: Path) -> pd.DataFrame:
+    """Computed once for a folder of results."""
     parts = []
     summaries = published.summaries()
     impossible = set(summaries[~summaries.possible][KEY].itertuples(index=False, name=None))
@@ -287,7 +291,8 @@ def exact_rows(metrics: tuple[str, ...], card: pd.DataFrame | None = None) -> pd
 
 
 def status(folder: Path | None = None) -> pd.DataFrame:
-    """One row for each published table and study: cells to run, done, stale, failed, not attempted; seconds spent.
+    """One row for each published table and study: cells to run, done, stale, carried over from before
+    there was a protocol, failed, not attempted; seconds spent.
 
     Stale are stored cells that the code as it stands did not make; `rcbook.experiments.signing.stale` says why.
 
@@ -319,6 +324,7 @@ def status(folder: Path | None = None) -> pd.DataFrame:
                 "cells": sum(not cell.reason for cell in cells),
                 "done": len(done),
                 "stale": sum(d.key not in wanted or not d.is_of(wanted[d.key]) for d in done),
+                "carried_over": sum("carried_over" in d.provenance for d in done),
                 "failed": sum(bool(d.failure) for d in done),
                 "not_attempted": sum(bool(cell.reason) for cell in cells),
                 "seconds": round(sum(d.seconds or 0.0 for d in done), 1),

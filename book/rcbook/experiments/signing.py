@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from rcbook._files import nearest
 from rcbook.experiments import code, runner
@@ -25,8 +26,8 @@ def _numbers(done: Done) -> Iterator[Record]:
     yield from done.records
     for row in done.rows:
         words = ", ".join(value for value in row.values() if isinstance(value, str))
-        for column, value in row.items():
-            yield Record(words, column, value)
+        known = {column: value for column, value in row.items() if not pd.isna(value)}
+        yield from (Record(words, column, value) for column, value in known.items())
 
 
 def is_compared(study: Study, cell: Cell, record: Record) -> bool:

@@ -49,8 +49,12 @@ class Done:
         return self.cell.arguments
 
     def changes(self, cell: Cell) -> list[str]:
-        """What is no longer as it was computed: "arguments", and definitions that its protocol used or uses now."""
-        changed = code.changes(self.definitions, code.definitions(cell.protocol))
+        """What is no longer as it was computed: "arguments", and definitions that its protocol used or uses now.
+
+        Of a cell that is carried over from before there was its protocol, the provenance alone says what made it.
+        """
+        carried_over = "carried_over" in self.provenance
+        changed = [] if carried_over else code.changes(self.definitions, code.definitions(cell.protocol))
         return changed if self.arguments == cell.arguments else ["arguments", *changed]
 
     def is_of(self, cell: Cell) -> bool:

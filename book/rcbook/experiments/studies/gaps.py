@@ -53,7 +53,7 @@ sets each comparison is.
 
 **Times** are processor seconds: of the fit with tuning and imputer; of a prediction of all test rows with filling in,
 in the mean over the kinds of gaps. Memory was measured afterwards, on four sets
-(``tests/benchmarks/compare_memory_with_gaps.py``).
+(the study ``memory-with-gaps``).
 """
 
 import time
