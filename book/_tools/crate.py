@@ -54,7 +54,7 @@ def code(provenance: dict[str, Any]) -> Entity:
         "@id": f"#commit-{commit}" + ("-modified" if modified else ""),
         "@type": "SoftwareSourceCode",
         "name": "rcpkg and rcbook" + (", with changes that were not committed" if modified else ""),
-        "version": f"{provenance['rcpkg']}, commit {commit}",
+        "version": ", ".join([*([provenance["rcpkg"]] if "rcpkg" in provenance else []), f"commit {commit}"]),
         "programmingLanguage": "Python",
     }
 
@@ -62,7 +62,8 @@ def code(provenance: dict[str, Any]) -> Entity:
 def instruments(provenance: dict[str, Any]) -> Iterator[Entity]:
     """What computed a cell."""
     yield code(provenance)
-    yield software("python", provenance["python"])
+    if "python" in provenance:  # what is carried over from before studies kept it does not say
+        yield software("python", provenance["python"])
     for name, version in provenance["packages"].items():
         yield software(name, version)
 
@@ -85,7 +86,7 @@ def data_sets() -> dict[str, Entity]:
 
 def named_sets(source: str, table: str) -> set[str]:
     """What the column of data sets of a table names, as the registry spells names."""
-    column = results(source, table)["dataset"].unique()
+    column = results(source, table).get("dataset", pd.Series(dtype=str)).unique()
     return {re.sub(r"[ -]", "_", part.strip().lower()) for entry in column for part in re.split(r"[:/,]", entry)}
 
 
