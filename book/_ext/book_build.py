@@ -94,11 +94,11 @@ def outline_of(doctree: nodes.document) -> Outline:
 
 
 def keep_outline(app: Sphinx, doctree: nodes.document) -> None:
-    """Of the page just read; and let the register of exercises hold these alone, not the pages that they stand in."""
+    """Of the page just read; and let the register of exercises keep no text, which nothing asks it for."""
     outlines(app.env)[app.env.docname] = outline_of(doctree)
     for exercise in getattr(app.env, "sphinx_exercise_registry", {}).values():
-        if exercise["node"].document is not None:
-            exercise["node"] = without_page(exercise["node"].deepcopy())
+        if exercise["node"].children:
+            exercise["node"] = without_page(exercise["node"].copy())
 
 
 def without_page(node: nodes.Element) -> nodes.Element:
