@@ -7,6 +7,8 @@ SLOW ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TESTED := $(VENV)/.tested
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile
 LAB := .venv-lab
 OLDEST := .venv-oldest
 PEERS := .venv-peers
@@ -15,7 +17,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book page pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
+.PHONY: help environment book watch page pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -24,15 +26,24 @@ help:  ## list the targets
 $(READY): requirements.txt pyproject.toml book/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || { \
 	  echo "error: '$(PYTHON)' is not Python 3.11 to 3.14; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e book
+	@echo "Installing requirements.txt into $(VENV), once …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(PIP) --require-hashes -r requirements.txt
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation -e . -e book
 	@touch $@
 
-environment: $(READY)  ## install what is pinned into .venv, which every other target does by itself
+$(TESTED): locks/test.txt | $(READY)
+	@echo "Installing locks/test.txt into $(VENV), once …"
+	@$(BIN)/python $(PIP) --require-hashes -r locks/test.txt
+	@touch $@
 
-book: $(READY)  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
+environment: $(TESTED)  ## install what is pinned into .venv, which every other target does by itself, as far as it needs it
+
+book: $(if $(EXECUTE),$(TESTED),$(READY))  ## build the HTML from the stored outputs (EXECUTE=1: run every chapter)
 	@$(ONE_THREAD) EXECUTE=$(EXECUTE) $(BIN)/python book/_tools/build.py --jobs $(JOBS)
+
+watch: $(TESTED)  ## serve the pages, build again what is saved, and reload the browser
+	$(ONE_THREAD) $(BIN)/python book/_tools/build.py --watch
 
 page: $(READY)  ## build one page after an edit: make page CH=05, or CH=findings
 	@$(ONE_THREAD) $(BIN)/python book/_tools/build.py --page $(CH)
@@ -48,14 +59,14 @@ pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names
 epub: $(READY)  ## make an EPUB of the pages that are built (needs pandoc 3)
 	$(BIN)/python book/_tools/epub.py
 
-test: $(READY) lint  ## run the tests, then every chapter against its stored outputs
+test: $(TESTED) lint  ## run the tests, then every chapter against its stored outputs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadfile \
 	  --nbval --nbval-current-env --nbval-cell-timeout=120 --durations=10 $(CHAPTERS)
 
 test-full: test test-slow  ## run the slow tests as well
 
-test-slow: $(READY)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of a book that is built)
+test-slow: $(TESTED)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of a book that is built)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder -m slow $(SLOW)
 
 # of the library: not the tests that need rcbook or the pinned environment
@@ -66,21 +77,21 @@ OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py), \
 test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
 	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" $(OLDEST_TESTS)
 
-$(OLDEST)/.ready: requirements-oldest.txt
+$(OLDEST)/.ready: locks/oldest.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { \
 	  echo "error: the oldest packages have wheels for Python 3.11 and 3.12; name one: make PYTHON=python3.11 ..." >&2; \
 	  exit 1; }
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-oldest.txt
+	$(OLDEST)/bin/python $(PIP) --require-hashes -r locks/oldest.txt
 	@touch $@
 
-lint: $(READY)  ## check the code style
+lint: $(TESTED)  ## check the code style
 	$(BIN)/ruff check .
 
-measures: $(READY)  ## print the measures of the library's code
+measures: $(TESTED)  ## print the measures of the library's code
 	$(BIN)/python book/_tools/measures.py
 
-bench: $(READY)  ## measure speed against scikit-learn (ratios of medians within one run)
+bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
 peers: $(PEERS)/.ready  ## compare with pyAgrum and dask-ml, in an environment beside the project's (needs RCPKG_DATA)
@@ -88,41 +99,43 @@ peers: $(PEERS)/.ready  ## compare with pyAgrum and dask-ml, in an environment b
 	  from rcbook.experiments.studies import beside_pyagrum, rows_beyond_memory; \
 	  experiments.run('study', 'beside-pyagrum'); experiments.run('study', 'rows-dask-ml')"
 
-$(PEERS)/.ready: requirements-peers.txt
+$(PEERS)/.ready: locks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-peers.txt
+	$(PEERS)/bin/python $(PIP) --require-hashes -r locks/peers.txt
 	@touch $@
 
 experiments: $(READY)  ## recompute the results tables (resumable; hours)
 	$(ONE_THREAD) $(BIN)/python -m rcbook run --jobs $(JOBS)
 
-notebooks: $(READY)  ## re-execute the chapters and store their outputs, normalised
+notebooks: $(TESTED)  ## re-execute the chapters and store their outputs, normalised
 	$(ONE_THREAD) $(BIN)/python book/_tools/notebooks.py $(CHAPTERS)
 
 lab: $(READY) $(LAB)/.ready  ## open the chapters in JupyterLab, in an environment beside the project's
 	$(LAB)/bin/jupyter lab --notebook-dir=chapters
 
 # JupyterLab runs the chapters with the project's own Python, by a kernel that names it
-$(LAB)/.ready: requirements-lab.txt | $(READY)
+$(LAB)/.ready: locks/lab.txt | $(READY)
 	$(PYTHON) -m venv $(LAB)
-	$(LAB)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt
+	$(LAB)/bin/python $(PIP) --require-hashes -r locks/lab.txt
 	$(BIN)/python -m ipykernel install --prefix $(LAB) --name python3 --display-name "Python 3 (rcpkg)"
 	@touch $@
 
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
   --no-emit-index-url --upgrade
+PAPERS = --no-emit-package rcpkg pyproject.toml book/pyproject.toml
 
 archive: $(READY)  ## write the release, built pages among it, to dist/ (after `make book`; the same bytes each time)
 	$(BIN)/python book/_tools/archive.py
 
-lock: $(READY)  ## resolve the environments anew, with hashes
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --all-extras --no-emit-package rcpkg pyproject.toml book/pyproject.toml -o requirements.txt
-	echo jupyterlab | $(COMPILE) - -o requirements-lab.txt
+lock: $(TESTED)  ## resolve the environments anew, with hashes
+	$(BIN)/python $(PIP) uv
+	$(COMPILE) $(patsubst %,--extra %,plot build chapters html) $(PAPERS) -o requirements.txt
+	$(COMPILE) --all-extras -c requirements.txt $(PAPERS) -o locks/test.txt
+	echo jupyterlab | $(COMPILE) - -o locks/lab.txt
 	printf '%s\n' pyagrum dask-ml joblib tqdm | $(COMPILE) -c requirements.txt --extra parquet --extra dask pyproject.toml - \
-	  -o requirements-peers.txt
+	  -o locks/peers.txt
 	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
-	  -o requirements-oldest.txt
+	  -o locks/oldest.txt
 
 clean:  ## remove what was built
 	rm -rf _build build dist *.egg-info book/build book/*.egg-info .pytest_cache .ruff_cache .hypothesis .benchmarks

@@ -35,6 +35,17 @@ def pytest_xdist_make_scheduler(config, log):
     return Together(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test of data sets, with the reason, where one that no address gives is missing."""
+    try:
+        return (yield)
+    except Exception as error:
+        if item.get_closest_marker("needs_data") and type(error).__name__ == "DataNotAvailable":
+            pytest.skip(str(error))
+        raise
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what is slow
 def pytest_collection_modifyitems(items):
     """What needs the rendered book is slow.

@@ -21,9 +21,10 @@ PAPERS = {
 FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
 PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-OLDEST = (ROOT / "requirements-oldest.txt").read_text(encoding="utf-8")
-NEWEST = (ROOT / "requirements-newest.txt").read_text(encoding="utf-8")
-PEERS = (ROOT / "requirements-peers.txt").read_text(encoding="utf-8")
+TEST = (ROOT / "locks" / "test.txt").read_text(encoding="utf-8")
+OLDEST = (ROOT / "locks" / "oldest.txt").read_text(encoding="utf-8")
+NEWEST = (ROOT / "locks" / "newest.txt").read_text(encoding="utf-8")
+PEERS = (ROOT / "locks" / "peers.txt").read_text(encoding="utf-8")
 
 
 def normalised(name: str) -> str:
@@ -50,7 +51,18 @@ def test_lock_pins_every_direct_dependency_with_hashes():
     wanted = set().union(
         *(direct(package, *papers["project"]["optional-dependencies"]) for package, papers in PAPERS.items())
     )
-    assert wanted - {"rcpkg"} <= pins(LOCK).keys()
+    assert wanted - {"rcpkg"} <= pins(TEST).keys()
+    to_read = direct("rcpkg", "plot", "build") | direct("rcbook", "chapters", "html")
+    assert to_read - {"rcpkg"} <= pins(LOCK).keys()
+
+
+def test_tests_run_with_the_versions_that_the_book_is_built_with():
+    assert pins(LOCK).items() <= pins(TEST).items()
+
+
+def test_what_only_tests_need_is_not_installed_to_read():
+    heavy = {"polars", "pyarrow", "dask", "playwright", "mypy", "ruff", "statsmodels", "seaborn"}
+    assert not heavy & pins(LOCK).keys()
 
 
 def imported(folder: Path) -> set[str]:
@@ -103,7 +115,7 @@ def test_newest_versions_are_permitted_and_complete():
                 assert requirement.specifier.contains(versions[normalised(requirement.name)]), dependency
 
 
-@pytest.mark.parametrize("lock", [LOCK, OLDEST, PEERS], ids=["pinned", "oldest", "peers"])
+@pytest.mark.parametrize("lock", [LOCK, TEST, OLDEST, PEERS], ids=["pinned", "test", "oldest", "peers"])
 def test_locks_name_no_index_and_no_path_and_hash_everything(lock):
     assert not re.search(r"://|--(extra-)?index-url|--find-links|@ ", lock)
     lines = re.findall(
