@@ -94,11 +94,13 @@ def outline_of(doctree: nodes.document) -> Outline:
 
 
 def keep_outline(app: Sphinx, doctree: nodes.document) -> None:
-    """Of the page just read; and let the register of exercises keep no text, which nothing asks it for."""
+    """Of the page just read; and let the register of exercises keep their titles only: nothing asks it for more."""
     outlines(app.env)[app.env.docname] = outline_of(doctree)
     for exercise in getattr(app.env, "sphinx_exercise_registry", {}).values():
-        if exercise["node"].children:
-            exercise["node"] = without_page(exercise["node"].copy())
+        node = exercise["node"]
+        if len(node.children) > 1:
+            exercise["node"] = without_page(node.copy())
+            exercise["node"] += without_page(node[0].deepcopy())
 
 
 def without_page(node: nodes.Element) -> nodes.Element:

@@ -8,6 +8,14 @@ from table_nodes import table
 from rcpkg.families.hooks import REPLACED, capabilities, shown
 
 
+def call(method: str) -> str:
+    """What a family gives, without types; a property is not called."""
+    try:
+        return shown(method)
+    except TypeError:
+        return method
+
+
 def calls(methods: list[str]) -> nodes.inline:
     """Calls as literals, with commas between."""
     found = nodes.inline()
@@ -26,7 +34,7 @@ class FamilyTable(SphinxDirective):
             return [
                 table(("to have", "give"), [[what, calls(given)] for what, given in capabilities()], "family-table")
             ]
-        rows = [[what, calls([shown(method) for method in methods])] for what, methods in REPLACED.items()]
+        rows = [[what, calls([call(method) for method in methods])] for what, methods in REPLACED.items()]
         return [table(("for", "replace"), rows, "family-table")]
 
 

@@ -110,7 +110,9 @@ def held(names: list[str], tests: list[str]) -> nodes.container:
     """Names of rcpkg, and the tests, behind a fold where there is one: they are many."""
     cell = nodes.container("", nodes.paragraph())
     for name in names:
-        cell[0] += [link("py", "obj", name, short(name), nodes.literal), nodes.Text(" ")]
+        documented = name.startswith(("rcpkg.", "rcbook.experiments."))  # the reference has no page of the rest
+        shown = link("py", "obj", name, short(name), nodes.literal) if documented else nodes.literal(text=short(name))
+        cell[0] += [shown, nodes.Text(" ")]
     if tests:
         count = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
         listed = "".join(f"<br><code>{test}</code>" for test in tests)

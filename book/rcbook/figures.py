@@ -220,8 +220,8 @@ def _summary(name: str, values: np.ndarray, digits: int) -> str:
 def rank_diagram(ax: Axes, scores: DataFrame, color: str, level: float = 0.05) -> None:
     """Mean ranks over data sets, the best on the left; a bar joins learners that Nemenyi's test does not tell apart.
 
-    With k learners on n sets two mean ranks differ if √2 |r_i − r_j| / sqrt(k(k + 1)/(6n)) exceeds the quantile of the
-    studentized range of k (Demšar 2006, section 3.2.2).
+    With k learners on n sets two mean ranks differ if their distance exceeds q sqrt(k(k + 1)/(12n)), where q is the
+    quantile of the studentized range of k (Demšar 2006, section 3.2.2).
 
     Parameters
     ----------

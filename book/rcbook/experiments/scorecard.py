@@ -294,7 +294,7 @@ def status(folder: Path | None = None) -> pd.DataFrame:
     """One row for each published table and study: cells to run, done, stale, carried over from before
     there was a protocol, failed, not attempted; seconds spent.
 
-    Stale are stored cells that the code as it stands did not make; `rcbook.experiments.signing.stale` says why.
+    Stale are stored cells that the code as it stands did not make; ``rcbook.experiments.signing.stale`` says why.
 
     Parameters
     ----------
