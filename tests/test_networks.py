@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from model_cases import categorical_rows, network_rows, random_direction
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.metrics import mutual_info_score
 
 from rcpkg import (
     QDA,
     TAN,
+    BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
     InvalidStatistics,
@@ -266,10 +269,46 @@ def test_ties_go_to_the_first_feature():
 
 def test_no_parents_is_naive_bayes():
     X, y = categorical_rows()
-    naive = CategoricalNB(prior_strength=1.0).fit(X, y)
-    assert_allclose(KDependenceBayes(k=0).fit(X, y).predict_log_proba(X), naive.predict_log_proba(X), atol=1e-12)
+    gaps = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.2, np.nan, X)
+    for rows in (X, gaps):
+        naive = CategoricalNB(prior_strength=1.0).fit(rows, y)
+        network = KDependenceBayes(k=0).fit(rows, y)
+        assert_array_equal(network.statistics_.cells, naive.statistics_.cells)
+        assert_array_equal(network.predict_log_proba(gaps), naive.predict_log_proba(gaps))
+        for ours, theirs in zip(network.conditional_mean(gaps), naive.conditional_mean(gaps)):
+            assert_array_equal(ours, theirs)
     alone = CategoricalNB(prior_strength=1.0).fit(X[:, :1], y).predict_log_proba(X[:, :1])
     assert_allclose(TAN().fit(X[:, :1], y).predict_log_proba(X[:, :1]), alone, atol=1e-12)
+
+
+def test_two_states_are_binary_features():
+    """Of which only the ones are stored: the same model, rows with gaps among them."""
+    X, y = categorical_rows()
+    X = np.minimum(X, 1)
+    gaps = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.2, np.nan, X)
+    for strength in (0.0, 1.0):
+        states = CategoricalNB(n_states=2, prior_strength=strength).fit(gaps, y)
+        for rows in (gaps, csr_array(gaps)):
+            binary = BernoulliNB(prior_strength=strength).fit(rows, y)
+            assert_allclose(binary.statistics_.cells, states.statistics_.cells, atol=1e-12)
+            assert_allclose(binary.predict_log_proba(rows), states.predict_log_proba(gaps), atol=1e-12)
+            for ours, theirs in zip(binary.sample(9, random_state=0), states.sample(9, random_state=0)):
+                assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("strength", [0.0, 1e-9])
+@pytest.mark.parametrize(
+    "model", [CategoricalNB(n_states=3), TAN(n_states=3), KDependenceBayes(k=0, n_states=3)], ids=repr
+)
+def test_a_feature_without_a_value_in_a_class_is_uniform_there(model, strength):
+    """The limit of MAP for a prior that vanishes."""
+    X, y = categorical_rows(n_states=(3, 3))
+    X[y == 1, 0] = np.nan
+    fitted = clone(model).set_params(prior_strength=strength).fit(X, y)
+    family = fitted.family_
+    table = family.families_.split(np.exp(fitted.parameters_.log_prob))[0]
+    assert_allclose(table[1], np.full(table[1].shape, 1 / 3), atol=1e-6)
+    assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
 
 
 # Training rows -------------------------------------------------------------------------------------------------------

@@ -135,7 +135,8 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
     binarize : float or None, default=0.0
         Threshold, in the units of the features, ≥ 0 for sparse rows; None: they are 0 or 1, and all else is refused.
     prior_strength : float or array of shape (d,), default=0.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood.
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood. A feature
+        that is missing in all rows of a class has probability 1/2 there.
     %(class_prior_strength or none)s
     %(priors)s
 

@@ -19,7 +19,7 @@ from rcpkg.capabilities import require
 from rcpkg.checks import check_number, check_weights, number_labels
 from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family
-from rcpkg.families.portions import Seen, agree, check_blocks, look, numbered
+from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -183,17 +183,17 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     def _of_blocks(self, rows: Rows, sums: bool) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""
-        seen: list[Seen] = []
+        seen: list[BlockSummary] = []
         summed = None
-        for of in rows.each(partial(look, self, sums)):
-            seen.append(of._replace(part=None))
-            agree(seen[0], of)
-            summed = of.part if summed is None else summed if of.part is None else summed + of.part
+        for block in rows.each(partial(describe_block, self, sums)):
+            seen.append(block._replace(part=None))
+            check_same_columns(seen[0], block)
+            summed = block.part if summed is None else summed if block.part is None else summed + block.part
         check_blocks(seen)
-        self._take_on(seen)
-        self._n_rows = sum(of.n for of in seen)  # by the same pass, which may read files
-        self._set_labels(number_labels(np.concatenate([of.labels for of in seen]))[0])
-        self._prepare(self._gathered([of for of in seen if of.n]))
+        self._set_columns(seen)
+        self._n_rows = sum(block.n for block in seen)  # by the same pass, which may read files
+        self._set_labels(number_labels(np.concatenate([block.labels for block in seen]))[0])
+        self._prepare(self._all_representatives([block for block in seen if block.n]))
         rows = rows.map(partial(numbered, copy(self)))
         if len(seen) == 1:  # which needs no representatives
             self._prepare(rows.only("prepare").X)
@@ -201,13 +201,13 @@ class ClosedFormClassifier(GenerativeClassifier):
             rows.summed = summed
         return rows
 
-    def _take_on(self, seen: list[Seen]) -> None:
+    def _set_columns(self, seen: list[BlockSummary]) -> None:
         """Names and numbers of the columns, as the blocks have them."""
         vars(self).update(seen[0].columns)
 
-    def _gathered(self, seen: list[Seen]) -> Array:
+    def _all_representatives(self, seen: list[BlockSummary]) -> Array:
         """The representatives of all blocks."""
-        parts = [of.X for of in seen]
+        parts = [block.X for block in seen]
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
     def _set_statistics(self, statistics: Statistics, parameters: Any = None) -> Self:

@@ -22,7 +22,7 @@ def expected(model: Any, parameters: Any, block: Block) -> Statistics:
     return model.expected_statistics(block.X, block.weights(len(model.classes_)), parameters)
 
 
-def led_to(model: Any, rows: Rows, start: Any) -> Statistics:
+def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
     """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``.
 
     Warns

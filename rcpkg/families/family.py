@@ -19,7 +19,7 @@ from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import FOLLOWS, gives
 from rcpkg.checks import check_number, check_priors
 from rcpkg.families.features import FeatureMap, FreeCoordinates
-from rcpkg.families.portions import counted, counted_anew, typical_rows
+from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
 
@@ -108,7 +108,7 @@ class Family(ClassPrior):
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """The statistics of training rows that are used once, and need not be encoded all at a time."""
-        return rows.sum(partial(counted_anew, self))
+        return rows.sum(partial(encode_and_count, self))
 
     def check_complete(self, X: Any) -> None:
         """Refuse encoded rows with missing values: each has the log-partition of its own marginal, not ψ(η)."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import number_labels
 from rcpkg.families.covariance import Diagonal, Full
-from rcpkg.families.em import led_to
+from rcpkg.families.em import run_em
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
@@ -121,7 +121,7 @@ class GaussianMoments(GaussianPrior):
             return self._from_moments(seen.count, mean, variance * self._form.sum(seen.count[:, None]))
         variance = np.where(variance > 0, variance, power - of_all**2)[..., None] * np.eye(mean.shape[1])
         start = GaussianParameters(np.empty(0), mean + self._origin, variance, np.empty(0))
-        self._completed = led_to(self, rows, start)
+        self._completed = run_em(self, rows, start)
         return self._completed
 
     def _lacks(self, X: Array) -> bool:

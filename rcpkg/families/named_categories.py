@@ -14,7 +14,7 @@ from rcpkg.base import Array
 from rcpkg.checks import column_label
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
-from rcpkg.families.portions import Seen
+from rcpkg.families.portions import BlockSummary
 
 
 def holds_numbers(X: Any) -> bool:
@@ -45,19 +45,19 @@ class NamedCategories(ClosedFormClassifier):
     def _check_rows(self, X: ArrayLike, y: ArrayLike, reset: bool = True) -> tuple[Array, NDArray]:
         return super()._check_rows(self._coded(X, learns=True, reset=reset), y, reset)
 
-    def _take_on(self, seen: list[Seen]) -> None:
-        super()._take_on(seen)
-        columns = {j for of in seen for j in of.names}
-        self._names = {j: _merged([of.names[j] for of in seen if j in of.names]) for j in sorted(columns)}
+    def _set_columns(self, seen: list[BlockSummary]) -> None:
+        super()._set_columns(seen)
+        columns = {j for block in seen for j in block.names}
+        self._names = {j: _merged([block.names[j] for block in seen if j in block.names]) for j in sorted(columns)}
 
-    def _gathered(self, seen: list[Seen]) -> Array:
+    def _all_representatives(self, seen: list[BlockSummary]) -> Array:
         """With the codes of the names of all blocks."""
-        for of in seen:
-            for j, names in of.names.items():
-                codes, places = of.X[:, j], _places(names, self._names[j])
+        for block in seen:
+            for j, names in block.names.items():
+                codes, places = block.X[:, j], _places(names, self._names[j])
                 there = ~np.isnan(codes)
                 codes[there] = places[codes[there].astype(np.intp)]
-        return super()._gathered(seen)
+        return super()._all_representatives(seen)
 
     def _coded(self, X: Any, learns: bool = False, reset: bool = False) -> Any:
         """X with codes in the place of text, columns keeping their names; ``learns`` the names, or further ones."""

@@ -24,13 +24,13 @@ from rcpkg.families.cliques import (
     most_frequent,
 )
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
-from rcpkg.families.em import led_to
+from rcpkg.families.em import run_em
 from rcpkg.families.family import ClassPrior, safe_counts
 from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.portions import encoded, has_gaps
 from rcpkg.families.projections import categorical_step
-from rcpkg.families.states import StateFamily, counted_in_parts, placed, row_blocks
+from rcpkg.families.states import StateFamily, code_states, count_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
 from rcpkg.rows import Block, Blocks, Rows
@@ -150,13 +150,13 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         """Encoded a part of a block at a time; where values are missing and features are parents, those of EM."""
         if self.families_.has_arcs and any(rows.each(has_gaps)):
             return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
-        return rows.sum(partial(counted_in_parts, self))
+        return rows.sum(partial(count_in_parts, self))
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """Those of the families of which all is known or, where features with missing values have parents or children,
         those that EM leads to from there."""
         known = super().closed_form_statistics(rows)
-        return led_to(self, rows, self.parameters(known)) if any(rows.each(_has_places)) else known
+        return run_em(self, rows, self.parameters(known)) if any(rows.each(_has_places)) else known
 
     def expected_statistics(self, X: Any, weights: Array, parameters: CategoricalParameters) -> Statistics:
         """Σ W_iy (1, p(x_pa(j), x_j | what there is of x_i, y)); without parents and children a missing value has no
@@ -307,7 +307,7 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
         if self.structure is None:
             d, r = len(self.n_states_), len(self.classes_) if hasattr(self, "classes_") else next(iter(rows)).y.shape[1]
             most = max(1, LARGEST_TABLES // (r * d))
-            of_class, pairs = mutual_information(rows.map(partial(placed, copy(self))), self.n_states_, r)
+            of_class, pairs = mutual_information(rows.map(partial(code_states, copy(self))), self.n_states_, r)
             self._lay_out(self._learn_parents(of_class, pairs, most))
 
     def _lay_out(self, parents: Parents) -> None:
@@ -419,7 +419,8 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
     ----------
     %(n_states)s
     prior_strength : float or array of shape (d,), default=0.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood.
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood. A feature that is
+        missing in all rows of a class is then uniform in this class, which is the limit of MAP as m₀ → 0.
     %(class_prior_strength or none)s
     %(priors)s
 

@@ -20,10 +20,13 @@ TYPICAL_ROWS = 64  # of a block, by which a model sees how the rows lie
 COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
 
 
-class Seen(NamedTuple):
-    """What a model sees of a block: its ``name`` and number of rows that count, its sorted ``labels``, the attributes
-    that describe its ``columns``, the ``names`` in those of text, by their numbers, representatives X, and
-    the ``part`` that the block has in sums over all of them, if one can be had before the others are known."""
+class BlockSummary(NamedTuple):
+    """What a classifier learns from one block alone.
+
+    Its ``name`` and number of rows that count, its sorted ``labels``, the attributes that describe its ``columns``,
+    the ``names`` in those of text, by their numbers, representatives X, and the ``part`` that the block has in sums
+    over all blocks, if it can be had before the others are known.
+    """
 
     name: str
     n: int
@@ -34,8 +37,8 @@ class Seen(NamedTuple):
     part: Any = None
 
 
-def look(model: Any, sums: bool, block: Block) -> Seen:
-    """What a ``model`` sees of a block, which it validates; with ``sums`` also what it can add up of it at sight."""
+def describe_block(model: Any, sums: bool, block: Block) -> BlockSummary:
+    """Validate a block, and tell what ``model`` learns from it alone; with ``sums`` also its part in sums over all."""
     model = clone(model)
     if block.y is None:
         raise ValueError("it has no labels: name the column with label=…, or take Rows.of(X, y)")
@@ -46,39 +49,41 @@ def look(model: Any, sums: bool, block: Block) -> Seen:
     family = model.family().describe(**model._description())
     representatives = family.representatives(counting.X) if counting.n else counting.X
     part = family.part_at_sight(counting) if sums and counting.n else None
-    return Seen(block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives, part)
+    return BlockSummary(
+        block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives, part
+    )
 
 
-def agree(first: Seen, of: Seen) -> None:
+def check_same_columns(first: BlockSummary, other: BlockSummary) -> None:
     """Refuse two blocks whose columns differ in number or name, or whose labels in kind."""
-    names, here = (some.columns.get("feature_names_in_") for some in (first, of))
-    for some, others, lacking, having in ((here, names, of, first), (names, here, first, of)):
+    names, here = (some.columns.get("feature_names_in_") for some in (first, other))
+    for some, others, lacking, having in ((here, names, other, first), (names, here, first, other)):
         absent = [] if some is None or others is None else [name for name in others if name not in some]
         if absent:
             raise ValueError(f"{lacking.name} has no column {absent[0]!r}, which {having.name} has")
-    if of.columns["n_features_in_"] != first.columns["n_features_in_"]:
+    if other.columns["n_features_in_"] != first.columns["n_features_in_"]:
         raise ValueError(
-            f"{of.name} has {of.columns['n_features_in_']} columns, and {first.name} has "
+            f"{other.name} has {other.columns['n_features_in_']} columns, and {first.name} has "
             f"{first.columns['n_features_in_']}"
         )
     if (here is None) != (names is None) or (names is not None and (here != names).any()):
         differ = "no names of columns" if here is None or names is None else repr(here[here != names][0])
-        raise ValueError(f"{of.name} has {differ} in another place than {first.name}: give both the same columns")
-    if of.labels.dtype.kind != first.labels.dtype.kind and "O" in of.labels.dtype.kind + first.labels.dtype.kind:
-        raise ValueError(f"{of.name} has labels of another type than {first.name}: make them one type")
+        raise ValueError(f"{other.name} has {differ} in another place than {first.name}: give both the same columns")
+    if other.labels.dtype.kind != first.labels.dtype.kind and "O" in other.labels.dtype.kind + first.labels.dtype.kind:
+        raise ValueError(f"{other.name} has labels of another type than {first.name}: make them one type")
 
 
-def check_blocks(seen: list[Seen]) -> None:
+def check_blocks(seen: list[BlockSummary]) -> None:
     """Refuse blocks of which no row counts, or of which a column holds text in one and numbers in another."""
-    if not any(of.n for of in seen):
+    if not any(block.n for block in seen):
         raise ValueError("there are no rows of positive weight")
     names = seen[0].columns.get("feature_names_in_")
-    for j in sorted({j for of in seen for j in of.names}):
-        text = next(of for of in seen if j in of.names)
-        for of in seen:
-            if j not in of.names and of.n and not np.isnan(of.X[:, j]).all():
+    for j in sorted({j for block in seen for j in block.names}):
+        text = next(block for block in seen if j in block.names)
+        for block in seen:
+            if j not in block.names and block.n and not np.isnan(block.X[:, j]).all():
                 label = f"feature {j}" if names is None else f"feature {names[j]!r}"
-                raise ValueError(f"{of.name}: {label} holds numbers, and text in {text.name}: make it one of them")
+                raise ValueError(f"{block.name}: {label} holds numbers, and text in {text.name}: make it one of them")
 
 
 def numbered(model: Any, block: Block) -> Block:
@@ -100,7 +105,7 @@ def counted(family: Any, block: Block) -> Statistics:
     return family.statistics(block.X, block.weights(len(family.classes_)))
 
 
-def counted_anew(family: Any, block: Block) -> Statistics:
+def encode_and_count(family: Any, block: Block) -> Statistics:
     """Those of a block that is encoded for it."""
     return counted(family, encoded(family, block))
 

@@ -142,12 +142,12 @@ class StateFamily(CountFamily):
         return all_places
 
 
-def placed(family: StateFamily, block: Block) -> Block:
+def code_states(family: StateFamily, block: Block) -> Block:
     """A block with the places of states, by a ``family``."""
     return block._replace(X=family.known_places(block.X))
 
 
-def counted_in_parts(family: StateFamily, block: Block) -> Statistics:
+def count_in_parts(family: StateFamily, block: Block) -> Statistics:
     """The statistics s(X, Y) of a block by a ``family``, encoded a part at a time."""
     X, weights = block.X, block.weights(len(family.classes_))
     return reduce(add, (family.statistics(family.encode(X[rows]), weights[rows]) for rows in row_blocks(X)))
