@@ -8,7 +8,6 @@ MARGINALS = "the joint model of rows with gaps"
 NEEDS = {
     "sampling": ("draw",),
     MARGINALS: ("expected_rows",),
-    "on_invalid='freeze'": ("freeze",),
     "a safe step": ("safe_update",),
     "convergence": ("natural_parameters", "safe_update"),
     "distances of joint models": ("natural_parameters", "mean_parameters"),
@@ -21,7 +20,6 @@ NEEDS = {
     "l2": ("feature_map",),
     "calibration_test": ("feature_map", "from_natural", "mean_parameters", "log_partition", "without_prior", "redraw"),
     "ProductModel": ("natural_parameters", "from_natural", "mean_parameters", "class_log_partition"),
-    "ProjectedGradientDescent": ("projected_step",),
 }
 #: What a family has of itself once it gives others
 FOLLOWS = {

@@ -148,9 +148,7 @@ def _training_log_prior(model: Any, training_prior: ArrayLike | Mapping | None) 
         )
     if np.isneginf(log_prior).any():
         label = np.asarray(model.classes_)[np.isneginf(log_prior)].tolist()[0]
-        raise ValueError(
-            f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is"
-        )
+        raise ValueError(f"the weight of {label!r} is zero in the model: no row can tell how frequent the class is")
     return log_prior
 
 

@@ -18,7 +18,6 @@ from rcpkg import (
     ConditionalLikelihood,
     DiscriminativeFrequencyEstimate,
     ProductModel,
-    ProjectedGradientDescent,
     RiskCalibration,
     RiskCalibrationCV,
     SoftErrorCalibration,
@@ -177,9 +176,7 @@ def with_methods(*methods):
     """The classifier of the page's family with no methods beside the closed form but these."""
     others = {
         "expected_rows": lambda self, X, weights, parameters: np.where(np.isnan(X), weights @ parameters.rate, X),
-        "freeze": lambda self, old, new: new.map(lambda part, before: np.where(part > 0, part, before), old),
         **{f"{name}_parameters": PoissonFamily.pooled_parameters for name in ("grand", "nested")},
-        "projected_step": lambda self, old, gradient, labels, printed: old,
     }
     family = type("Given", (ThreeFunctions,), {name: others.get(name) or vars(PoissonFamily)[name] for name in methods})
     return type("Classifier", (ConjugateClassifier,), {}, family=family)()
@@ -193,9 +190,6 @@ def of_target(name):
 USES = {
     "sampling": lambda model, X, y: model.fit(X, y).sample(5, random_state=0),
     MARGINALS: lambda model, X, y: model.fit(X, y).conditional_mean(X) - model.score_samples(X)[:, None],
-    "on_invalid='freeze'": lambda model, X, y: RiskCalibration.as_published(
-        model, learning_rate=20.0, on_invalid="freeze"
-    ).fit(X, y),
     "a safe step": lambda model, X, y: RiskCalibration(model, step="safe", target_weight=0.0, tol=0.0, max_iter=3).fit(
         X, y
     ),
@@ -214,13 +208,11 @@ USES = {
     "ProductModel": lambda model, X, y: RiskCalibration(
         ProductModel([("a", model, [0, 1]), ("b", clone(model), [2])]), step=Fixed(0.1), target_weight=0.0
     ).fit(X, y),
-    "ProjectedGradientDescent": lambda model, X, y: ProjectedGradientDescent(model, max_iter=2).fit(X, y),
 }
 #: Capabilities without which another is of no use
 BESIDE = {
     **{name: ["target_weight > 0"] for name in NEEDS if name.startswith("target=")},
     "l2": ["ConditionalLikelihood"],
-    "ProjectedGradientDescent": ["distances of joint models"],
 }
 
 

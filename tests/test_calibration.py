@@ -46,7 +46,6 @@ from rcpkg import (
     InvalidStatistics,
     MultinomialNB,
     ProductModel,
-    ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
@@ -60,7 +59,6 @@ from rcpkg.calibration import (
     Fixed,
     HeldOut,
     Objective,
-    Projected,
     Safe,
     SoftErrorRises,
     calibration_weights,
@@ -70,7 +68,7 @@ from rcpkg.calibration import (
     soft_error_weights,
 )
 from rcpkg.calibration.steps import SECANTS, SafeRun
-from rcpkg.families import one_hot, require
+from rcpkg.families import one_hot
 
 
 def stepping(kind, model, lr=None, on_invalid="halt", **options):
@@ -422,42 +420,6 @@ def test_raise_names_what_turned_invalid(name):
         rc.fit(*invalid_rows(name))
 
 
-@pytest.mark.filterwarnings("ignore:the first step, Fixed")
-@pytest.mark.parametrize("name", INVALID)
-def test_freeze_keeps_what_would_turn_invalid(name):
-    """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
-    model, lr = INVALID[name]
-    X, y = invalid_rows(name)
-    halted = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(X, y)
-    old = halted.estimator_.statistics_
-    frozen = RiskCalibration.as_published(
-        model, on_invalid="freeze", learning_rate=lr, max_iter=halted.n_iter_ + 1, stopping="none"
-    ).fit(X, y)
-    assert frozen.n_iter_ == halted.n_iter_ + 1
-    new = frozen.estimator_.statistics_
-    Y = one_hot(y, 3)
-    moved = old + lr * halted.estimator_.statistics(X, Y - halted.predict_proba(X))
-    kept = np.isclose(new.ravel(), old.ravel(), rtol=1e-12)
-    assert_allclose(new.ravel()[~kept], moved.ravel()[~kept], rtol=1e-8)
-    assert kept.any()
-    assert not kept.all()
-    if name == "CategoricalNB":
-        assert_allclose(new.cells, np.where(moved.cells >= 0, moved.cells, old.cells), rtol=1e-8)
-    longer = RiskCalibration.as_published(
-        model, on_invalid="freeze", learning_rate=lr, max_iter=9, stopping="none"
-    ).fit(X, y)
-    assert longer.n_iter_ == 9
-    assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
-
-
-@pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
-def test_freeze_of_shared_covariances(name):
-    X, y = gaussian_rows(n=60)
-    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
-    assert rc.fit(X, y).n_iter_ < 9
-    assert clone(rc).set_params(step=Fixed(6.0, "freeze")).fit(X, y).n_iter_ == 9
-
-
 def test_prior_counts_when_validity_is_judged():
     """Under MAP a count may fall to minus its pseudo-count: a zero cell does not end the run at once."""
     X, y = categorical_rows()
@@ -633,8 +595,6 @@ def test_models_without_a_safe_update_say_so():
         RiskCalibration(TwoMeans(), step="safe", target_weight=0.0, tol=0.0).fit(TOY_X, TOY_Y)
     with pytest.raises(ValueError, match=r"needs natural_parameters and mean_parameters and .*, which TwoMeans"):
         RiskCalibration.as_published(TwoMeans(), target_weight=1.0).fit(TOY_X, TOY_Y)
-    with pytest.raises(ValueError, match="on_invalid='freeze' needs freeze, which TwoMeans"):
-        require(TwoMeans(), "on_invalid='freeze'")
 
 
 # Targets -------------------------------------------------------------------------------------------------------------
@@ -897,9 +857,7 @@ def test_bad_parameters_are_named(estimator, options, message):
         (lambda: Fixed(-1.0), "learning_rate must be"),
         (lambda: Fixed(np.nan), "learning_rate must be"),
         (lambda: Safe(np.inf), "learning_rate must be"),
-        (lambda: Projected("fast"), "learning_rate must be"),
-        (lambda: Projected(gradient="raw"), "gradient must be 'corrected' or 'printed'"),
-        (lambda: Fixed(on_invalid="ignore"), "on_invalid must be 'halt' or 'freeze' or 'raise'"),
+        (lambda: Fixed(on_invalid="ignore"), "on_invalid must be 'halt' or 'raise'"),
         (lambda: Batches(size=0), "size must be an integer >= 1"),
         (lambda: Batches(size=1.5), "size must be an integer >= 1"),
         (lambda: HeldOut(1.5), "fraction must lie between 0 and 1"),
@@ -933,10 +891,9 @@ def test_bad_data_are_refused(learner):
 
 @pytest.mark.filterwarnings("ignore:the first step, Fixed")
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-@pytest.mark.parametrize("on_invalid", ["halt", "freeze"])
-def test_history_holds_no_nan(learner, on_invalid):
+def test_history_holds_no_nan(learner):
     for name, model in MODELS.items():
-        rc = learner(clone(model), 3.0, on_invalid, max_iter=5, stopping="none").fit(*rows_for(name))
+        rc = learner(clone(model), 3.0, max_iter=5, stopping="none").fit(*rows_for(name))
         assert not rc.history_.isna().any(axis=None), name
 
 
@@ -1016,11 +973,10 @@ def test_a_path_keeps_its_points_if_asked():
     assert_allclose(onwards.point.losses, path.point.losses, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [TM, ProjectedGradientDescent])
-def test_rows_are_held_out_by_a_seed_only(kind):
+def test_rows_are_held_out_by_a_seed_only():
     """A learner without a random_state would hold out other rows in each fit."""
     with pytest.raises(ValueError, match=r"stopping=HeldOut.* needs a random_state"):
-        kind(QDA(), stopping=HeldOut(0.3)).fit(*gaussian_rows())
+        TM(QDA(), stopping=HeldOut(0.3)).fit(*gaussian_rows())
 
 
 def test_advice_names_what_can_be_changed():

@@ -29,7 +29,6 @@ from rcpkg import (
     Family,
     GaussianNB,
     MultinomialNB,
-    ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
@@ -39,7 +38,7 @@ from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Saf
 from rcpkg.calibration.learner import SAFE_STEPS, TARGET_WEIGHT
 
 ROOT = Path(__file__).resolve().parent.parent
-OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration, ProjectedGradientDescent)
+OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration)
 
 
 class ExponentialFamily(Family):
@@ -158,8 +157,8 @@ def test_the_sources_settings_are_those_of_algorithm_1():
 
 
 def test_settings_of_the_sources_have_names():
-    published = RiskCalibration.as_published(QDA(), learning_rate=0.5, on_invalid="freeze", stopping="best_error")
-    assert published.step == Fixed(0.5, "freeze") and published.stopping == "best_error"
+    published = RiskCalibration.as_published(QDA(), learning_rate=0.5, on_invalid="raise", stopping="best_error")
+    assert published.step == Fixed(0.5, "raise") and published.stopping == "best_error"
     assert published.max_iter == 63 and published.tol == published.target_weight == 0.0
     assert clone(published).get_params().keys() == RiskCalibration(QDA()).get_params().keys()
     with pytest.raises(TypeError, match="verbose"):

@@ -9,6 +9,7 @@ import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import tables_of_rc2025
+from rcbook.projected_descent import quadratic_gradient
 from scipy.integrate import quad
 from scipy.linalg import toeplitz
 from scipy.special import log_softmax, softmax
@@ -16,7 +17,6 @@ from scipy.stats import beta, norm
 from sklearn.datasets import load_iris
 
 from rcpkg import LDA, QDA, CategoricalNB, InvalidStatistics, SharedVarianceGaussianNB
-from rcpkg.calibration import quadratic_gradient
 from rcpkg.gaussians.grid import BDA7_SEEDS, seed_matrix
 from rcpkg.gaussians.scatter import ClassStatistics
 

@@ -32,7 +32,6 @@ from rcpkg import (
     KDependenceBayes,
     MultinomialNB,
     ProductModel,
-    ProjectedGradientDescent,
     RiskCalibration,
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
@@ -77,8 +76,6 @@ CHECKED = [
     RiskCalibrationCV(QDA()),
     ConditionalLikelihood(LDA(prior_strength=1.0), target_weight=1.0),
     ConditionalLikelihood(QDA(prior_strength=1.0), target_weight=1.0),
-    ProjectedGradientDescent(QDA(prior_strength=1.0), max_iter=8),
-    ProjectedGradientDescent(SharedVarianceGaussianNB(prior_strength=1.0), max_iter=8),
     WANBIAC(),
     WANBIAC(center=0.0),
 ]

@@ -32,7 +32,6 @@ from rcpkg import (
     LocalNearestMeans,
     MDLDiscretizer,
     NearestMeans,
-    ProjectedGradientDescent,
     QuadraticBayes,
     RiskCalibration,
     RiskCalibrationCV,
@@ -51,7 +50,6 @@ CALIBRATED = {
     "DiscriminativeFrequencyEstimate": DiscriminativeFrequencyEstimate(QDA(), max_iter=3, step=Fixed(0.05)),
     "SoftErrorCalibration": SoftErrorCalibration(QDA(), max_iter=3),
     "ConditionalLikelihood": ConditionalLikelihood(QDA(), target_weight=1.0),
-    "ProjectedGradientDescent": ProjectedGradientDescent(QDA(), max_iter=3),
 }
 OTHERS = {
     "BayesianQDA": BayesianQDA(),

@@ -15,6 +15,8 @@ from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
 from rcbook.experiments.studies.data_and_models_of_rc import descent_from, first_reach, five_bins, path_from, rc_data
+from rcbook.freezing import Freezing
+from rcbook.projected_descent import ProjectedGradientDescent
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
@@ -22,10 +24,10 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from rcpkg import (
     QDA,
     CategoricalNB,
-    ProjectedGradientDescent,
     RiskCalibration,
     SharedVarianceGaussianNB,
 )
+from rcpkg.calibration import Fixed
 from rcpkg.families import one_hot
 
 # the function of the same name hides the module
@@ -162,11 +164,11 @@ def test_explained_cells_are_consistent_with_the_reading_of_their_table():
 def test_rules_of_naive_bayes_contain_the_stated_ones():
     """rc2024 Table III: frozen with the prior in the map is what the table runs, ended is what rc2025 runs."""
     X, y = rc_data("glass", "rc2024-nb", "NB")
-    for halt, on_invalid in ((False, "freeze"), (True, "halt")):
+    for halt, step in ((False, Freezing()), (True, Fixed())):
         rule = readings_of_rc2024.Rule(mapped=True, halt=halt)
         states = X.max(axis=0).astype(int) + 1
         model = StrictCategoricalNB(n_states=states, prior_strength=1.0, class_prior_strength=5.0)
-        published = RiskCalibration.as_published(model, stopping="none", on_invalid=on_invalid)
+        published = RiskCalibration.as_published(model, stopping="none", step=step)
         theirs = published.fit(X, y).history_.error.to_numpy()
         ours = readings_of_rc2024.smoothed_errors(X, y, rule)
         assert ours[: len(theirs)] == pytest.approx(theirs[: len(ours)])

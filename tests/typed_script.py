@@ -41,7 +41,6 @@ def calibrated() -> list[rcpkg.GenerativeClassifier]:
         rcpkg.DiscriminativeFrequencyEstimate(rcpkg.QDA(), step=Fixed(0.05), max_iter=3),
         rcpkg.SoftErrorCalibration(rcpkg.QDA(), max_iter=3),
         rcpkg.ConditionalLikelihood(rcpkg.LDA(), target_weight=1.0),
-        rcpkg.ProjectedGradientDescent(rcpkg.QDA(), max_iter=3),
     ]
 
 

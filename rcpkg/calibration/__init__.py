@@ -7,7 +7,7 @@ One idea a noun:
 - an `Objective` is a family, encoded rows, labels, weights of the rows, a rule and, if there is one, a `Target`; it
   evaluates statistics to a `Point` (statistics, parameters, gradient, losses, value) by one pass over the rows, and
   nothing ever changes it;
-- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, `Projected`, or at once to the optimum of
+- a *step* leads from a point to the next: `Fixed`, `Batches`, `Safe`, or at once to the optimum of
   conditional likelihood: `Newton`, `LBFGS`. ``step.begin(objective, rng)`` starts a run, the function (point, t) → next
   point, or None. ``keeps_prior`` says whether the prior of the estimator acts on all points and not on the start alone,
   ``stop_reason`` why there is no further one. A point's ``step`` is the length of the step to it;
@@ -31,7 +31,6 @@ from rcpkg.calibration.optimum import LBFGS, Newton
 from rcpkg.calibration.presets import (
     TM,
     DiscriminativeFrequencyEstimate,
-    ProjectedGradientDescent,
     SoftErrorCalibration,
 )
 from rcpkg.calibration.rules import (
@@ -45,18 +44,9 @@ from rcpkg.calibration.rules import (
     soft_error_weights,
 )
 from rcpkg.calibration.score_test import CalibrationTest, calibration_test
-from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Projected, Run, Safe, Step
+from rcpkg.calibration.steps import RESOLVED, Batches, Fixed, Run, Safe, Step, StepOfLength
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.calibration.wanbiac import WANBIAC
-from rcpkg.families.projections import (
-    categorical_step,
-    centred_at_zero,
-    floor_eigenvalues,
-    linear_step,
-    project_simplex,
-    quadratic_gradient,
-    quadratic_step,
-)
 
 __all__ = [
     "LBFGS",
@@ -77,8 +67,6 @@ __all__ = [
     "Objective",
     "Path",
     "Point",
-    "Projected",
-    "ProjectedGradientDescent",
     "RiskCalibration",
     "RiskCalibrationCV",
     "Rule",
@@ -87,21 +75,15 @@ __all__ = [
     "SoftErrorCalibration",
     "SoftErrorRises",
     "Step",
+    "StepOfLength",
     "Stop",
     "Target",
     "calibration_test",
     "calibration_weights",
-    "categorical_step",
-    "centred_at_zero",
     "climb",
-    "floor_eigenvalues",
     "frequency_weights",
-    "linear_step",
     "losses",
     "mean_losses",
-    "project_simplex",
-    "quadratic_gradient",
-    "quadratic_step",
     "row_losses",
     "soft_error_weights",
 ]

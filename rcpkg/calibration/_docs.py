@@ -28,9 +28,9 @@ BLOCKS = {
             of the rows as they are. Only rows in memory, of models that take gaps in training; no Newton's method.
         """,
     "on_invalid": """
-        on_invalid : {"halt", "freeze", "raise"}, default="halt"
-            When an update leaves the valid statistics: end with the iterates so far (rc2025), keep the values that
-            would turn invalid (rc2024), or raise `InvalidStatistics`.
+        on_invalid : {"halt", "raise"}, default="halt"
+            When an update leaves the valid statistics: end with the iterates so far (rc2025), or raise
+            `InvalidStatistics`.
         """,
     "step and stop": """
         step : Step, optional

@@ -405,8 +405,7 @@ class RiskCalibration(Learner):
         """Algorithm 1 of rc2025 with the settings of its tables, for ``estimator``.
 
         Steps ``Fixed(learning_rate, on_invalid)``, 63 updates at most, a stop when the soft error rises, no target;
-        ``changes`` are other parameters of the class. rc2024 takes ``stopping="best_error"``, and
-        ``on_invalid="freeze"`` for naive Bayes.
+        ``changes`` are other parameters of the class. rc2024 takes ``stopping="best_error"``.
         """
         if "step" in changes and (learning_rate, on_invalid) != (0.1, "halt"):
             raise ValueError("learning_rate and on_invalid are those of fixed steps: give them to your step")

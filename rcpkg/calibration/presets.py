@@ -8,7 +8,7 @@ from rcpkg.base import constructed
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.learner import Learner, Settings
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
-from rcpkg.calibration.steps import Fixed, Projected, Step
+from rcpkg.calibration.steps import Fixed, Step
 from rcpkg.calibration.stops import HeldOut, Stop
 
 
@@ -141,64 +141,3 @@ class SoftErrorCalibration(_OfRule):
     """
 
     _rule = staticmethod(soft_error_weights)
-
-
-@documented()
-@constructed
-class ProjectedGradientDescent(Learner):
-    """Gradient descent on the mean log-loss in natural parameters, then projection.
-
-    η ← η + (lr/m) ∇CLL(η), m the weight of all rows, for `CategoricalNB`, `QDA` and `SharedVarianceGaussianNB` (the
-    logistic regression, which needs no projection); see `Projected`.
-
-    Parameters
-    ----------
-    estimator : CategoricalNB, QDA or SharedVarianceGaussianNB
-        The model; the descent starts at its closed form. Its ``priors`` must be None.
-    gradient : {"corrected", "printed"}, default="corrected"
-        "printed" keeps to the sources: for QDA a trace in place of a matrix, for naive Bayes A_y = 0 and a projection
-        on the simplex, for the logistic regression no posteriors at all.
-    learning_rate : float, default=0.1
-        lr > 0; the step is lr/m times the gradient of the sum.
-    stopping : {"soft_error", "best_soft_error", "best_error", "none"} or Stop, default="none"
-        %(stops)s
-    max_iter : int, default=64
-        Number of updates; the "64 iterations" of the sources are 63 updates.
-
-    Attributes
-    ----------
-    %(path)s
-    %(converged_)s
-
-    Raises
-    ------
-    InvalidStatistics
-        In ``fit``, where the closed form does not exist. A step that makes a matrix singular ends the descent.
-
-    References
-    ----------
-    rc2025 app. B, rc2024 app. C.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from rcpkg import QDA, ProjectedGradientDescent
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ProjectedGradientDescent(QDA()).fit(X, y)
-    >>> model.history_.log_loss.iloc[[0, -1]].round(3).tolist()
-    [0.036, 0.031]
-    >>> round(model.score(X, y), 2)
-    0.99
-    """
-
-    gradient: str = "corrected"
-    learning_rate: float = 0.1
-    stopping: str | Stop = "none"
-    max_iter: int = 64
-
-    @property
-    def _needs_complete_rows(self) -> bool:
-        return not self.estimator.__sklearn_tags__().input_tags.categorical
-
-    def _settings(self) -> Settings:
-        return self._preset(Projected(self.learning_rate, self.gradient))

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at, sample_size
+from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import Family, Statistics, can, require
 
 Run = Callable[[Point, int], Point | None]
 
-ON_INVALID = ("halt", "freeze", "raise")
-GRADIENTS = ("corrected", "printed")
+ON_INVALID = ("halt", "raise")
 SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
 LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
 SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the point counts as stationary
@@ -38,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class _OfLength(Step):
+class StepOfLength(Step):
     """Steps of a length lr = ``learning_rate`` > 0, which end a path where they leave the valid statistics."""
 
     learning_rate: float = 0.1
@@ -66,11 +65,11 @@ class _OfLength(Step):
 
 
 @dataclass(frozen=True)
-class Fixed(_OfLength):
+class Fixed(StepOfLength):
     """s + lr · s(X, W) with lr = ``learning_rate`` > 0, as in the sources.
 
-    ``on_invalid`` says what to do when it leaves the valid statistics: "halt", end with the points so far (rc2025);
-    "freeze", keep the values that would turn invalid (rc2024); "raise" `InvalidStatistics`.
+    ``on_invalid`` says what to do when it leaves the valid statistics: "halt", end with the points so far (rc2025), or
+    "raise" `InvalidStatistics`.
     """
 
     on_invalid: str = "halt"
@@ -86,14 +85,7 @@ class Fixed(_OfLength):
         return F.at(*self._valid(F.family, point.statistics, F.moved(point.statistics, point.gradient, lr)), lr)
 
     def _valid(self, family: Family, old: Statistics, new: Statistics) -> tuple[Statistics, Any]:
-        """New statistics with their parameters, frozen in part if they are invalid and that is asked for."""
-        try:
-            return new, family.parameters(new)
-        except InvalidStatistics:
-            if self.on_invalid != "freeze":
-                raise
-        require(family, "on_invalid='freeze'")
-        new = family.freeze(old, new)
+        """New statistics with their parameters; a subclass may mend what is invalid."""
         return new, family.parameters(new)
 
 
@@ -128,33 +120,7 @@ class Batches(Fixed):
 
 
 @dataclass(frozen=True)
-class Projected(_OfLength):
-    """η + (lr/m) ∇CLL(η), m the weight of all rows, then projection: gradient descent on the mean log-loss.
-
-    With lr = ``learning_rate`` > 0, for families with a ``projected_step``: `CategoricalNB`, `QDA` and
-    `SharedVarianceGaussianNB`. The ``gradient`` is "corrected", or as it is "printed" in the sources.
-    """
-
-    gradient: str = "corrected"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("gradient", self.gradient, GRADIENTS)
-
-    def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
-        require(objective.family, "ProjectedGradientDescent")
-        return super().begin(objective, rng)
-
-    def _next(self, F: Objective, point: Point, t: int, rng: np.random.RandomState) -> Point:
-        family, old, printed = F.family, point.parameters, self.gradient == "printed"
-        size = sample_size(point.statistics)
-        scale = self.learning_rate / size
-        new = family.projected_step(old, F.ascent(point) * scale, F.labels * scale, printed)
-        return F.at(size * family.mean_parameters(new), new, self.learning_rate)
-
-
-@dataclass(frozen=True)
-class Safe(_OfLength):
+class Safe(StepOfLength):
     """Steps that stay valid and never lower the objective, the first one tried of length ``learning_rate`` > 0.
 
     Plain ones, halved until they climb enough, and accelerated ones between, which take the curvature of the objective

@@ -70,14 +70,6 @@ class CountFamily(Family):
         of_class, of_cell = self._class_pseudo_rows(len(statistics.count)), self._pseudo_rows(statistics.cells.shape[1])
         return Statistics(count=statistics.count + of_class, cells=statistics.cells + of_cell)
 
-    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
-        """Each count that would turn negative keeps its value; the parameter map normalises what results."""
-        of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])
-        return Statistics(
-            count=np.where(new.count + of_class > 0, new.count, old.count),
-            cells=np.where(new.cells + of_cell >= 0, new.cells, old.cells),
-        )
-
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts, those of the prior included, increase by addition and decrease by a factor."""
         of_class, of_cell = self._class_pseudo_rows(len(old.count)), self._pseudo_rows(old.cells.shape[1])

@@ -220,25 +220,6 @@ class GaussianFamily(GaussianMoments):
         whitener = self._whitener(covariance, power, self._form.sum(statistics.count))
         return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
 
-    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
-        """Class after class takes on its new statistics where they give a positive definite covariance."""
-        kept, fresh = old, vars(new)
-        by_class = [name for name in fresh if not (self._form.shared and name == "second")]
-        for y in range(len(old.count)):
-            mine, parts = np.arange(len(old.count)) == y, vars(kept)
-            moved = {name: np.where(per_class(mine, parts[name]), fresh[name], parts[name]) for name in by_class}
-            kept = self._if_valid(Statistics(**{**parts, **moved}), kept)
-        if self._form.shared:
-            kept = self._if_valid(Statistics(**{**vars(kept), "second": new.second}), kept)
-        return kept
-
-    def _if_valid(self, trial: Statistics, otherwise: Statistics) -> Statistics:
-        try:
-            self.parameters(trial)
-        except InvalidStatistics:
-            return otherwise
-        return trial
-
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
         covariances with their shrinkage dampened, so that they stay positive definite."""

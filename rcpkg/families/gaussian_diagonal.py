@@ -2,7 +2,6 @@
 
 from rcpkg.families.covariance import Diagonal
 from rcpkg.families.gaussian import GaussianFamily
-from rcpkg.families.projections import linear_step
 
 
 class IndependentGaussian(GaussianFamily):
@@ -16,5 +15,4 @@ class SharedVarianceGaussian(GaussianFamily):
     """One variance a feature for all classes."""
 
     _form = Diagonal(shared=True)
-    projected_step = linear_step
     _remedies = "drop constant features"

@@ -9,7 +9,6 @@ from rcpkg.families.covariance import Full
 from rcpkg.families.gaussian import GaussianFamily
 from rcpkg.families.gaussian_features import products
 from rcpkg.families.gaussian_prior import GaussianParameters
-from rcpkg.families.projections import quadratic_step
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import EPS, slices
 
@@ -22,7 +21,6 @@ class QuadraticGaussian(GaussianFamily):
     """A covariance matrix of each class."""
 
     _form = Full(shared=False)
-    projected_step = quadratic_step
     _remedies = "a covariance matrix needs more than d rows; drop constant or collinear features, the class, or use LDA"
 
     def weighted_statistics(

@@ -48,10 +48,6 @@ class Hooks(Protocol):
         """``old + change`` to first order, and valid for any change that leaves a positive weight."""
         ...
 
-    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
-        """``new`` statistics where they are valid, and ``old`` ones elsewhere."""
-        ...
-
     def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
         """θ with the class weights observed and as little else that depends on the class; its pseudo-rows m̄."""
         ...
@@ -74,11 +70,6 @@ class Hooks(Protocol):
 
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """Validated rows drawn from the model given their labels and their statistics, which no parameter enters."""
-        ...
-
-    def projected_step(self, parameters: Any, gradient: Statistics, labels: Statistics, printed: bool) -> Any:
-        """θ after a step of the sources' gradient descent: ``gradient`` and ``labels`` are lr/m times s(X, Y − P) and
-        s(X, Y); ``printed`` asks for the formulas as they are printed."""
         ...
 
 

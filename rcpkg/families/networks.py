@@ -29,7 +29,6 @@ from rcpkg.families.family import ClassPrior, safe_counts
 from rcpkg.families.missing_states import expected_cells, log_marginal, state_probabilities
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.portions import encoded, has_gaps
-from rcpkg.families.projections import categorical_step
 from rcpkg.families.states import StateFamily, code_states, count_in_parts, row_blocks
 from rcpkg.families.statistics import Statistics
 from rcpkg.families.structure import k_dependence, mutual_information, tree
@@ -250,8 +249,6 @@ class NetworkFamily(CategoricalSettings, StateFamily):
 
 class CategoricalFamily(NetworkFamily):
     """Naive Bayes for categories."""
-
-    projected_step = categorical_step
 
 
 @constructed

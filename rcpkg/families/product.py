@@ -222,11 +222,6 @@ class ProductFamily(ProductSettings, Family):
         return np.sum([family.class_log_partition(part) for family, part in zip(self.families, natural)], axis=0)
 
     @_of_all_blocks
-    def freeze(self, old: Statistics, new: Statistics) -> Statistics:
-        """Block by block."""
-        return self._blockwise("freeze", old, new)
-
-    @_of_all_blocks
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Block by block."""
         return self._blockwise("safe_update", old, change)

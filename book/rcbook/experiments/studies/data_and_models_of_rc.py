@@ -14,6 +14,8 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook import datasets, published
 from rcbook.experiments.cells import Cell, Record, name_of
+from rcbook.freezing import Freezing
+from rcbook.projected_descent import Projected, ProjectedGradientDescent
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from rcpkg.base import Array
 from rcpkg.calibration import (
@@ -21,8 +23,6 @@ from rcpkg.calibration import (
     Fixed,
     Objective,
     Path,
-    Projected,
-    ProjectedGradientDescent,
     RiskCalibration,
     Rule,
     Stop,
@@ -105,7 +105,7 @@ def rc_learner(
         printed = method == "GD" and not isinstance(model, SharedVarianceGaussianNB)
         gradient = "printed" if printed else "corrected"
         return ProjectedGradientDescent(model, gradient=gradient, learning_rate=LEARNING_RATE, **settings)
-    step = Fixed(LEARNING_RATE, on_invalid)
+    step = Freezing(LEARNING_RATE) if on_invalid == "freeze" else Fixed(LEARNING_RATE)
     if method == "DFE":
         return DiscriminativeFrequencyEstimate(model, step=step, **settings)
     if method != "RC":

@@ -53,8 +53,9 @@ from rcbook import datasets
 from rcbook.experiments.cells import SEARCHED, STUDY, Cell, Record, Study
 from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import honest_comparison as honest
+from rcbook.freezing import Freezing
 from rcpkg.base import Array, InvalidStatistics
-from rcpkg.calibration import RiskCalibration, RiskCalibrationCV, calibration_test
+from rcpkg.calibration import Fixed, RiskCalibration, RiskCalibrationCV, calibration_test
 from rcpkg.families import QDA, CategoricalNB
 
 GAIN, MANY, TESTED = "gain-of-calibration", "many-rows", "test-on-the-divisions"
@@ -151,7 +152,7 @@ def features(family: str) -> Any:
 def learners(family: str) -> dict[str, Any]:
     """Those of a family, at their defaults; a forest stands beside naive Bayes."""
     model = CategoricalNB(prior_strength=1.0) if family == "NB" else QDA()
-    published = {"stopping": "best_soft_error", "on_invalid": "freeze" if family == "NB" else "halt"}
+    published = {"stopping": "best_soft_error", "step": Freezing() if family == "NB" else Fixed()}
     logistic = LogisticRegressionCV(
         Cs=honest.C_GRID, cv=5, scoring="neg_log_loss", max_iter=LOGISTIC_ITERATIONS, use_legacy_attributes=False
     )

@@ -32,8 +32,10 @@ from rcbook.experiments.cells import SEARCHED, Cell, Grid, Record, Study, mean_r
 from rcbook.experiments.comparisons import mean_scores
 from rcbook.experiments.rescalings import RESCALINGS, rescaled
 from rcbook.experiments.studies.data_and_models_of_rc import ITERATIONS, LEARNING_RATE, RC_PRIOR, rc_model
+from rcbook.freezing import Freezing
+from rcbook.projected_descent import ProjectedGradientDescent
 from rcpkg.base import Array
-from rcpkg.calibration import ConditionalLikelihood, HeldOut, ProjectedGradientDescent, RiskCalibration
+from rcpkg.calibration import ConditionalLikelihood, Fixed, HeldOut, RiskCalibration
 from rcpkg.families import CategoricalNB
 
 STUDY_NAME = "honest"
@@ -224,7 +226,7 @@ OF_A_MODEL = {
     # lr, iterations and the iterate of least soft error: rc2025; naive Bayes cells that would turn invalid: rc2024
     "RC as published": Learner(
         lambda model, seed: RiskCalibration.as_published(
-            model, on_invalid="freeze" if isinstance(model, CategoricalNB) else "halt", stopping="best_soft_error"
+            model, step=Freezing() if isinstance(model, CategoricalNB) else Fixed(), stopping="best_soft_error"
         )
     ),
     "RC safe, early stopping": Learner(

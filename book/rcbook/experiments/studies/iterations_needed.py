@@ -27,12 +27,12 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFea
 
 from rcbook import datasets
 from rcbook.experiments.cells import Cell, Row, Study
+from rcbook.projected_descent import ProjectedGradientDescent
 from rcpkg import (
     QDA,
     TM,
     CategoricalNB,
     ConditionalLikelihood,
-    ProjectedGradientDescent,
     RiskCalibration,
 )
 from rcpkg.calibration import Safe

@@ -1,0 +1,76 @@
+"""Steps that freeze what would turn invalid (rc2024 §III)."""
+
+import numpy as np
+import pytest
+from model_cases import GAUSSIAN, MODELS, categorical_rows, gaussian_rows, rows_for
+from numpy.testing import assert_allclose
+from rcbook.freezing import Freezing, frozen
+from sklearn.base import clone
+
+from rcpkg import QDA, CategoricalNB, GaussianNB, ProductModel, RiskCalibration
+from rcpkg.families import Family, Unsupported, one_hot
+
+INVALID = {"CategoricalNB": (CategoricalNB(), 6.0), "QDA": (QDA(), 6.0), "GaussianNB": (GaussianNB(), 6.0)}
+
+
+def invalid_rows(name):
+    return categorical_rows(n=60) if name == "CategoricalNB" else gaussian_rows(n=60)
+
+
+@pytest.mark.filterwarnings("ignore:the first step, Fixed")
+@pytest.mark.parametrize("name", INVALID)
+def test_freeze_keeps_what_would_turn_invalid(name):
+    """rc2024 §III: cells, or classes of a Gaussian model, that would turn invalid keep their value."""
+    model, lr = INVALID[name]
+    X, y = invalid_rows(name)
+    halted = RiskCalibration.as_published(model, learning_rate=lr, max_iter=9, stopping="none").fit(X, y)
+    old = halted.estimator_.statistics_
+    frozen = RiskCalibration.as_published(model, step=Freezing(lr), max_iter=halted.n_iter_ + 1, stopping="none").fit(
+        X, y
+    )
+    assert frozen.n_iter_ == halted.n_iter_ + 1
+    new = frozen.estimator_.statistics_
+    Y = one_hot(y, 3)
+    moved = old + lr * halted.estimator_.statistics(X, Y - halted.predict_proba(X))
+    kept = np.isclose(new.ravel(), old.ravel(), rtol=1e-12)
+    assert_allclose(new.ravel()[~kept], moved.ravel()[~kept], rtol=1e-8)
+    assert kept.any()
+    assert not kept.all()
+    if name == "CategoricalNB":
+        assert_allclose(new.cells, np.where(moved.cells >= 0, moved.cells, old.cells), rtol=1e-8)
+    longer = RiskCalibration.as_published(model, step=Freezing(lr), max_iter=9, stopping="none").fit(X, y)
+    assert longer.n_iter_ == 9
+    assert np.isfinite(longer.history_[["soft_error", "error"]]).all(axis=None)
+
+
+@pytest.mark.parametrize("name", ["LDA", "SharedVarianceGaussianNB"])
+def test_freeze_of_shared_covariances(name):
+    X, y = gaussian_rows(n=60)
+    rc = RiskCalibration.as_published(clone(GAUSSIAN[name]), learning_rate=6.0, max_iter=9, stopping="none")
+    assert rc.fit(X, y).n_iter_ < 9
+    assert clone(rc).set_params(step=Freezing(6.0)).fit(X, y).n_iter_ == 9
+
+
+@pytest.mark.filterwarnings("ignore:the first step, Freezing")
+@pytest.mark.parametrize("name", MODELS)
+def test_every_family_freezes(name):
+    rc = RiskCalibration.as_published(clone(MODELS[name]), step=Freezing(3.0), max_iter=5, stopping="none")
+    assert not rc.fit(*rows_for(name)).history_.isna().any(axis=None)
+
+
+def test_a_product_freezes_block_by_block():
+    X, y = gaussian_rows(n=60)
+    model = ProductModel([("first", QDA(), [0, 1]), ("second", GaussianNB(), [2])]).fit(X, y)
+    old = model.statistics_
+    new = old + 6.0 * model.statistics(X, one_hot(y, 3) - model.predict_proba(X))
+    blocks = [
+        frozen(family, before, after) for family, before, after in zip(model.family_.families, list(old), list(new))
+    ]
+    found = frozen(model.family_, old, new)
+    assert_allclose(found.ravel(), np.concatenate([block.ravel() for block in blocks]))
+    assert not np.allclose(found.ravel(), new.ravel())
+
+
+def test_a_family_without_a_rule_is_refused():
+    with pytest.raises(Unsupported, match="no rule says which statistics of Family to freeze"):
+        frozen(Family(), None, None)
