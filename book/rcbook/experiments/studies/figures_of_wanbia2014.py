@@ -3,7 +3,8 @@
 ``coordinates`` (Figures 1 to 4): the same optimiser on the same rows, at most `ROWS`, from the same start, in five
 systems of coordinates, and from naive Bayes in two: iterations and processor time until the gap of −CLL to its least
 value found, relative to that of the start where all posteriors are equal, is 10⁻³ and 10⁻⁶. ``traces``
-(Figure 2): −CLL after so many iterations, on the sets of that figure that are held whole. ``penalties``
+(Figure 2): −CLL after so many iterations, on the sets of that figure that are held whole; ``trace-of-a-part`` on
+Localization, of which a tenth is held. ``penalties``
 (Figures 6 to 8): two-fold cross-validation for penalties C = 10ˣ. ``streams`` (Figure 5): one row at a time, judged
 before it is learnt from; the first `BURN_IN` rows of a stream serve to cut numbers and to choose the learning rate, and
 nothing else.
@@ -306,6 +307,8 @@ Study("wanbiac-coordinates", rows=sizes, methods=("all",), protocol=compare_coor
       quick=_small, where=lambda cell: cell.row not in PARTS, **OF_DESCENTS)  # fmt: skip
 Study("wanbiac-traces", rows=sizes, methods=("all",), protocol=trace_descents, stream=_own_stream,
       where=lambda cell: cell.row in TRACED, **OF_DESCENTS)  # fmt: skip
+Study("wanbiac-trace-of-a-part", rows=sizes, methods=("all",), protocol=trace_descents, stream=_own_stream,
+      where=lambda cell: cell.row == "localization", **OF_DESCENTS)  # fmt: skip
 Study(
     "wanbiac-penalties",
     **OF_DESCENTS,
