@@ -3,9 +3,10 @@
 ``{{ reproduced }}`` and the like, in any page, are numbers of the scorecard and of the findings.
 ``{scorecard-tables}`` counts the verdicts of each table, ``{scorecard-power}`` says what they are worth,
 ``{scorecard-reasons}`` lists the reasons of a verdict, with links, ``{scorecard-claims}`` what the texts say of their
-tables: their content is the caption, and ``:name:`` the label. ``{scorecard-cells}`` is the list of all numbers with
-its filters, which ``_static/scorecard.js`` fills from a script of data written here, since pages opened from a folder
-may not fetch files.
+tables, ``{scorecard-figures}`` where the book draws the figures of the sources: their content is the caption, and
+``:name:`` the label. ``{scorecard-cells}`` is the list of all numbers with its filters, which
+``_static/scorecard.js`` fills from a script of data written here, since pages opened from a folder may not fetch
+files.
 """
 
 import json
@@ -145,6 +146,18 @@ class Claims(Captioned):
         return self.captioned(table(headings, rows, "scorecard-claims"))
 
 
+class Figures(Captioned):
+    """``{scorecard-figures}``: each figure of the sources, with the figure of the book that shows the same."""
+
+    def run(self) -> list[nodes.Node]:
+        rows = []
+        for figure in published.figures().itertuples():
+            ours = link("std", "numref", figure.label, "Fig. %s")
+            rows.append([in_words(figure.source), figure.figure, figure.shows, ours, figure.note])
+        headings = ("source", "figure", "what it shows", "in this book", "how it differs")
+        return self.captioned(table(headings, rows, "scorecard-figures"))
+
+
 class CellList(SphinxDirective):
     """``{scorecard-cells}``: all printed numbers, with filters; without JavaScript and on paper, a file."""
 
@@ -230,6 +243,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("scorecard-power", Power)
     app.add_directive("scorecard-reasons", Reasons)
     app.add_directive("scorecard-claims", Claims)
+    app.add_directive("scorecard-figures", Figures)
     app.add_directive("scorecard-cells", CellList)
     app.connect("config-inited", add_numbers)
     app.connect("build-finished", write_data)

@@ -64,6 +64,12 @@ def tables() -> pd.DataFrame:
     return pd.concat([table(row.source, row.table) for row in _index().itertuples()], ignore_index=True)
 
 
+def figures() -> pd.DataFrame:
+    """The figures of the five sources, panel by panel where these differ: source, figure, what it shows, ``label`` of
+    the figure of the book that shows the same, and a ``note`` on how it differs."""
+    return pd.read_csv(data_folder() / "published_figures.csv", dtype=str, keep_default_na=False)
+
+
 def wide(source: str, number: str, metric: str) -> pd.DataFrame:
     """One metric of a printed table as printed: a row for each data set, a column for each method; no summary rows.
 
