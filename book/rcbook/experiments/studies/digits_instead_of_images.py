@@ -20,7 +20,8 @@ from rcbook.experiments.studies.tables_of_rc2024 import (
     rc2024_all_rows,
 )
 from rcbook.experiments.studies.tables_of_rc2025 import PRINTED_REPETITIONS, rc2025_splits
-from rcpkg.calibration import Fixed, Objective, Projected, Stop, climb
+from rcbook.projected_descent import Projected
+from rcpkg.calibration import Fixed, Objective, Stop, climb
 from rcpkg.families import SharedVarianceGaussianNB, one_hot
 
 CURVE_ITERATIONS = 128  # of rc2024 Figures 1-4
