@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     ("rcbook.__main__", "rcbook.pages"),
     ("rcbook.findings",),
+    ("rcbook.draw",),
     ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     ("rcbook",),  # its other modules are one room

@@ -1,0 +1,87 @@
+"""Figures and tables of the chapter *Functional Bregman divergences and the uniform*: densities and their errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+
+from rcbook.experiments.studies import estimates_of_the_uniform
+from rcpkg import plotting, uniform
+from rcpkg.base import Array
+
+# (estimate, setting) -> line of the estimates that are drawn
+LOOKS = {
+    ("maximum_likelihood", ""): "--",
+    ("bayes_parameter", "best"): ":",
+    ("bayes_restricted", "fisher"): "-",
+    ("bayes_unrestricted", "fisher"): "-",
+}
+VIEWED = (1, 2, 3, 5, 10, 30, 155, 300)  # numbers of draws in the table
+
+
+def densities(draws: Array, estimates: Mapping[str, Any]) -> Figure:
+    """The densities that a few draws from the uniform distribution on [0, 1] give."""
+    grid = np.linspace(0, 2, 801)
+    figure, ax = plt.subplots(figsize=(6.4, 3.2))
+    for (name, estimate), style in zip(estimates.items(), ("--", "-.", "-", "-")):
+        ax.plot(grid, estimate.pdf(grid), style, label=name, lw=2.6 if name == "unrestricted" else 1.4)
+    ax.plot(grid, stats.uniform.pdf(grid), ":", color="black", label="truth")
+    ax.plot(draws, np.full(len(draws), 0.03), "|", color="black", ms=12)
+    ax.set(xlabel="x", ylabel="density")
+    ax.legend()
+    return figure
+
+
+def stored_errors() -> pd.DataFrame:
+    """The stored squared errors of the estimates that are drawn."""
+    table = estimates_of_the_uniform.uniform_errors()
+    table["setting"] = table["setting"].fillna("")
+    return table[[key in LOOKS for key in zip(table.estimate, table.setting)]]
+
+
+def squared_errors(table: pd.DataFrame) -> Figure:
+    """Exact squared errors as lines, and simulated ones with two standard errors, against the number of draws."""
+    figure, ax = plt.subplots(figsize=(6.4, 4.2))
+    for ((name, setting), style), marker in zip(LOOKS.items(), plotting.markers):
+        rows = table[(table.estimate == name) & (table.setting == setting)]
+        finite = np.isfinite(rows.exact)
+        label = name.replace("bayes_", "Bayes, ").replace("_", " ")
+        width = 2.6 if "unrestricted" in name else 1.3
+        (curve,) = ax.plot(rows.n[finite], rows.exact[finite], style, label=label, lw=width)
+        bars = 2 * rows.simulated_se.fillna(0)
+        ax.errorbar(rows.n, rows.simulated, yerr=bars, fmt=marker, color=curve.get_color(), ms=3.5, lw=1)
+    ax.set(xscale="log", yscale="log", xlabel="draws", ylabel="squared error")
+    ax.legend()
+    return figure
+
+
+def simulated_beside_exact(table: pd.DataFrame) -> pd.DataFrame:
+    """Simulated and exact errors at a few numbers of draws, and their difference in standard errors."""
+    table = table.assign(z=(table.simulated - table.exact) / table.simulated_se)
+    view = table[table.n.isin(VIEWED)].set_index(["n", "estimate"])
+    return view[["simulated", "simulated_se", "exact", "z"]].round(5)
+
+
+def risks_times_n(sizes: tuple[int, ...] = (3, 5, 10, 100, 10_000)) -> pd.DataFrame:
+    """The number of draws times the squared error: of one unknown end, of two, and of squares."""
+
+    def of_size(n: int) -> dict[tuple[str, str], float]:
+        one, two = 1 / (2 * n - 1), 2 * (n - 1) / (n * (2 * n - 3))
+        library = uniform.expected_squared_error
+        return {
+            ("one unknown end", "maximum likelihood"): n * library("maximum_likelihood", n),
+            ("one unknown end", "unrestricted, N = n"): n * library("bayes_unrestricted", n),
+            ("one unknown end", "best, N = n - 1"): n * library("bayes_unrestricted", n, measure=0.0),
+            ("two unknown ends", "maximum likelihood"): n * 2 / (n - 2),
+            ("two unknown ends", "best"): n * two,
+            ("square", "best, two unknown sides"): n * (1 - (1 - one) ** 2),
+            ("square", "best, four unknown sides"): n * (1 - (1 - two) ** 2),
+        }
+
+    columns = {n: of_size(n) for n in sizes}
+    index = pd.MultiIndex.from_tuples(columns[sizes[0]])
+    return pd.DataFrame({n: list(column.values()) for n, column in columns.items()}, index=index).round(4)

@@ -1,0 +1,272 @@
+"""Figures and tables of the chapter *When to calibrate*: scores, ranks and contests of the honest comparison."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rcbook.experiments.comparisons import contest
+from rcbook.experiments.studies import gain_of_calibration as study
+from rcbook.experiments.studies import honest_comparison as honest
+from rcbook.experiments.studies import post_hoc_calibration as post_hoc
+from rcbook.figures import OUTCOMES, look, rank_diagram, tally
+from rcpkg.plotting import palette
+
+MODELS = {"NB": "naive Bayes", "QDA": "QDA"}
+SCORES = {"log_loss": "log-loss", "error_percent": "error"}
+TITLES = {
+    "error_percent": "error",
+    "log_loss": "log-loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+}
+PANELS = {metric: TITLES[metric] for metric in ("error_percent", "log_loss", "brier")}
+RIVALS = {
+    "closed form (QDA MAP)": "QDA, closed form",
+    "RC as published (NB MAP)": "NB, RC as published",
+    "RC as published (QDA MAP)": "QDA, RC as published",
+    "RC safe, pooled target (NB MAP)": "NB, RC to the pooled target",
+    "RC safe, pooled target (QDA ML)": "QDA, RC to the pooled target",
+    "logistic regression, tuned (LR)": "logistic regression",
+    "SVM (RBF), tuned": "SVM",
+    "random forest": "random forest",
+    "gradient boosting": "gradient boosting",
+}
+DIGITS = dict(zip(honest.METRICS, (1, 3, 3, 3)))
+
+Scores = Mapping[str, pd.DataFrame]  # of each metric the means: a row a data set, a column a learner
+Pairs = Sequence[tuple[str, str]]
+
+
+def short(name: str) -> str:
+    """A learner without its family."""
+    return name.split(" (")[0]
+
+
+# Contests ------------------------------------------------------------------------------------------
+
+
+def bars_of_pairs(panels: Callable[[str, str], pd.DataFrame], height: float, sizes: bool = False) -> Figure:
+    """A row of bars for each model, a column for log-loss and error: ``panels`` of family and metric gives counts.
+
+    With ``sizes`` the title says over how many sets they go.
+    """
+    figure, axes = plt.subplots(2, 2, figsize=(7.6, height), sharey="row", layout="constrained")
+    for row, (family, model) in zip(axes, MODELS.items()):
+        for ax, (metric, score) in zip(row, SCORES.items()):
+            counts = panels(family, metric)
+            tally(ax, counts)
+            ax.set_title(f"{model}, {score}" + (f", {counts.sets.max()} sets" if sizes else ""), loc="left")
+    handles, texts = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=3)
+    return figure
+
+
+def chosen_against_rivals(divisions: pd.DataFrame, family: str, metric: str) -> pd.DataFrame:
+    """Sets on which `RiskCalibrationCV` is better, level and worse, a row for each rival."""
+    table = study.means(divisions, metric)
+    found = table.loc[family].copy()
+    found[study.FOREST] = table.loc["NB", study.FOREST].reindex(found.index)
+    rivals = (study.CLOSED, study.PUBLISHED, study.FIXED, study.LOGISTIC, study.FOREST)
+    tallied = contest(found, [(study.CHOSEN, rival) for rival in rivals], honest.ROPE[metric]).set_index("against")
+    return tallied.assign(starred=tallied.p_holm < 0.05)
+
+
+def questions(family: str) -> list[tuple[str, str]]:
+    """Pairs (learner, opponent) of one family."""
+    closed, published, early, *rest = honest.learners(family)
+    *penalised, optimum, logistic = rest[2:]  # without gradient descent
+    ours = [early, *penalised]
+    pairs = [(a, published) for a in ours]
+    pairs += [(a, closed) for a in (published, *ours)]
+    return pairs + [(a, logistic) for a in (published, *ours, optimum)]
+
+
+def main_questions(family: str) -> dict[str, tuple[str, str]]:
+    """The pairs of a family that matter most, by what they ask."""
+    closed, published, early, *_ = honest.learners(family)
+    pooled = next(name for name in honest.learners(family) if "pooled" in name)
+    return {
+        "published RC against closed form": (published, closed),
+        "pooled target against closed form": (pooled, closed),
+        "early stopping against published RC": (early, published),
+        "pooled target against published RC": (pooled, published),
+        "pooled target against logistic": (pooled, f"logistic regression, tuned ({family})"),
+    }
+
+
+def named(pairs: Pairs, family: str) -> pd.MultiIndex:
+    """The pairs as row labels, in short names."""
+    rows = [tuple(short(name).removeprefix("RC safe, ").removesuffix(", tuned") for name in pair) for pair in pairs]
+    return pd.MultiIndex.from_tuples(rows, names=[family, "against"])
+
+
+def contests(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFrame:
+    """One row for each pair: better/level/worse by each score, * where Holm's p is below 0.05."""
+    columns = {}
+    for metric, title in TITLES.items():
+        table = contest(scores[metric].loc[sets], questions(family), honest.ROPE[metric])
+        columns[title.removesuffix(" score")] = [
+            f"{row.better}/{row.level}/{row.worse}{'*' if row.p_holm < 0.05 else ''}" for row in table.itertuples()
+        ]
+    return pd.DataFrame(columns, index=named(questions(family), family))
+
+
+def main_contests(scores: Scores, sets: Sequence[str], family: str, metric: str) -> pd.DataFrame:
+    """Counts of the main pairs; stars are those of all pairs of the family."""
+    found = contest(scores[metric].loc[sets], questions(family), honest.ROPE[metric])
+    counts = found.set_index(["learner", "against"]).loc[list(main_questions(family).values())]
+    counts = counts.set_axis(main_questions(family))
+    return counts.assign(starred=counts.p_holm < 0.05)
+
+
+def contests_elsewhere(scores: Scores, groups: Mapping[str, Sequence[str]], family: str, metric: str) -> pd.DataFrame:
+    """Counts of the pairs of published RC and of the pooled target on each group of sets."""
+    asked = {
+        question: pair
+        for question, pair in main_questions(family).items()
+        if question.startswith(("published", "pooled"))
+    }
+    rows = {}
+    for group, sets in groups.items():
+        counts = contest(scores[metric].loc[sets], list(asked.values()), honest.ROPE[metric])
+        for question, (_, row) in zip(asked, counts.iterrows()):
+            rows[f"{question}, {group}"] = row[list(OUTCOMES)]
+    return pd.DataFrame(rows).T.astype(int).sort_index(kind="stable")
+
+
+def belief_table(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFrame:
+    """Posterior probabilities that the first of each main pair is better, level, worse, score by score."""
+    from baycomp import SignedRankTest
+
+    asked = main_questions(family)
+    pairs = [pair for question, pair in asked.items() if question != "pooled target against closed form"]
+    tables = {}
+    for metric, title in PANELS.items():
+        rows = []
+        for pair in pairs:
+            first, second = scores[metric].loc[sets, list(pair)].dropna().to_numpy().T
+            rows.append(
+                SignedRankTest.probs(-first, -second, rope=honest.ROPE[metric], nsamples=10_000, random_state=0)
+            )
+        tables[title] = pd.DataFrame(rows, columns=["better", "level", "worse"]).set_axis(named(pairs, "learner"))
+    return pd.concat(tables, names=[family]).round(2)
+
+
+# Means and ranks -----------------------------------------------------------------------------------
+
+
+def overview(scores: Scores, sets: Iterable[str], metric: str) -> pd.DataFrame:
+    """Mean of each learner over sets that have all learners: a row a learner, a column a family."""
+    table = {
+        (short(name), family): scores[metric].loc[sets, name].mean()
+        for family in honest.FAMILIES
+        for name in honest.learners(family)
+    }
+    rows = list(dict.fromkeys(name for name, _ in table))
+    wide = pd.Series(table).unstack().reindex(rows, columns=honest.FAMILIES)
+    return wide.map(lambda value: "–" if np.isnan(value) else f"{value:.{DIGITS[metric]}f}")
+
+
+def means(scores: Scores, sets: Iterable[str]) -> Figure:
+    """Mean log-loss and error of all learners, those of a family in one colour, over sets that have all learners."""
+    log_loss = scores["log_loss"]
+    rivals = [name for name in log_loss if "(" not in name or "RBF" in name]
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 4.2), sharey=True, layout="constrained")
+    places = [*overview(scores, sets, "log_loss").index, *rivals]
+    for ax, metric in zip(axes, SCORES):
+        for family, colour, marker in zip(honest.FAMILIES, palette, "osD"):
+            means = {places.index(short(n)): scores[metric].loc[sets, n].mean() for n in honest.learners(family)}
+            label = MODELS.get(family, "shared variances")
+            ax.plot(means.values(), means.keys(), marker, color=colour, alpha=0.85, label=label)
+        rows = [places.index(name) for name in rivals]
+        ax.plot(scores[metric].loc[sets, rivals].mean(), rows, "k*", markersize=7, label="no family")
+        ax.set(xlabel=f"mean {TITLES[metric]}" + (", %" if "percent" in metric else ""))
+    axes[0].set(xscale="log", xticks=[0.5, 1, 2], yticks=range(len(places)))
+    axes[0].set(xticklabels=["0.5", "1", "2"], yticklabels=places)
+    axes[0].minorticks_off()
+    axes[0].invert_yaxis()
+    handles, texts = axes[0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=4)
+    return figure
+
+
+def rank_diagrams(panels: Mapping[str, pd.DataFrame]) -> Figure:
+    """A diagram of ranks for each table of scores, over the sets that have all its learners."""
+    figure, axes = plt.subplots(len(panels), 1, figsize=(7.6, 4.6), layout="constrained")
+    for ax, (title, table) in zip(axes, panels.items()):
+        table = table.dropna()
+        rank_diagram(ax, table, "C1")
+        ax.set_title(f"{title}, {len(table)} data sets", loc="left")
+    return figure
+
+
+# Weights, gains, reliability -----------------------------------------------------------------------
+
+
+def weights_of_the_target(by_weight: pd.DataFrame) -> Figure:
+    """How far each weight is above the best, and on how many sets it is below the closed form."""
+    figure, (ax, share) = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
+    for family, colour, marker in zip(MODELS, palette, "os"):
+        ax.plot(by_weight.index, by_weight[family], marker + "-", color=colour, label=MODELS[family])
+    ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss above the\nbest of seven weights")
+    ax.set_ylim(bottom=0)
+    ax.legend()
+    percent = 100 * by_weight["beats the closed form"] / by_weight["of"]
+    share.plot(by_weight.index, percent, "D-", color=look("target")["color"])
+    share.set(xscale="log", ylim=(50, 100), xlabel="weight of the target")
+    share.set_ylabel("% of sets with a lower\nlog-loss than the closed form")
+    return figure
+
+
+def gains(outcome: pd.DataFrame) -> Figure:
+    """The gain of calibration against the statistic of the test over what is expected of it."""
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharey=True)
+    for ax, (family, of_family) in zip(axes, outcome.groupby("family")):
+        for (group, part), colour, marker in zip(of_family.groupby("group"), palette, "os"):
+            ax.plot(part.ratio, part.gain, marker, color=colour, label=group, alpha=0.6)
+        ax.axhline(0, color="0.4", lw=0.8)
+        ax.axvline(2, color="0.4", lw=0.8, ls=":")
+        ax.set_xscale("log")
+        ax.set_yscale("symlog", linthresh=0.01)
+        ax.set(title=MODELS[family], xlabel="T, over what is expected")
+    axes[0].set_ylabel("gain in log-loss")
+    axes[0].legend()
+    return figure
+
+
+def curves_of_weights(curves: Mapping[str, Mapping[str, pd.Series]]) -> Figure:
+    """Log-loss against the weight of the target, a panel for each case."""
+    figure, axes = plt.subplots(1, len(curves), figsize=(7.6, 2.8), layout="constrained")
+    for ax, (case, of_case) in zip(axes, curves.items()):
+        for (name, curve), style in zip(of_case.items(), ("o-", "s--", "^:")):
+            ax.semilogx(curve.index, curve, style, markersize=4, label=name)
+        ax.set(title=case, xlabel="weight of the target", ylim=(0, None))
+        ax.minorticks_off()
+    axes[0].set_ylabel("log-loss")
+    axes[0].legend()
+    return figure
+
+
+def reliability() -> Figure:
+    """How often predictions of each probability are right, of the closed form, rescaled and calibrated."""
+    shown = {
+        study.CLOSED: "closed form",
+        post_hoc.RESCALED[2]: "rescaled",
+        study.CHOSEN: "chosen weight",
+        study.LOGISTIC: "logistic regression",
+    }
+    curves = post_hoc.reliability_curves(tuple(shown))
+    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.6), sharey=True)
+    for ax, family in zip(axes, MODELS):
+        ax.plot([0, 1], [0, 1], color="0.6", lw=0.8)
+        for name, method in shown.items():
+            curve = curves.loc[family, name]
+            curve = curve[curve.share > 0.005]
+            ax.plot(curve.confidence, curve.right, "-", **look(method), label=name)
+        ax.set(title=MODELS[family], xlabel="probability of the predicted class")
+    axes[0].set_ylabel("share of right predictions")
+    axes[0].legend()
+    return figure
