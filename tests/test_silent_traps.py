@@ -184,8 +184,12 @@ def test_columns_of_text_in_another_order():
 
 def test_text_that_is_missing_in_the_first_portion():
     first = pd.DataFrame({"a": ["x", "y"] * 5, "b": [None] * 10})
-    with pytest.raises(ValueError, match="'b' holds missing values only: leave it out, or begin partial_fit with rows"):
-        CategoricalNB().partial_fit(first, Y[:10], classes=[0, 1])
+    with pytest.warns(UserWarning, match="feature 'b' holds missing values only"):
+        model = CategoricalNB().partial_fit(first, Y[:10], classes=[0, 1])
+    model.partial_fit(first, Y[:10])
+    for later in ("x", 1.0):
+        with pytest.raises(ValueError, match="'b' held missing values only so far: begin partial_fit with rows"):
+            model.partial_fit(first.assign(b=later), Y[:10])
 
 
 @pytest.mark.parametrize("kind", [int, float])

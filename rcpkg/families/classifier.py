@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, one_thread_if_small
 from rcpkg.capabilities import require
-from rcpkg.checks import check_number, check_weights, number_labels
+from rcpkg.checks import check_number, check_weights, number_labels, warn
 from rcpkg.columns import as_labels
-from rcpkg.families.family import ClassPrior, Family
+from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
@@ -68,6 +68,11 @@ class ClosedFormClassifier(GenerativeClassifier):
         """Take a family that knows the validated training rows X."""
         self.family_ = self.family().describe(**self._description())
         self.family_.prepare(X)
+        unseen = self.family_.unseen
+        if len(unseen):
+            name = feature_name(getattr(self, "feature_names_in_", None), unseen[0])
+            more = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
+            warn(f"{name} holds missing values only{more}: it says nothing of the classes; leave it out")
 
     def _extend(self, X: Array) -> None:
         """Have the family and the statistics of the rows so far take the form that further rows X ask for."""
@@ -137,6 +142,7 @@ class ClosedFormClassifier(GenerativeClassifier):
             self._prepare(block.X)
             self.family_.learn_structure(rows)
         else:
+            self._refuse_first_values(block.X)
             self._extend(block.X)
         statistics = finite(self.family_.raw_statistics, rows)
         self._n_rows = block.n + (0 if first else getattr(self, "_n_rows", 0))
@@ -149,6 +155,13 @@ class ClosedFormClassifier(GenerativeClassifier):
             self.parameters_, self._insufficient = None, str(error)
             self.class_log_prior_ = self.family_.log_class_probabilities(None)
         return self
+
+    def _refuse_first_values(self, X: Array) -> None:
+        """Refuse further rows with values of a feature that had none so far, and has no place in the statistics."""
+        for j in self.family_.unseen:
+            if not np.isnan(X[:, j]).all():
+                name = feature_name(getattr(self, "feature_names_in_", None), j)
+                raise ValueError(f"{name} held missing values only so far: begin partial_fit with rows that have some")
 
     def _set_classes(self, classes: ArrayLike | None) -> None:
         if classes is None:

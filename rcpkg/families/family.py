@@ -207,6 +207,11 @@ class Family(ClassPrior):
     def _class_name(self, y: int) -> str:
         return f"class {self.classes_[y]!s}" if hasattr(self, "classes_") else f"class number {y}"
 
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        """Numbers of the columns of which the training rows hold no value; they say nothing, as constant ones."""
+        return np.empty(0, dtype=np.intp)
+
     def _feature_name(self, j: int) -> str:
         return feature_name(getattr(self, "feature_names_in_", None), j)
 

@@ -33,13 +33,16 @@ class GaussianFamily(GaussianMoments):
     def prepare(self, X: Array) -> None:
         super().prepare(X)
         missing = np.isnan(X)
+        unseen = missing.all(axis=0)
+        check_number("singular_ridge", self.singular_ridge, 0)
+        if unseen.any():
+            if not self.singular_ridge:
+                name = self._column_name(int(np.argmax(unseen)))
+                raise ValueError(f"{name} holds missing values only: drop it, or set singular_ridge > 0")
+            X, missing = np.where(unseen, 0.0, X), missing & ~unseen
         self._incomplete = bool(missing.any()) and not self._form.full
         if missing.any():
-            if missing.all(axis=0).any():
-                name = self._column_name(int(np.argmax(missing.all(axis=0))))
-                raise ValueError(f"{name} holds missing values only: drop it")
             X = np.where(missing, np.nanmedian(X, axis=0), X)
-        check_number("singular_ridge", self.singular_ridge, 0)
         check_number("rows_per_feature", self.rows_per_feature, 0)
         self.varying_ = np.ones(X.shape[1], dtype=bool)
         self._check_prior(X.shape[1])
@@ -47,6 +50,7 @@ class GaussianFamily(GaussianMoments):
         self.origin_, varies = self._origin_of(X)
         if self.singular_ridge:
             self.varying_ = varies
+        self.origin_[unseen] = np.nan  # which no row tells
 
     def _origin_of(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
         """A point amid the rows, and which features vary; refuses differences that cannot be squared."""
@@ -63,6 +67,10 @@ class GaussianFamily(GaussianMoments):
                 f"the values of {self._column_name(j)} differ by {width[j]:.3g}, whose square cannot be represented: "
                 "rescale it"
             )
+
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        return np.flatnonzero(np.isnan(getattr(self, "origin_", 0.0)))
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""

@@ -69,7 +69,7 @@ class GaussianPrior(GaussianSettings, Family):
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
         weight = self._weight(statistics)
-        deviation = statistics.first / weight - statistics.first.sum(axis=0) / weight.sum(axis=0)
+        deviation = self._moments(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
         return self._form.total(self._form.outer(deviation * weight, deviation))
 
     def _power(self, statistics: Statistics) -> Array:
@@ -170,7 +170,8 @@ class GaussianPrior(GaussianSettings, Family):
             return form.over(weight) * form.each(lack * full, len(statistics.count))
         base = t * form.constant_directions(total, power) if n_constant else np.zeros_like(full)
         of_few = (1 - lack) * base + lack * full
-        parts = zip(*map(form.by_class, (scatter / form.over(weight), self._power(statistics) / weight)))
+        rows = np.where(weight > 0, weight, 1.0)  # of a class that has no values of a feature
+        parts = zip(*map(form.by_class, (scatter / form.over(rows), self._power(statistics) / rows)))
         valid = [not isinstance(form.whitener((S + base)[None], P + form.diagonal(base)), Fault) for S, P in parts]
         chosen = [of_few if sound else full for sound in valid]
         return form.over(weight) * (chosen[0] if form.shared else np.array(chosen))

@@ -78,7 +78,11 @@ class NamedCategories(ClosedFormClassifier):
             )
         names = dict(self._names)
         codes = np.empty(objects.shape)
+        unseen = () if reset or not hasattr(self, "family_") else self.family_.unseen
         for j, values in enumerate(objects.T):
+            if j in unseen:  # the training rows hold nothing to compare values with
+                codes[:, j] = np.where(pd.isna(values) | (not learns), np.nan, 0.0)
+                continue
             if (j in names) != is_text[j] and not reset and not pd.isna(values).all():
                 was, has = ("numbers", "text") if is_text[j] else ("text", "numbers")
                 raise ValueError(f"{column_label(X, j)} held {was} when the model was fitted, and holds {has}")

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
@@ -15,6 +16,7 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
+from rcpkg.columns import in_columns
 from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, feature_name
@@ -45,16 +47,14 @@ def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.in
     if columns.dtype.kind in "UOT" and all(isinstance(name, str) for name in columns):
         return _by_name(columns.tolist(), names)
     if columns.dtype.kind == "b":
-        if columns.shape != (d,) or not columns.any():
-            raise ValueError(
-                f"blocks must choose columns by masks of length {d} that are not all False; got {chosen!r}"
-            )
+        if columns.shape != (d,):
+            raise ValueError(f"blocks must choose columns by masks of length {d}; got {chosen!r}")
         return np.flatnonzero(columns)
     if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
         raise ValueError(
             f"blocks must choose columns by integers, a mask, names, a slice or a callable; got {chosen!r}"
         )
-    if columns.size == 0 or columns.min() < -d or columns.max() >= d:
+    if columns.min(initial=0) < -d or columns.max(initial=0) >= d:
         raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
     return columns.astype(np.intp) % d
 
@@ -114,6 +114,11 @@ class ProductFamily(ProductSettings, Family):
         if hasattr(self, "feature_names_in_"):
             known["feature_names_in_"] = self.feature_names_in_[columns]
         return known
+
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        of_blocks = [columns[family.unseen] for family, columns in zip(self.families, self.columns_)]
+        return np.sort(np.concatenate(of_blocks))
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
@@ -399,7 +404,12 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     def family(self) -> ProductFamily:
         """The families of the blocks."""
-        known = [(name, model) for name, model in self._named_models if isinstance(model, ClosedFormClassifier)]
+        columns = getattr(self, "columns_", [...] * len(self.blocks))  # a block without columns is left out
+        known = [
+            (name, model)
+            for (name, model), of_block in zip(self._named_models, columns)
+            if isinstance(model, ClosedFormClassifier) and np.size(of_block)
+        ]
         return ProductFamily(blocks={name: model.family() for name, model in known}, **self._settings())
 
     def _with_family(self, family: Family, statistics: Statistics, parameters: Any = None) -> Self:
@@ -407,12 +417,14 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         model = super()._with_family(family, statistics, parameters)
         model._named_models = [
             (name, clone(block).set_params(**{key: getattr(family.blocks[name], key) for key in block._settings()}))
+            if name in family.blocks
+            else (name, block)
             for name, block in self._named_models
         ]
         return model
 
     def _description(self) -> dict[str, Any]:
-        columns = {"columns_": self.columns_} if hasattr(self, "columns_") else {}
+        columns = {"columns_": [of for of in self.columns_ if len(of)]} if hasattr(self, "columns_") else {}
         return super()._description() | columns
 
     def _prepare(self, X: Array) -> None:
@@ -421,6 +433,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         if not hasattr(self, "columns_"):
             self._choose_columns(X, X.shape[1])
         used = np.concatenate(self.columns_)
+        if not len(used):
+            raise ValueError("blocks choose no column of X: none of them has one")
         if len(np.unique(used)) < len(used):
             raise ValueError("blocks must not share columns; conditionally independent blocks have none in common")
         for name, model, _ in self.blocks:
@@ -468,7 +482,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         """Validated X and y; callables choose their columns from X as it is given."""
         checked = super()._check_rows(X, y, reset)
         if reset:
-            self._choose_columns(X, self.n_features_in_)
+            self._choose_columns(X if isinstance(X, pd.DataFrame) else in_columns(X), self.n_features_in_)
         return checked
 
     def __sklearn_tags__(self):

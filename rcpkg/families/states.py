@@ -47,17 +47,22 @@ class StateFamily(CountFamily):
 
     def prepare(self, X: Array) -> None:
         super().prepare(X)
+        self._unseen = np.empty(0, dtype=np.intp)
         self._set_states([np.empty(0, dtype=np.intp)] * X.shape[1], X)
 
     def _set_states(self, known: list[NDArray[np.intp]], X: Array) -> None:
         """Take on the states of each feature: those ``known``, and those that rows X add."""
-        self._states = self._find_states(known, X)
-        self.categories_ = [self.names[j][s] if j in self.names else s for j, s in enumerate(self._states)]
+        found = self._find_states(known, X)
+        self._unseen = np.union1d(self._unseen, np.flatnonzero([not len(states) for states in found])).astype(np.intp)
+        self._states = [states if len(states) else np.zeros(1, dtype=np.intp) for states in found]
+        self.categories_ = [
+            self.names[j][s] if j in self.names and j not in self._unseen else s for j, s in enumerate(self._states)
+        ]
         self.n_states_ = np.array([len(states) for states in self._states])
-        if not self.n_states_.all():
-            empty = self._feature_name(int(np.argmin(self.n_states_)))
-            way = "begin partial_fit with rows that have some" if self.names else "declare its n_states"
-            raise ValueError(f"{empty} holds missing values only: leave it out, or {way}")
+
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        return getattr(self, "_unseen", super().unseen)
 
     def _find_states(self, known: list[NDArray[np.intp]], X: Array) -> list[NDArray[np.intp]]:
         """The states of each feature: those declared, or those ``known`` and those of rows X."""
