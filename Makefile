@@ -17,7 +17,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book watch page pdf epub test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
+.PHONY: help environment book watch page pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -55,9 +55,6 @@ pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names
 	cd _build/latex && latexmk -xelatex -interaction=nonstopmode -silent book.tex
 	@mkdir -p _build/pdf && cp _build/latex/book.pdf _build/latex/scorecard.csv _build/pdf/
 	@echo "The book is at $(CURDIR)/_build/pdf/book.pdf"
-
-epub: $(READY)  ## make an EPUB of the pages that are built (needs pandoc 3)
-	$(BIN)/python book/_tools/epub.py
 
 test: $(TESTED) lint  ## run the tests, then every chapter against its stored outputs
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder

@@ -1,30 +1,5 @@
 """Generative classifiers, trained to classify.
 
-Start here. Of which kind is your table, and which model takes it?
-
-=====================================  ==================================================================
-Table                                  Model
-=====================================  ==================================================================
-numbers                                `LDA`, `QDA` or `GaussianNB`
-categories, as text or codes           `CategoricalNB`; `TAN` where they depend on each other
-zeros and ones; counts, such as words  `BernoulliNB`; `MultinomialNB`; both take sparse rows
-numbers and categories                 `ProductModel`, a model for each block of columns
-=====================================  ==================================================================
-
-``RiskCalibrationCV(model)`` trains any of them to classify. This recipe takes a frame of both, with gaps, as it is:
-
->>> from sklearn.compose import make_column_selector
->>> from rcpkg import CategoricalNB, GaussianNB, ProductModel, RiskCalibrationCV
->>> numbers = GaussianNB(prior_strength=1.0, prior_mean="grand", prior_covariance="diagonal")
->>> categories = CategoricalNB(prior_strength=1.0)
->>> model = ProductModel(
-...     [
-...         ("numbers", numbers, make_column_selector(dtype_include="number")),
-...         ("categories", categories, make_column_selector(dtype_exclude="number")),
-...     ]
-... )
->>> classifier = RiskCalibrationCV(model)  # classifier.fit(frame, labels).predict_proba(frame)
-
 Docstrings name their sources: rc2024 and rc2025 are Pérez, Echegoyen and Santafé (2024, 2025), thesis2007 is the
 dissertation of Srivastava (2007), wanbia2014 is Zaidi, Carman, Cerquides and Webb (2014).
 """

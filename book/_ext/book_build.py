@@ -1,4 +1,5 @@
-"""What this book adds to Sphinx: execution on demand, numbers of the chapters, outlines of pages, MathJax from disk.
+"""What this book adds to Sphinx: execution on demand, numbers of the chapters, outlines of pages, MathJax from disk,
+the labels of the bibliography ("Pérez et al. [2025]", as the text cites them), and buttons to the repository.
 
 Sphinx reads the whole stored tree of a page for each reference to one of its figures or theorems, and the trees of all
 pages whenever it numbers the figures. Both need only what has an identifier: this *outline* of a page is kept in the
@@ -13,11 +14,19 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from importlib.metadata import files
 from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
 
 import pybtex.plugin
 from docutils import nodes
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin
+from pybtex.style.formatting.plain import Style as PlainStyle
+from pybtex.style.labels import BaseLabelStyle
+from rcbook import citation
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
 from sphinx_external_toc.collectors import TocTreeCollectorWithStyles
@@ -164,6 +173,49 @@ usual_numref = StandardDomain._resolve_numref_xref
 usual_entry_point = pybtex.plugin._load_entry_point
 
 
+class AuthorYearLabels(BaseLabelStyle):
+    """``Pérez et al., 2025``; entries with the same get a letter."""
+
+    def format_labels(self, sorted_entries: list[Entry]) -> Iterator[str]:
+        labels = [label(entry) for entry in sorted_entries]
+        for position, found in enumerate(labels):
+            alike = labels[:position].count(found)
+            yield found + (ascii_lowercase[alike] if labels.count(found) > 1 else "")
+
+
+def label(entry: Entry) -> str:
+    """Last names of one or two authors, of more the first only; and the year."""
+    people = entry.persons.get("author") or entry.persons["editor"]
+    names = [" ".join(map(str, [*person.rich_prelast_names, *person.rich_last_names])) for person in people]
+    who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{who}, {entry.fields['year']}"
+
+
+class AuthorYearStyle(PlainStyle):
+    default_label_style = AuthorYearLabels
+
+
+BINDER = "https://mybinder.org"
+
+
+def repository_options(entry: dict[str, Any]) -> dict[str, Any]:
+    """Options of the theme for a repository: its buttons, and a launch of the version that the page is of."""
+    if "repository-code" not in entry:
+        return {}
+    return {
+        "repository_url": entry["repository-code"].rstrip("/"),
+        "repository_branch": f"v{entry['version']}",
+        "use_repository_button": True,
+        "use_issues_button": True,
+        "launch_buttons": {"binderhub_url": BINDER, "notebook_interface": "jupyterlab"},
+    }
+
+
+def add_repository_buttons(app: Sphinx, config: Config) -> None:
+    """Give the theme what it needs for the buttons."""
+    config.html_theme_options = {**config.html_theme_options, **repository_options(citation.citation())}
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     TocTreeCollectorWithStyles.assign_section_numbers = by_outlines(assign_section_numbers)
     TocTreeCollectorWithStyles.assign_figure_numbers = by_outlines(usual_figure_numbers)
@@ -180,4 +232,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_config_value("comments_config", {}, "html")
     app.connect("config-inited", execute_on_demand)
     app.connect("build-finished", copy_mathjax)
+    register_plugin("pybtex.style.formatting", "author_year", AuthorYearStyle)
+    app.connect("config-inited", add_repository_buttons)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,11 +1,15 @@
 """What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, the
-learning rate in upright letters, and titles of solutions whose links begin with a letter."""
+learning rate in upright letters, titles of solutions whose links begin with a letter, captions whose first sentence is
+bold, and checks as one quiet line that names what was checked, with the findings and the code behind it.
+"""
 
 import json
 import re
+from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_exercise.nodes import solution_node
 
 LEARNING_RATE = re.compile(r"(?<!\\mathrm\{)(?<![\\A-Za-z])lr(?![A-Za-z])")
@@ -47,8 +51,63 @@ def begin_with_a_letter(app: Sphinx, doctree: nodes.document, docname: str) -> N
                 link.parent.insert(link.parent.index(link), nodes.Text(" "))
 
 
+END = re.compile(r"[.?!](?=\s|$)")
+
+
+def with_message(caption: nodes.Element) -> None:
+    """Set the first sentence bold: it ends at a stop before a space, so captions have no abbreviations in it."""
+    message = nodes.strong()
+    while caption.children:
+        child = caption.pop(0)
+        end = END.search(child) if isinstance(child, nodes.Text) else None
+        if end is None:
+            message += child
+            continue
+        message += nodes.Text(child[: end.end()])
+        if rest := child[end.end() :]:
+            caption.insert(0, nodes.Text(rest))
+        break
+    caption.insert(0, message)
+
+
+def set_messages(app: Sphinx, doctree: nodes.document) -> None:
+    """In every figure and table that has a number and a caption."""
+    for caption in doctree.findall(nodes.caption):
+        if isinstance(caption.parent, nodes.figure):
+            with_message(caption)
+    for title in doctree.findall(nodes.title):
+        if isinstance(title.parent, nodes.table):
+            with_message(title)
+
+
+PREFIX = "checked: "
+
+
+class QuietChecks(SphinxPostTransform):
+    """Make a cell tagged ``check`` a fold whose summary is the first part of its verdict."""
+
+    default_priority = 190  # before myst-nb folds the code by itself
+    formats = ("html",)
+
+    def run(self, **kwargs: object) -> None:
+        for cell in list(self.document.findall(nodes.container)):
+            if cell.get("nb_element") == "cell_code" and any(c.startswith("tag_check") for c in cell["classes"]):
+                self.fold(cell)
+
+    def fold(self, cell: nodes.container) -> None:
+        source, output = cell.children
+        about, *found = output.astext().strip().removeprefix(PREFIX).split("; ")
+        listed = "".join(f"<li>{escape(part)}</li>" for part in (about, *found))
+        opening = f'<details class="check"><summary>✓ checked <span>{escape(about)}</span></summary><ul>{listed}</ul>'
+        cell.attributes.pop("hide_mode", None)
+        cell.children = []
+        cell += [nodes.raw("", opening, format="html"), source, nodes.raw("", "</details>", format="html")]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", prepare)
     app.connect("doctree-read", set_upright)
     app.connect("doctree-resolved", begin_with_a_letter)
+    app.connect("doctree-read", set_messages)
+    app.add_post_transform(QuietChecks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Tables of the book from outputs of cells: numbered, captioned, in one look, in HTML, LaTeX and EPUB alike.
+"""Tables of the book from outputs of cells: numbered, captioned, in one look, in HTML and LaTeX alike.
 
 A cell that shows a `DataFrame` gets a number, a caption and a label by its metadata, as a cell with a figure does:
 ``{"mystnb": {"table": {"caption": "Message first. Then what rows and columns are.", "name": "tab-rates"}}}``; text

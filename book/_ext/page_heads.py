@@ -1,6 +1,13 @@
-"""What the head of a page tells other programs: a description, a card for links, and mathematics from the top down."""
+"""What a page tells other programs: a description, a card for links, mathematics from the top down; an index of what
+each section says, which ``_static/search.js`` looks through.
 
+Browsers refuse to fetch other pages from ``file://``, so that Sphinx could not show a line of what it finds there; a
+script may be loaded.
+"""
+
+import json
 from html import escape
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -55,6 +62,70 @@ def add_head(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
         app.add_js_file(None, body=TOP_FIRST, priority=900)  # behind the options that Sphinx sets
 
 
+PASSED_OVER = (nodes.raw, nodes.literal_block, nodes.comment, nodes.target, nodes.system_message)
+PARAGRAPHS = (nodes.paragraph, nodes.caption, nodes.term, nodes.title, nodes.rubric, nodes.entry)
+
+
+def words(node: nodes.Node) -> str:
+    """What the node says, without formulas' TeX, code and sections below."""
+    if isinstance(node, nodes.Text):
+        return node.astext()
+    if isinstance(node, PASSED_OVER) or (isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"):
+        return ""
+    if isinstance(node, nodes.section) and title_of(node):
+        return ""
+    if isinstance(node, nodes.math | nodes.math_block):
+        return "…"
+    said = "".join(map(words, node.children))
+    return f"{said} " if isinstance(node, PARAGRAPHS) else said
+
+
+def title_of(section: nodes.section) -> str:
+    """Statements and exercises are sections without one: they belong to the section around them."""
+    first = section.next_node(nodes.title)
+    return first.astext() if first is not None and first.parent is section else ""
+
+
+def sections(doctree: nodes.document) -> list[list[str]]:
+    """Anchor, title (with its chapter before it) and text of each section of a page."""
+    result = []
+    for section in filter(title_of, doctree.findall(nodes.section)):
+        path, above = [title_of(section)], section.parent
+        while isinstance(above, nodes.section):
+            path.insert(0, title_of(above))
+            above = above.parent
+        said = [words(child) for child in section.children if not isinstance(child, nodes.title)]
+        anchor = section["ids"][0] if len(path) > 1 and section["ids"] else ""
+        result.append([anchor, " › ".join(filter(None, path)), " ".join(" ".join(said).split())])
+    return result
+
+
+def collect_sections(app: Sphinx, pagename: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    if pagename == "search":
+        app.add_js_file("sections.js", loading_method="defer")
+        app.add_js_file("search.js", loading_method="defer")
+    elif doctree is not None:
+        file = stored(app, pagename)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(sections(doctree)), encoding="utf-8")
+
+
+def stored(app: Sphinx, pagename: str) -> Path:
+    """Where the sections of a page wait for those of the others: pages are written by several processes."""
+    return Path(app.doctreedir, f"{pagename}.sections")
+
+
+def write_sections(app: Sphinx, exception: Exception | None) -> None:
+    if exception is None and app.builder.format == "html":
+        found = {page: stored(app, page) for page in sorted(app.env.found_docs)}
+        parts = {page: json.loads(file.read_text(encoding="utf-8")) for page, file in found.items() if file.exists()}
+        index = [[app.builder.get_target_uri(page), *section] for page, part in parts.items() for section in part]
+        text = f"window.BOOK_SECTIONS = {json.dumps(index, ensure_ascii=False)};\n"
+        Path(app.outdir, "_static", "sections.js").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", add_head)
+    app.connect("html-page-context", collect_sections)
+    app.connect("build-finished", write_sections)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
 """``make archive``: the release in one file, the same bytes whenever it is written from the same files.
 
-Sources as they are committed, the pages that are built, PDF and EPUB if they are there, with a Research Object Crate of
+Sources as they are committed, the pages that are built, the PDF if it is there, with a Research Object Crate of
 the stored results and a checksum for every file. Unpacked anywhere, ``html/index.html`` reads without a network, and
 ``sha256sum -c SHA256SUMS`` holds.
 """
@@ -22,7 +22,7 @@ from rcbook import citation
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
-OTHERS = ROOT / "_build" / "pdf", ROOT / "_build" / "epub"  # what make pdf and make epub leave
+OTHERS = (ROOT / "_build" / "pdf",)  # what make pdf leaves
 
 
 def sources() -> list[str]:

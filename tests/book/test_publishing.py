@@ -2,7 +2,7 @@
 
 import re
 
-import launch
+import book_build
 import pytest
 import yaml
 from conftest import ROOT
@@ -13,10 +13,10 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 def test_buttons_appear_with_the_address_of_the_repository():
     entry = {"version": "1.2.3"}
-    assert launch.options(entry) == {}
-    found = launch.options(entry | {"repository-code": "https://github.com/someone/book/"})
+    assert book_build.repository_options(entry) == {}
+    found = book_build.repository_options(entry | {"repository-code": "https://github.com/someone/book/"})
     assert found["repository_url"] == "https://github.com/someone/book"
-    assert found["repository_branch"] == "v1.2.3" and found["launch_buttons"]["binderhub_url"] == launch.BINDER
+    assert found["repository_branch"] == "v1.2.3" and found["launch_buttons"]["binderhub_url"] == book_build.BINDER
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

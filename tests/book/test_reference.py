@@ -8,11 +8,10 @@ import warnings
 from functools import cache
 
 import checks
-import classifier_table
 import nbformat
-import notation_table
 import numpy as np
 import pytest
+import registers
 import results_index
 import yaml
 from bs4 import BeautifulSoup
@@ -106,14 +105,14 @@ def test_index_is_whole_without_javascript(html):
 
 
 def test_table_of_classifiers_has_every_one():
-    assert set(classifier_table.entries().name) == classifier_table.classifiers()
+    assert set(registers.classifier_entries().name) == registers.classifiers()
 
 
 MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]]}
 OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
 
 
-@pytest.mark.parametrize("entry", [*classifier_table.entries().itertuples(index=False)], ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", list(registers.classifier_entries().itertuples(index=False)), ids=lambda e: e.name)
 @pytest.mark.parametrize("training", [False, True], ids=["prediction", "training"])
 def test_table_of_classifiers_says_who_takes_missing_values(entry, training):
     rng, kind = np.random.default_rng(0), getattr(rcpkg, entry.name)
@@ -205,7 +204,7 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
         formulas = "".join(re.findall(r"\$\$.*?\$\$|\$[^$]+\$", prose, re.DOTALL))
         symbols = [
             symbol.split(" = ")[0].replace(" ", "")
-            for row in notation_table.of_chapter(int(path.name[:2])).itertuples()
+            for row in registers.of_chapter(int(path.name[:2])).itertuples()
             for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
         ]
         assert sorted(symbols) == sorted(set(symbols)), path.stem
@@ -215,7 +214,7 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
 
 def test_symbols_of_the_whole_book_are_told_apart():
     shared = [
-        symbol for row in notation_table.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
+        symbol for row in registers.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
     ]
     assert sorted(shared) == sorted(set(shared))
 

@@ -1,17 +1,21 @@
 """The directives ``chapter-figure NAME`` and ``run-code TAG``: a picture, or code and what it prints, out of a notebook
-whose outputs the tests compare. The content of a figure is its caption; ``:alt:`` is that of an image.
+whose outputs the tests compare; ``moving-picture NAME``: a picture with sliders, drawn by ``_static/moving.js`` from
+data that ``rcbook.pages`` stores. The content of a figure is its caption; ``:alt:`` is that of an image. On paper the
+still figure that the caption of a moving picture names stands for it.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import nbformat
 from docutils import nodes
 from docutils.parsers.rst import directives
+from rcbook import pages
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
@@ -91,7 +95,36 @@ class RunCode(SphinxDirective):
         return [nodes.container("", *boxes, classes=["cell"])]
 
 
+OPEN = """<figure class="moving" id="moving-{name}" data-picture="{name}">
+<noscript><p>This picture needs JavaScript.</p></noscript>
+<script type="application/json">{data}</script><figcaption>"""
+CLOSE = "</figcaption></figure>"
+
+
+class MovingPicture(SphinxDirective):
+    """A figure that a script fills, with its data in the page: pages opened from a folder may not fetch files."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        data = json.dumps(pages.record("moving_pictures")[name], separators=(",", ":"))
+        caption = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        before, after = (nodes.raw("", html, format="html") for html in (OPEN.format(name=name, data=data), CLOSE))
+        return [before, *caption.children, after]
+
+
+def add_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """The script, once, on pages that have such a picture."""
+    if '<figure class="moving"' in context.get("body", ""):
+        app.add_js_file("moving.js", loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("chapter-figure", ChapterFigure)
     app.add_directive("run-code", RunCode)
+    app.add_directive("moving-picture", MovingPicture)
+    app.connect("html-page-context", add_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
