@@ -192,7 +192,7 @@ def test_containers_make_no_difference(container, column):
     with pytest.raises((ValueError, TypeError), match=rf"(feature ('it'|1)|X) {outcome}"):
         fitted_to(GaussianNB(), X)
     with pytest.raises((ValueError, TypeError), match=outcome):
-        GaussianNB().fit(frame(1.0 * Y), Y).predict(X)
+        GaussianNB().fit(frame(SIZE**2), Y).predict(X)
 
 
 LEARNERS = [
