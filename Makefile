@@ -17,7 +17,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book watch page pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
+.PHONY: help environment book watch page live serve pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,12 @@ watch: $(TESTED)  ## serve the pages, build again what is saved, and reload the 
 
 page: $(READY)  ## build one page after an edit: make page CH=05, or CH=findings
 	@$(ONE_THREAD) $(BIN)/python book/_tools/build.py --page $(CH)
+
+live: $(READY)  ## after make book: let the cells of some pages run in the browser (RCPKG_PYODIDE=folder: from there)
+	@$(BIN)/python book/_tools/live.py
+
+serve: $(READY)  ## show the pages at http://127.0.0.1:8000, as live cells need
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 pdf: $(READY)  ## typeset the book from the stored outputs (MAINTAINING.md names what it needs of TeX)
 	@for tool in latexmk xelatex makeindex rsvg-convert; do command -v $$tool >/dev/null || { \

@@ -74,8 +74,10 @@ class Hooks(Protocol):
 
 
 def shown(method: str) -> str:
-    """The call of a method of a family, without its types."""
+    """The call of a method of a family, without its types; of a property its name."""
     given = getattr(Hooks, method, None) or getattr(Family, method)
+    if isinstance(given, property):
+        return method
     return f"{method}({', '.join(list(signature(given).parameters)[1:])})"
 
 

@@ -10,11 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
-from venn_abers import VennAbersCalibrator
 
 from rcpkg.base import Array
 
@@ -48,9 +49,25 @@ def _beta_of_class(p: Array, is_class: NDArray[np.bool_], p_new: Array) -> Array
 
 def venn_abers(P: Array, y: NDArray[np.intp], P_new: Array) -> Array:
     """Class against rest, the two isotonic probabilities of a row merged for the log-loss (Vovk and others, 2015)."""
+    from venn_abers import VennAbersCalibrator  # not where only another rescaling is wanted, as on a page that runs
+
     with warnings.catch_warnings():  # of slices without a number, inside the package; its result has none such
         warnings.simplefilter("ignore", RuntimeWarning)
         return VennAbersCalibrator().predict_proba(p_cal=P, y_cal=y, p_test=P_new, va_type="one_vs_rest")
+
+
+def temperature_scaled(P: Array, y: NDArray[np.intp], P_new: Array) -> Array:
+    """p^(1/T), normalised, where the temperature T has the least log-loss on the rows left out (Guo and others, 2017).
+
+    scikit-learn has it from version 1.8 on.
+    """
+    logs, logs_new = (np.log(np.clip(p, EPS, None)) for p in (P, P_new))
+
+    def log_loss(inverse: float) -> float:
+        return -np.log(np.clip(softmax(inverse * logs, axis=1)[np.arange(len(y)), y], EPS, None)).mean()
+
+    inverse = np.exp(minimize_scalar(lambda log_inverse: log_loss(np.exp(log_inverse)), bounds=(-10, 10)).x)
+    return softmax(inverse * logs_new, axis=1)
 
 
 class Rescaled(ClassifierMixin, BaseEstimator):
@@ -65,7 +82,12 @@ class Rescaled(ClassifierMixin, BaseEstimator):
         self.left_out_ = cross_val_predict(self.estimator, X, y, cv=FOLDS, method="predict_proba")
         self.y_ = y
         self.estimator_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.estimator_.classes_
         return self
+
+    def predict(self, X: Array) -> NDArray:
+        """The class of the largest rescaled posterior."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Array) -> Array:
         """Rescaled posteriors (n, r)."""

@@ -17,7 +17,6 @@ from typing import Any
 
 import joblib
 import pandas as pd
-from tqdm import tqdm
 
 from rcbook import published
 from rcbook._files import checkout, results_folder
@@ -26,9 +25,6 @@ from rcbook.experiments.cells import STUDY, Cell, Record, cells_of
 from rcbook.experiments.store import Done, lines, read, table_path, write
 from rcpkg import __version__
 from rcpkg.base import InvalidStatistics
-
-# a lock within the process is enough for one bar; the semaphore that tqdm would take outlives workers that are stopped
-tqdm.set_lock(threading.RLock())
 
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "joblib")
 SEED = 2007
@@ -122,6 +118,10 @@ def run_cells(
     state, errors = commit(), {}
     with joblib.parallel_config(backend=backend) if backend else nullcontext():
         outcomes = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")(todo)
+    from tqdm import tqdm  # not where results are only read, as on a page that runs
+
+    # a lock within the process is enough for one bar; the semaphore that tqdm takes outlives workers that are stopped
+    tqdm.set_lock(threading.RLock())
     bar = tqdm(outcomes, total=len(wanted), initial=len(kept), desc=path.stem, unit="cell", disable=not progress)
     above = None
     with path.open("a") as file:

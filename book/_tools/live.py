@@ -1,0 +1,111 @@
+"""Let cells of the built pages run in the reader's browser: put Python, the library and lists of cells under the pages.
+
+The runtime is that of `book/live.lock.json`: its files come from the folder that RCPKG_PYODIDE names, or else from the
+official release, and each must have the sha256 of the lock.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pooch
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = json.loads((ROOT / "book" / "live.lock.json").read_text(encoding="utf-8"))
+SCRIPT = re.compile(
+    r"\n?<script>window\.liveCells.*?</script>\n?<script defer [^>]*live\.js[^>]*></script>", re.DOTALL
+)
+FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+ADDED = ("narwhals",)  # what rcpkg imports, in Python alone, and the runtime has not: taken from this environment
+BOOK = ("rcpkg/**/*.py", "book/rcbook/**/*.py", "data/*.csv", "data/published/*", "data/results/*")
+
+
+def runtime(target: Path) -> int:
+    """Put the files of the lock into a folder, and return how many bytes these are."""
+    target.mkdir(parents=True, exist_ok=True)
+    folder = os.environ.get("RCPKG_PYODIDE")
+    for name, sha256 in LOCK["files"].items():
+        if folder:
+            source = Path(folder) / name
+            if not source.is_file():
+                raise SystemExit(f"RCPKG_PYODIDE names {folder}, where {name} is missing")
+        else:
+            source = Path(
+                pooch.retrieve(LOCK["release"] + name, f"sha256:{sha256}", fname=name, progressbar=False)
+            )
+        if hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
+            raise SystemExit(f"{source} is not the file of the lock: its sha256 differs")
+        shutil.copyfile(source, target / name)
+    lock = json.loads((target / "pyodide-lock.json").read_text(encoding="utf-8"))
+    for package in lock[
+        "packages"
+    ].values():  # matplotlib's windows in a page, which the lock lists, are not used
+        package["depends"] = [name for name in package["depends"] if name != "matplotlib-pyodide"]
+    (target / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    return sum((target / name).stat().st_size for name in LOCK["files"])
+
+
+def archive(target: Path) -> None:
+    """The library, the book's machinery and its stored numbers in one file, the same bytes each time."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as book:
+        for path in sorted(path for pattern in BOOK for path in ROOT.glob(pattern) if path.is_file()):
+            add(book, path.relative_to(ROOT), path)
+        for package in ADDED:
+            above = Path(importlib.util.find_spec(package).origin).parents[1]
+            for path in sorted((above / package).rglob("*.py")):
+                add(book, path.relative_to(above), path)
+        book.writestr(zipfile.ZipInfo("chapters/", (1980, 1, 1, 0, 0, 0)), "")
+
+
+def add(book: zipfile.ZipFile, name: Path, path: Path) -> None:
+    """A file, compressed, and with the same date each time."""
+    entry = zipfile.ZipInfo(name.as_posix(), (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    book.writestr(entry, path.read_bytes())
+
+
+def cells(page: str) -> tuple[str, list[dict]]:
+    """Where a page shows its cells, as a CSS selector, and all of its cells in order."""
+    if (path := ROOT / f"{page}.ipynb").is_file():
+        code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        tags = [set(cell.metadata.get("tags", ())) for cell in code]
+        return "div.cell", [
+            {"source": cell.source, "hidden": "remove-cell" in of_cell, "live": "not-live" not in of_cell}
+            for cell, of_cell in zip(code, tags)
+        ]
+    blocks = FENCED.findall((ROOT / f"{page}.md").read_text(encoding="utf-8"))
+    return "div.highlight-python", [{"source": block, "hidden": False, "live": True} for block in blocks]
+
+
+def main(html: Path = ROOT / "_build" / "html") -> None:
+    if not (html / "index.html").is_file():
+        raise SystemExit(f"there are no pages in {html}: make book first")
+    folder = html / "_static" / "live"
+    size = runtime(folder)
+    archive(folder / "book.zip")
+    size += (folder / "book.zip").stat().st_size
+    for page in LOCK["pages"]:
+        selector, code = cells(page)
+        listed = {"packages": LOCK["packages"], "bytes": size, "selector": selector, "cells": code}
+        path = html / f"{page}.html"
+        static = "../" * page.count("/") + "_static/"
+        content = json.dumps(listed).replace("</", "<\\/")
+        tag = (
+            f'\n<script>window.liveCells = {content};</script>\n<script defer src="{static}live.js"></script>'
+        )
+        text = SCRIPT.sub("", path.read_text(encoding="utf-8"))
+        path.write_text(text.replace("</body>", f"{tag}\n</body>"), encoding="utf-8")
+    print(
+        f"{len(LOCK['pages'])} pages run their cells, with {size / 1e6:.0f} MB of Python: make serve shows them"
+    )
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
