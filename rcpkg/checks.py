@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import validate_data
 
-from rcpkg.capabilities import MARGINALS, can
+from rcpkg.capabilities import MARGINALS, Unsupported, can
 from rcpkg.columns import as_labels, as_numbers, in_columns, summed
 from rcpkg.linalg import Array
 
@@ -165,9 +165,9 @@ def check_weights(sample_weight: ArrayLike | None, n: int) -> Array:
     return weights
 
 
-def gaps_refused(label: str, instead: str) -> ValueError:
+def gaps_refused(label: str, instead: str) -> Unsupported:
     """The error that says why a fit that rests on a concave likelihood takes no rows with gaps, and what to do."""
-    return ValueError(
+    return Unsupported(
         f"{label} holds missing values: each row then has a marginal of its own, and conditional likelihood is not "
         f"concave, as Newton's method and calibration_test need it. Leave such rows out, {instead}, or take "
         "RiskCalibration, which makes safe steps"

@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.penalised import target_change
 from rcpkg.calibration.target_path import TOL, TargetPath
 
 each_model = pytest.mark.parametrize("name", ML)
@@ -33,7 +32,7 @@ def newton(name, target, seed=0):
 
 def kept(path):
     """log p(y | x) of the rows at the maximum."""
-    return path.likelihood.log_posterior(path.maximum.beta)
+    return path.path.point.log_posterior(path.objective.X)
 
 
 @each_target
@@ -42,30 +41,10 @@ def test_newton_arrives_where_safe_steps_do(name, target):
     path.follow(0.3)
     safe = learner(ML[name], 0.3, target).fit(X, y)
     assert_allclose(np.exp(kept(path)), safe.predict_proba(X), atol=2e-4)
-    F = path.likelihood
-    left = TOL**2 * (len(y) + 0.3 * F.target_size)  # what the stopping rule of Newton's method leaves at most
-    theirs = path.form.coefficients(path.objective.family.natural_parameters(safe.estimator_.parameters_))
-    assert F.total * F(path.maximum.beta).value <= F.total * F(theirs).value + left
-
-
-@each_model
-def test_gradient_and_curvature_are_derivatives_of_the_objective(name):
-    path, _, _ = newton(name, "pooled")
-    path.follow(1.0)
-    F, beta = path.likelihood, path.maximum.beta
-    step = 1e-4 * np.random.default_rng(0).standard_normal(len(beta))
-    at, above, below = (F(beta + sign * step) for sign in (0.0, 1.0, -1.0))
-    assert_allclose((above.value - below.value) * F.total / 2, F.total * at.gradient @ step, atol=1e-7)
-    parameters = path.objective.family.from_natural(F.form.natural(beta))
-    C = F.form.conditional_curvature(np.exp(F.log_posterior(beta)), F.weight)
-    H = C + F.target_size * F.form.information(parameters)
-    assert_allclose((above.gradient - below.gradient) * F.total / 2, H @ step, rtol=1e-4, atol=1e-6)
-    split, u = F.hessian_at(beta), F.form.class_weights
-    assert_allclose(np.linalg.norm(split.whiten(H @ step)) ** 2, step @ H @ step, rtol=1e-6)
-    assert_allclose(split.log_det, np.linalg.slogdet(H[1:, 1:])[1], rtol=1e-6)
-    solved = split.solve(H @ step)
-    step -= step[0] * u  # without the direction that no model depends on
-    assert_allclose(solved, step, rtol=1e-5, atol=1e-7)
+    F = path.conditional
+    theirs = F.at(safe.estimator_.statistics_)
+    # what the stopping rule of Newton's method leaves at most
+    assert F.size * F(path.path.point.z).value <= F.size * theirs.at.value + 2 * TOL * F.size
 
 
 @each_target
@@ -100,26 +79,6 @@ def test_leave_one_out_is_near_refits(name):
     ]
     train = kept(path)[rows, y[rows]]
     assert abs(estimate[rows, y[rows]].mean() - np.mean(exact)) < 0.1 * abs(train.mean() - np.mean(exact))
-
-
-@pytest.mark.parametrize("classes", [2, 4, 9])
-def test_rows_left_out_of_few_or_of_many_are_the_same(classes):
-    """By a solve for each row, and by H⁻¹: of two classes by blocks of it, of more classes by pairs of features."""
-    rng = np.random.default_rng(classes)
-    y = np.arange(8 * classes) % classes
-    X = rng.standard_normal((classes, 5))[y] + rng.standard_normal((len(y), 5))
-    for model in QDA(), LDA():
-        model = clone(model)
-        path = TargetPath.of(model, "pooled", *model._check_X_y(X, y), rng.uniform(0.5, 2.0, len(y)))
-        path.follow(1.0)
-        F = path.likelihood
-        of_rows = next(F.rows_by_solving(path.maximum, path.change))
-        _, A, pulled = of_rows
-        by_inverse = [
-            np.concatenate(part) for part in zip(*(f[1:] for f in F.rows_by_inverse(path.maximum, path.change)))
-        ]
-        assert_allclose(A, by_inverse[0], rtol=1e-8, atol=1e-10)
-        assert_allclose(pulled, by_inverse[1], rtol=1e-8, atol=1e-10)
 
 
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
@@ -169,9 +128,12 @@ def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
 @pytest.mark.parametrize("target", ["pooled", "grand"])
 def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
     path, _, _ = newton(name, target)
-    total, each = (
-        target_change(path.form, path.target_of, path.objective.labels, by_total) for by_total in (True, False)
-    )
+    total = path.change
+    form, before = path.conditional.form, np.append(*path.target_of(path.objective.labels))
+    each = np.empty_like(total)
+    for k in range(form.size):
+        moved = form.statistics(form.sums(path.objective.labels) + 1e-4 * np.eye(form.size)[k])
+        each[k] = (np.append(*path.target_of(moved)) - before) / 1e-4
     of_target, of_size = np.s_[:, :-1], np.s_[:, -1]
     for part in of_target, of_size:
         assert_allclose(total[part], each[part], atol=1e-5 * np.abs(each[part]).max())

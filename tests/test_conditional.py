@@ -22,7 +22,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Objective, Target
-from rcpkg.calibration.lbfgs import conditional_objective
+from rcpkg.calibration.conditional import Conditional
 
 
 def log_loss(model, X, y):
@@ -74,28 +74,27 @@ def test_any_natural_parameter_has_a_model_with_its_posteriors(name, size):
 # --- gradients -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("b", [0.0, 0.7])
+@pytest.mark.parametrize("b, l2", [(0.0, 0.0), (0.7, 0.0), (0.0, 2.0)])
 @pytest.mark.parametrize("name", ML)
-def test_gradient_of_the_objective_in_free_coordinates(name, b):
-    """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), pulled back to the coordinates that L-BFGS moves in."""
-    objective = objective_of(name, b)
-    model, start = objective.family, objective.labels
-    closed_form = model.natural_parameters(model.parameters(start))
-    coordinates = model.free_coordinates(model.pooled_parameters(start)[0], bool(b))
-    first = coordinates.of(closed_form)
-    natural = coordinates.natural(first)
-    assert np.allclose(natural.ravel(), closed_form.ravel(), rtol=1e-9, atol=1e-9)
-    at = first + 0.1 * random_direction(first, np.random.default_rng(0))
-    if b:  # only the lower triangle of L counts
-        at = coordinates.of(coordinates.natural(at))
-
-    def value(z):
-        return conditional_objective(objective, coordinates.natural(first.unravel(z))).value
-
-    z = at.ravel()
-    exact = coordinates.gradient(at, conditional_objective(objective, coordinates.natural(at)).gradient).ravel()
-    numeric = np.array([(value(z + e) - value(z - e)) / 2e-5 for e in 1e-5 * np.eye(len(z))])
+def test_gradient_and_hessian_of_the_objective_in_minimal_coordinates(name, b, l2):
+    """∇_η = s(X, Y − P) + b (s̄ − m̄ μ), and H, pulled back to the coordinates that all searches move in."""
+    F = Conditional(objective_of(name, b), l2)
+    z = F.at(None).z
+    z = z + 0.03 * np.random.default_rng(0).standard_normal(len(z))
+    steps = 1e-5 * np.eye(len(z))
+    ends = [(F(z + e), F(z - e)) for e in steps]
+    numeric = np.array([(up.value - down.value) / 2e-5 for up, down in ends])
+    exact = F(z).gradient
     assert np.allclose(exact, numeric, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
+    change = np.array([(up.gradient - down.gradient) / 2e-5 for up, down in ends])
+    H = F.hessian(z) - (F.pin / F.size if b else 0.0)
+    assert np.allclose(H, change, rtol=1e-4, atol=1e-6 * np.abs(H).max())
+    d = np.random.default_rng(1).standard_normal(len(z))
+    assert np.allclose(F.product(z, 0.0)(d), H @ d, rtol=1e-9, atol=1e-9 * np.abs(H @ d).max())
+    blocks = F.blocks(z)
+    ends = np.cumsum([0, *map(len, blocks)])
+    for block, first, last in zip(blocks, ends, ends[1:]):
+        assert np.allclose(block, H[first:last, first:last], rtol=1e-9, atol=1e-9 * np.abs(H).max())
 
 
 # --- one optimum ---------------------------------------------------------------------------------------------------

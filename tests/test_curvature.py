@@ -7,9 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from rcpkg import BernoulliNB, CategoricalNB, RiskCalibrationCV
-from rcpkg.calibration.curvature import FARTHEST, MinimalForm, within_reach
-from rcpkg.calibration.penalised import log_det_information
-from rcpkg.linalg import jittered_cholesky
+from rcpkg.calibration.curvature import MinimalForm
 
 each_model = pytest.mark.parametrize("name", ML)
 
@@ -45,8 +43,8 @@ def test_information_is_the_derivative_of_the_mean(name):
     assert_allclose((mean(beta + step) - mean(beta - step)) / 2, information @ step, rtol=1e-6, atol=1e-12)
     assert np.linalg.matrix_rank(information) == form.size - 1
     assert_allclose(information @ form.class_weights, 0, atol=1e-12)
-    without = np.linalg.slogdet(information[1:, 1:])[1]  # without a constant, and so without that direction
-    assert_allclose(log_det_information(form.second_moments(model.parameters_)), without, rtol=1e-7)
+    d = np.random.default_rng(1).standard_normal(form.size)
+    assert_allclose(form.times_covariance(form.second_moments(parameters), d), information @ d, atol=1e-10)
 
 
 @each_model
@@ -98,18 +96,3 @@ def test_states_of_no_row_have_no_part(model):
     chosen = RiskCalibrationCV(clone(model), target_weights=[0.3, 3.0]).fit(X, y)
     without = RiskCalibrationCV(BernoulliNB(), target_weights=[0.3, 3.0]).fit(X[:, 2:], y)
     assert_allclose(chosen.cv_results_, without.cv_results_, rtol=1e-5)
-
-
-@pytest.mark.parametrize("slope", [20.0, 1e6, 1e200])
-def test_a_step_is_bounded_even_where_its_square_is_infinite(slope):
-    tried = []
-
-    def curvature(more):
-        assert len(tried) < 50, "the bound is not reached"
-        tried.append(more)
-        return jittered_cholesky(np.diag(np.array([1.0, 2.0, 3.0]) + more))
-
-    states = np.array([True, False, True])
-    factor, more = within_reach(curvature, np.array([slope, slope, 1.0]), states)
-    step = factor.solve(np.array([slope, slope, 1.0]))
-    assert more > 0 and np.abs(step[states]).max() <= FARTHEST

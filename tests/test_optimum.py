@@ -33,9 +33,9 @@ from rcpkg import (
     RiskCalibrationCV,
 )
 from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
+from rcpkg.calibration.conditional import Conditional
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.optimum import LOST, _has_most_probable
-from rcpkg.calibration.penalised import PenalisedLikelihood
+from rcpkg.calibration.optimum import LOST, has_most_probable
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import one_hot
 
@@ -168,7 +168,7 @@ def check_against(expected, name, X, y, l2, run):
     bound = VALUE * max(1.0, value)
     assert learner.objective_ >= value - bound
     if not learner.converged_:
-        assert said and learner.stop_reason_ in ("max_iter", "no_step", "ill_conditioned"), learner.stop_reason_
+        assert said and learner.stop_reason_ in ("max_iter", "no_step"), learner.stop_reason_
         return False
     assert not said and learner.objective_ <= value + bound, (learner.objective_, value)
     if l2:
@@ -205,7 +205,7 @@ def lack(learner, X, y, target, b):
     squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
     closed_form = clone(learner.estimator).fit(X, y)
     model = closed_form.family_.without_prior()
-    encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
+    encoded, Y = model.family_.encode(X), one_hot(y, y.max() + 1)
     if target == "generative":
         parameters, size = closed_form.parameters_, float(len(y))
     else:
@@ -226,7 +226,7 @@ def check_target(name, scale, target, b):
     assert chosen.converged_
     assert np.abs(chosen.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
     safe, said = fit(RiskCalibration(clone(ML[name]), **options, step="safe", tol=1e-10), X, y)
-    lbfgs, told = fit(ConditionalLikelihood(clone(ML[name]), **options, coordinates="standardised", max_iter=200), X, y)
+    lbfgs, told = fit(ConditionalLikelihood(clone(ML[name]), **options, solver="lbfgs", max_iter=200), X, y)
     for other, warned in (safe, said), (lbfgs, told):
         if other.converged_:
             assert np.abs(other.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
@@ -295,12 +295,9 @@ def test_rows_with_gaps_do_not_tell_which_optimiser_found_the_optimum(name):
     P, joint = newton.predict_proba(gaps), newton.score_samples(gaps)
     others = [
         ConditionalLikelihood(model, solver="lbfgs", tol=1e-8),
-        ConditionalLikelihood(model, coordinates="standardised", tol=1e-8),
+        ConditionalLikelihood(model, coordinates="natural", tol=1e-8),
         RiskCalibration(model, target_weight=0.0, tol=1e-14),
-        *(
-            RiskCalibration(model, target_weight=0.0, step=step, tol=1e-14)
-            for step in ("safe", Newton(), LBFGS(tol=1e-8))
-        ),
+        *(RiskCalibration(model, target_weight=0.0, step=step, tol=1e-14) for step in ("safe", Newton(), LBFGS())),
     ]
     for learner in others:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # rounding ends L-BFGS before
@@ -308,6 +305,46 @@ def test_rows_with_gaps_do_not_tell_which_optimiser_found_the_optimum(name):
         assert fitted.stop_reason_ in ("converged", "no_step"), learner
         assert np.abs(fitted.predict_proba(gaps) - P).max() < GAPS, learner
         assert np.abs(fitted.score_samples(gaps) - joint).max() < 10 * GAPS, learner
+
+
+def table_of_numbers():
+    """A column of zeros and ones under QDA, x² = x on all rows, and rows with a gap there."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=300)
+    bit = np.where(rng.uniform(size=300) < 0.75, y, 1 - y).astype(float)
+    number = rng.normal(size=300) * np.where(y == 1, 1.4, 1.0) + 0.6 * y
+    return QDA(), np.column_stack([bit, number]), y, [[np.nan, 1.5], [np.nan, -1.5]]
+
+
+def table_of_categories():
+    """Of two categories one tells the other, but not in rows outside of the table."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(2, size=300)
+    state = np.where(rng.uniform(size=300) < 0.5, y, rng.integers(3, size=300))
+    other = np.where(rng.uniform(size=300) < 0.6, y, rng.integers(2, size=300))
+    X = np.column_stack([state, state >= 1, other]).astype(float)
+    return CategoricalNB(), X, y, [[0.0, 1.0, 0.0], [2.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("table", [table_of_numbers, table_of_categories])
+def test_rows_outside_of_the_span_of_the_table_do_not_tell_the_optimiser(table):
+    """Posteriors differed by .016 and .056: the way along the fibre left out what vanishes on the training rows."""
+    model, X, y, rows = table()
+    first, *others = (
+        learner.fit(X, y)
+        for learner in (
+            RiskCalibration.as_published(model, stopping="none", max_iter=40_000, tol=1e-14),
+            RiskCalibration(model, target_weight=0.0, tol=1e-12),
+            RiskCalibration(model, target_weight=0.0, step="safe", tol=1e-12),
+            ConditionalLikelihood(model, solver="lbfgs", tol=1e-8),
+            ConditionalLikelihood(model, coordinates="natural", tol=1e-7),
+        )
+    )
+    P, joint = first.predict_proba(np.array(rows)), first.score_samples(X).sum()
+    for other in others:
+        assert other.converged_ and other.joint_model_ == "most probable"
+        assert np.abs(other.predict_proba(np.array(rows)) - P).max() < GAPS
+        assert other.score_samples(X).sum() == pytest.approx(joint, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ML)
@@ -338,7 +375,7 @@ def test_with_a_target_rows_with_gaps_are_predicted_alike(name):
             RiskCalibration(model, target_weight=b, tol=1e-14),
             RiskCalibration(model, target_weight=b, step="safe", tol=1e-15),
             ConditionalLikelihood(model, target_weight=b),
-            ConditionalLikelihood(model, target_weight=b, coordinates="standardised", tol=1e-8),
+            ConditionalLikelihood(model, target_weight=b, solver="lbfgs", tol=1e-8),
             RiskCalibrationCV(model, target_weights=[b], closed_form=False, cv=3),
         )
     )
@@ -402,22 +439,22 @@ def test_fewer_rows_than_features_have_no_most_probable_model():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 20)), np.arange(12) % 3
     objective = Objective.of(LDA(), X, y, target_weight=0.0)
-    assert not _has_most_probable(objective)
+    assert not has_most_probable(objective)
     with pytest.warns(ConvergenceWarning, match="separates"):
         assert ConditionalLikelihood(LDA()).fit(X, y).score(X, y) == 1
 
 
 @pytest.mark.parametrize("b", [0.0, 0.3])
 @pytest.mark.parametrize("name", ML)
-def test_one_step_of_a_climb_leads_to_the_optimum(name, b):
-    """Newton and L-BFGS as steps; another one from there finds nothing that is left, and none lowers the objective."""
+def test_second_order_steps_are_steps_of_a_climb(name, b):
+    """Newton and L-BFGS lead to the optimum, and none of their steps lowers the objective."""
     X, y = rows_for(name)
     objective = Objective.of(clone(ML[name]), X, y, target_weight=b)
     fitted = ConditionalLikelihood(clone(ML[name]), target_weight=b).fit(X, y)
-    for step in Newton(), LBFGS(tol=1e-6):
-        path = climb(objective, step, Converged(1e-9), max_iter=3)
-        # without a target the joint model may be odd, and its metric, by which a path converges, with it
-        assert path.n_iter == 1 and path.stop_reason in ("converged", *["no_step"][: b == 0])
+    for step in Newton(), LBFGS(), *[LBFGS("natural"), LBFGS("curvature")][: 2 * (b == 0)]:
+        path = climb(objective, step, Converged(1e-9), max_iter=1000, keep_points=True)
+        assert path.stop_reason == "converged"
+        assert np.all(np.diff([point.value for point in path.points]) >= -1e-9 * abs(path.point.value))
         assert np.abs(np.exp(path.chosen.log_posterior(objective.X)) - fitted.predict_proba(X)).max() < POSTERIOR
 
 
@@ -455,15 +492,15 @@ def test_features_in_units_that_differ_by_twenty_powers_of_ten(model, learner):
 
 
 def test_leave_one_out_gives_way_to_folds_where_a_row_alone_decides_a_parameter(monkeypatch):
-    def alone(self, maximum, change):
-        """A and V with A V = 1/2 [[1, −1], [−1, 1]], of which 1 − A V is singular."""
-        yield slice(0, len(self.y)), np.tile(2 * np.eye(2), (len(self.y), 1, 1)), np.zeros((len(self.y), 2))
+    def alone(A, b):
+        if A.ndim == 3:  # 1 − A V of the rows
+            raise np.linalg.LinAlgError
+        return solve(A, b)
 
+    solve = np.linalg.solve
     X, y = overlapping()
     X, y = X[y < 2][:60], y[y < 2][:60]
-    monkeypatch.setattr(PenalisedLikelihood, "rows_by_solving", alone)
-    monkeypatch.setattr(PenalisedLikelihood, "rows_by_inverse", alone)
-    monkeypatch.setattr(PenalisedLikelihood, "log_posterior", lambda self, beta: np.full((60, 2), np.log(0.5)))
+    monkeypatch.setattr("rcpkg.calibration.target_path.np.linalg.solve", alone)
     with pytest.warns(UserWarning, match="a row alone decides a parameter; 5 folds take its place"):
         model = RiskCalibrationCV(LDA(), target_weights=[1.0]).fit(X, y)
     assert model.validation_ == "5 folds"
@@ -484,13 +521,14 @@ def test_the_floor_of_curvatures_has_the_units_of_the_features():
     assert fitted.converged_ and fitted.objective_ == pytest.approx(0.8667106172807, abs=1e-9)
 
 
-def test_coordinates_that_hide_the_optimum_say_so():
-    """A slope of tol where a Newton step is long is not convergence: that of a feature in small units is small."""
+def test_coordinates_that_hide_the_optimum_do_not_converge_early():
+    """A small slope where a Newton step is long is not convergence: that of a feature in small units is small."""
     X, y = gaussian_rows()
     X = X * [1.0, 1e-9, 1.0]
+    best, _ = fit(ConditionalLikelihood(LDA(prior_strength=5.0)), X, y)
     learner, said = fit(ConditionalLikelihood(LDA(prior_strength=5.0), coordinates="natural", tol=1e-4), X, y)
-    assert learner.stop_reason_ == "ill_conditioned" and "a Newton step from there is still long" in said[0]
-    assert learner.history_.step.iloc[-1] < 1e-4
+    assert learner.converged_ or said
+    assert not learner.converged_ or learner.objective_ == pytest.approx(best.objective_, abs=1e-7)
     whitened, said = fit(ConditionalLikelihood(LDA(), solver="lbfgs", tol=1e-4), X, y)
     assert whitened.converged_ and not said
 
@@ -562,7 +600,7 @@ def test_newtons_method_is_quick_where_rows_want_a_state_rarer_than_the_target()
     path = TargetPath.of(model, "nested", *model._check_X_y(X, y))
     for b in (100.0, 10.0, 1.0, 0.1, 0.01):
         end = path.follow(b)
-        assert end.stop_reason == "converged" and len(end.history) <= 12
+        assert end.stop_reason == "converged" and end.n_iter <= 12
 
 
 @pytest.mark.parametrize("weight", [0.01, 0.1])
@@ -582,18 +620,19 @@ def test_steps_do_not_run_away_where_rows_hardly_show_a_state(weight):
 def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
     """Where ⟨s̄, β⟩ is large the value of the objective lacks the digits that tell the gain of the last steps."""
 
-    def rounded(self, V):
-        at = evaluated(self, V)
+    def rounded(self, z):
+        at = evaluated(self, z)
         return at._replace(value=at.value + 1e-10 * next(evaluations))
 
     X, y = load_iris(return_X_y=True)
     model = QDA()
     X, y = model._check_X_y(X, y)
     path, exact = (TargetPath.of(model, "pooled", X, y) for _ in range(2))
-    evaluated, evaluations = PenalisedLikelihood.__call__, count()
+    evaluated, evaluations = Conditional.__call__, count()
     for b in (100.0, 1.0):
-        exact.follow(b, tol=1e-8)
+        exact.follow(b, tol=5e-17)
         with monkeypatch.context() as patch:
-            patch.setattr(PenalisedLikelihood, "__call__", rounded)
-            assert path.follow(b, tol=1e-8).stop_reason == "converged"
-        assert np.abs(path.maximum.beta - exact.maximum.beta).max() < 1e-6 * np.abs(exact.maximum.beta).max()
+            patch.setattr(Conditional, "__call__", rounded)
+            assert path.follow(b, tol=5e-17).stop_reason == "converged"
+        z = exact.path.point.z
+        assert np.abs(path.path.point.z - z).max() < 1e-6 * np.abs(z).max()

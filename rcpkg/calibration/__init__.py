@@ -26,8 +26,8 @@ from rcpkg.calibration.choose_weight import RiskCalibrationCV
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional_likelihood import ConditionalLikelihood
 from rcpkg.calibration.learner import RiskCalibration
+from rcpkg.calibration.newton import LBFGS, Newton
 from rcpkg.calibration.objective import Objective, Point, Target
-from rcpkg.calibration.optimum import LBFGS, Newton
 from rcpkg.calibration.presets import (
     TM,
     DiscriminativeFrequencyEstimate,

@@ -66,6 +66,9 @@ BLOCKS = {
             "converged": the promised gain is at most ``tol``; "max_iter"; "soft_error": it rose; "invalid": a step left
             the valid statistics; "no_step": none is left that raises the objective; "separable": without a target the
             model separates the training rows, and no optimum is finite.
+        joint_model_ : str
+            Which of the models with the posteriors of the training rows ``estimator_`` is: the "optimum" with a target,
+            the "most probable" one, what the "search" for posteriors ended at, or an "iterate" on the way.
         """,
     "converged_": """
         converged_ : bool

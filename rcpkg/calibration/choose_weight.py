@@ -19,13 +19,14 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import Array, InvalidStatistics, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
+from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.objective import check_target, log_posterior_of, rows_at
-from rcpkg.calibration.penalised import NotConverged
-from rcpkg.calibration.rules import history_row, row_losses
-from rcpkg.calibration.stops import Outcome
-from rcpkg.calibration.target_path import TargetPath
+from rcpkg.calibration.rules import row_losses
+from rcpkg.calibration.steps import Safe
+from rcpkg.calibration.stops import Path, Stop
+from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights
 from rcpkg.choice import choose, refuse_groups
 from rcpkg.choice import folds as divisions
@@ -187,7 +188,7 @@ class RiskCalibrationCV(Learner):
             path, folds = self._of_blocks(X, y, sample_weight, groups, len(weights), rng)
         else:
             path, folds = self._of_arrays(X, y, sample_weight, groups, len(weights), rng)
-        optima: dict[float, Outcome] = {}
+        optima: dict[float, Path] = {}
         if isinstance(self.cv, str):
             refuse_groups(groups)
             try:
@@ -291,7 +292,7 @@ class RiskCalibrationCV(Learner):
             raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
         return np.unique(weights)
 
-    def _warn(self, weight: float, found: Outcome, end: str) -> None:
+    def _warn(self, weight: float, found: Path, end: str) -> None:
         if end:
             warnings.warn(
                 f"target_weight_={weight:g} is the {end} of target_weights: the best may lie beyond; add "
@@ -301,13 +302,13 @@ class RiskCalibrationCV(Learner):
             )
         if found.stop_reason not in ("converged", "closed_form"):
             warnings.warn(
-                f"the optimum of target_weight={weight:g} was not reached in {len(found.history) - 1} steps "
+                f"the optimum of target_weight={weight:g} was not reached in {found.n_iter} steps "
                 f"({found.stop_reason}): drop small target_weights, or rescale numeric features",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
-    def _leave_one_out(self, path: TargetPath, weights: Array, optima: dict[float, Outcome]) -> LeftOut:
+    def _leave_one_out(self, path: TargetPath, weights: Array, optima: dict[float, Path]) -> LeftOut:
         """By approximate leave-one-out; puts the optima on all rows into ``optima``."""
         if path.lack:
             raise NotConverged(path.lack)
@@ -333,7 +334,7 @@ class RiskCalibrationCV(Learner):
             for b in weights[::-1]:
                 size = b * of_fold.objective.target.size
                 optimum = of_fold.follow(b, safe_tol=max(least, fold_tol * size / (total + size)))
-                candidates.insert(0, (of_fold.objective.family, optimum.parameters))
+                candidates.insert(0, (of_fold.objective.family, optimum.point.parameters))
             if self.closed_form:
                 prepared = of_fold.prepared
                 candidates.append((prepared, prepared.parameters(of_fold.objective.labels)))
@@ -360,13 +361,13 @@ class RiskCalibrationCV(Learner):
             )
 
 
-def _closed_form(path: TargetPath) -> Outcome:
+def _closed_form(path: TargetPath) -> Path:
     """The closed form of a path's rows, with the prior of the model."""
     F = path.objective
     F = replace(F, family=path.prepared, target=None, start=F.labels)
-    point = F.at(F.labels)
-    history = [history_row(0, point.losses, 0.0)]
-    return Outcome(F.labels, point.parameters, -point.value / F.size, history, "closed_form", 0.0, 0)
+    found = climb(F, Safe(), Stop(), 0)
+    found.stop_reason = found.joint_model = "closed_form"
+    return found
 
 
 def _closed_form_left_out(path: TargetPath) -> Array:

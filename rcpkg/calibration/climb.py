@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rcpkg.calibration.objective import Objective, Point
+from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.steps import Step
 from rcpkg.calibration.stops import Converged, Path, Stop
 from rcpkg.families import Statistics
@@ -17,7 +19,7 @@ def climb(
     stop: Stop | None = None,
     max_iter: int = 1000,
     *,
-    start: Statistics | Point | None = None,
+    start: Any = None,
     random_state: int | np.random.RandomState | None = None,
     keep_points: bool = False,
 ) -> Path:
@@ -33,7 +35,7 @@ def climb(
         Until when, and which point is meant; ``Converged()`` by default.
     max_iter : int, default=1000
         Greatest number of steps.
-    start : Statistics or Point, optional
+    start : Statistics, Point or Iterate, optional
         Where to begin, if not at ``objective.start``.
     random_state : int or RandomState, optional
         For steps that draw.
@@ -44,9 +46,10 @@ def climb(
     -------
     Path
     """
-    stop = Converged() if stop is None else stop
+    stop, objective = Converged() if stop is None else stop, step.view(objective)
     run = step.begin(objective, check_random_state(random_state))
-    first = start if isinstance(start, Point) else objective.at(objective.start if start is None else start)
+    first = objective.at(objective.start) if start is None else start
+    first = objective.at(first) if isinstance(first, Statistics) else first
     path = Path(objective, first, first, points=[first] if keep_points else [])
     path.enter(first, stop)
     for t in range(1, max_iter + 1):

@@ -8,16 +8,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
+from rcpkg.calibration.coordinates import COORDINATES
 from rcpkg.calibration.learner import Learner
-from rcpkg.calibration.objective import Objective, check_target
-from rcpkg.calibration.optimum import Settings, optimum_of
-from rcpkg.calibration.stops import Outcome
+from rcpkg.calibration.newton import LBFGS, Newton
+from rcpkg.calibration.objective import Objective, check_each, check_target
+from rcpkg.calibration.optimum import optimum
+from rcpkg.calibration.stops import Path
 from rcpkg.checks import check_choice, check_number
 from rcpkg.families import ClosedFormClassifier, require
 from rcpkg.rows import Rows
 
 SOLVERS = ("auto", "newton", "lbfgs")
-COORDINATES = ("whitened", "natural", "closed_form", "curvature", "standardised")
 
 
 @documented()
@@ -26,24 +27,24 @@ class ConditionalLikelihood(Learner):
     """Maximum conditional likelihood of an exponential-family model by steps on its natural parameters.
 
     Maximises Σ_i w_i log p(y_i | x_i) + b [⟨s̄, η⟩ − m̄ ψ(η)] − l2 ‖β‖²/2, with p(y | x) ∝ exp⟨η, s(x, y)⟩ and scores
-    β_y · φ(x) in features φ that the classes share. For b = 0 many joint models have the same posteriors: the most
-    probable one is returned, whose features have the means of the rows, unless they are more than 1,500.
+    β_y · φ(x) in features φ that the classes share. For b = 0 many joint models have the posteriors of the rows: the
+    most probable one is returned, whatever the optimiser, unless ``joint_model_`` says otherwise.
 
     Parameters
     ----------
     estimator : ConjugateClassifier
         The model; its prior shapes the start, or the target, and nothing else. ``priors`` must be None. `MultinomialNB`
         needs rows of equal length.
-    coordinates : {"whitened", "natural", "closed_form", "curvature", "standardised"}, default="whitened"
+    coordinates : {"whitened", "natural", "closed_form", "curvature"}, default="whitened"
         What L-BFGS moves: the coefficients β as they are ("natural"), as multiples of those of the closed form
         ("closed_form"; for `CategoricalNB` WANBIA-C; zero does not move, and −∞, of a state of probability zero, is
-        refused), times the root of the diagonal of the Hessian there ("curvature"), or such that the features have the
-        identity for second moments ("whitened"). "standardised": only the x of a Gaussian model are whitened.
+        refused), times the root of the diagonal of the Hessian there ("curvature"), or such that the Hessian at equal
+        posteriors is the identity ("whitened"). Newton's steps do not depend on them.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
-        "newton": steps by the Hessian of as many rows as are worth their cost, improved by L-BFGS, or with one for
-        each class and conjugate gradients where (r − 1)p coefficients are too many for one. "auto": that, unless other
-        coordinates, or features by the thousand, ask for "lbfgs", the steps of scipy from the closed form; a target of
-        more than 1,000 parameters has the safe steps of `RiskCalibration`.
+        "newton": steps in a trust region, by the Hessian of all rows or, where rows or coefficients are many, that of
+        some rows or of each class alone, improved by L-BFGS or conjugate gradients. "lbfgs": from the closed form.
+        "auto": "lbfgs" for coordinates other than "whitened", "newton" otherwise, and the safe steps of
+        `RiskCalibration` for rows of several blocks and families without minimal coordinates.
     l2 : float, default=0.0
         Penalty ≥ 0: scikit-learn's ``LogisticRegression(C=1 / l2)`` on the features 1, x, x_a x_b (a ≤ b) of `QDA`,
         x_a² alone of `GaussianNB`, x of models that share covariances, indicators of all states of `CategoricalNB`,
@@ -52,15 +53,13 @@ class ConditionalLikelihood(Learner):
     max_iter : int, default=1000
         Greatest number of iterations.
     tol : float, default=1e-7
-        Ends "newton" when the length √(gᵀH⁻¹g) of a Newton step does not exceed it, which leaves about tol²/2 nats a
-        row; "lbfgs" when no entry of the gradient per row and pseudo-row, in its coordinates, exceeds it, and a Newton
-        step is no longer than 1,000 times as much; on rows that the model separates, where the supremum 0 is not
-        attained, also when the log-loss falls below it.
+        Ends any solver where the length √(gᵀH⁻¹g) of a Newton step does not exceed it, which leaves about tol²/2 nats a
+        row; on rows that the model separates, where the supremum 0 is not attained, where the log-loss falls below it.
     target : {"pooled", "generative", "grand", "nested"} or fitted ClosedFormClassifier, default="pooled"
         %(target)s
     target_weight : float, default=0.0
-        b ≥ 0. With b > 0 the optimum is finite on separable rows too. L-BFGS then moves standardised coordinates in
-        which precisions stay positive definite, since linear ones leave the domain of a Gaussian target.
+        b ≥ 0. With b > 0 the optimum is finite on separable rows too. It goes with "whitened" coordinates alone: others
+        leave the domain of a Gaussian target.
 
     Attributes
     ----------
@@ -75,16 +74,19 @@ class ConditionalLikelihood(Learner):
     best_iter_ : int
         The iteration that gave ``estimator_``, the last.
     history_ : DataFrame
-        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, which is what ``tol`` bounds,
-        and with a penalty the objective, as in ``objective_``.
+        A row an iterate, row 0 the start: iteration, soft_error, error, log_loss, step, the length of the next Newton
+        step as the solver estimates it, and with a penalty the objective, as in ``objective_``.
     objective_ : float
         What was maximised, with its sign changed, per row and pseudo-row: the mean log-loss with the penalty.
     converged_ : bool
         Whether ``tol`` was reached; a `ConvergenceWarning` tells otherwise. On rows that are separable in part (a state
         that occurs in one class only, say) no optimum is finite, and the gradient vanishes on the way there.
     stop_reason_ : str
-        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η;
-        "ill_conditioned": the slope in the coordinates of "lbfgs" is small, and a Newton step is not.
+        "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η.
+    joint_model_ : str
+        Which of the models with these posteriors ``estimator_`` is: with a target the "optimum"; else the
+        "most probable" one or, where there is no way to that, what the "search" ended at. These may tell rows with
+        missing values otherwise.
     separable_ : bool
         There is no penalty, and the last η gives each row's own class the largest score: no finite optimum exists.
 
@@ -123,16 +125,12 @@ class ConditionalLikelihood(Learner):
         check_number("l2", self.l2, 0)
         check_choice("coordinates", self.coordinates, COORDINATES)
         check_choice("solver", self.solver, SOLVERS)
-        if self.solver == "newton" and self.coordinates != "whitened":
+        if self.l2 and self.target_weight:
+            raise ValueError("l2 > 0 and target_weight > 0 are two penalties: choose one of them")
+        if self.target_weight and self.coordinates != "whitened":
             raise ValueError(
-                f"coordinates={self.coordinates!r} are for solver='lbfgs': Newton steps do not depend on them"
-            )
-        if self.l2 and (self.target_weight or self.coordinates == "standardised"):
-            raise ValueError("l2 > 0 goes neither with a target_weight > 0 nor with coordinates='standardised'")
-        if self.target_weight and self.coordinates not in ("whitened", "standardised"):
-            raise ValueError(
-                "target_weight > 0 goes with solver='newton', the default then, or coordinates='standardised': in "
-                "others a Gaussian model leaves the domain of the target's penalty"
+                f"coordinates={self.coordinates!r} go with no target_weight > 0: a Gaussian model leaves the domain of "
+                "the target's penalty in them; leave them at 'whitened'"
             )
         require(self.estimator, "ConditionalLikelihood")
 
@@ -142,23 +140,23 @@ class ConditionalLikelihood(Learner):
         self._check_parameters()
         model, rows = self._validated(X, y, sample_weight)
         objective = Objective.of_rows(model, rows, target=self.target, target_weight=self.target_weight)
-        settings = Settings(self.solver, self.coordinates, self.l2, self.tol, self.max_iter)
-        found = optimum_of(objective, settings)
-        self._warn(found)
-        return self._adopt(objective, found, separable_=found.stop_reason == "separable", objective_=found.value)
+        for refuse in objective.family.check_complete, objective.family.check_full:
+            check_each(objective.rows, refuse)
+        by_lbfgs = self.solver == "lbfgs" or (self.solver == "auto" and self.coordinates != "whitened")
+        step = LBFGS(self.coordinates) if by_lbfgs else Newton() if self.solver == "newton" else None
+        path = optimum(objective, self.tol**2 / 2, self.max_iter, step=step, l2=self.l2)
+        self._warn(path)
+        return self._adopt(objective, path, separable_=path.stop_reason == "separable", objective_=path.value)
 
-    def _warn(self, found: Outcome) -> None:
-        reason, history = found.stop_reason, found.history
-        if reason == "converged":
+    def _warn(self, path: Path) -> None:
+        if path.stop_reason == "converged":
             return
-        n_iter, slope, penalised = len(history) - 1, history[-1]["step"], self.l2 or self.target_weight
-        ended = f"the search ended after {n_iter} iterations with a slope of {slope:.2g}"
+        penalised = self.l2 or self.target_weight
+        ended = f"the search ended after {path.n_iter} iterations, {path.history[-1]['step']:.2g} from the optimum"
         message = {
             "separable": "the model separates the classes of the training rows, so that no finite optimum exists",
             "max_iter": f"{ended}; raise max_iter or tol",
             "no_step": f"{ended}, and rounding lets no further step gain; standardise the features or raise tol",
-            "ill_conditioned": f"{ended}, but a Newton step from there is still long: coordinates={self.coordinates!r} "
-            "hide the optimum of these features; take solver='newton', or standardise the features",
-        }[reason]
+        }[path.stop_reason]
         advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
         warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)

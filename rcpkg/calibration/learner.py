@@ -23,10 +23,10 @@ from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.objective import Objective, check_target, sample_size
 from rcpkg.calibration.online import after
-from rcpkg.calibration.optimum import along_the_fibre, fastest_optimum
+from rcpkg.calibration.optimum import most_probable, optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
-from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Outcome, SoftErrorRises, Stop
+from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.capabilities import Unsupported, require
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts
@@ -117,14 +117,14 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         tol = stop.tol if isinstance(stop, Converged) else 0.0
         start = self._kept(objective) if getattr(self, "warm_start", False) else None
         if step is None:
-            outcome = fastest_optimum(objective, tol, settings.max_iter, start)
+            path = optimum(objective, tol, settings.max_iter, start)
         else:
-            outcome = Outcome.of(climb(objective, step, stop, settings.max_iter, start=start, random_state=rng))
-            at_optimum = tol > 0 and outcome.stop_reason in ("converged", "no_step")
+            path = climb(objective, step, stop, settings.max_iter, start=start, random_state=rng)
+            at_optimum = tol > 0 and path.stop_reason in ("converged", "no_step", "separable")
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
-                outcome = along_the_fibre(objective, outcome)
-        self._report(objective, outcome, tol, step)
-        return self._adopt(objective, outcome)
+                path = most_probable(path)
+        self._report(objective, path, tol, step)
+        return self._adopt(objective, path)
 
     def _kept(self, objective: Objective) -> Statistics | None:
         """The statistics where the last fit to the rows of an ``objective`` has ended, if there was one."""
@@ -152,16 +152,17 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         model = clone(self.estimator)
         return model, model._training_rows(X, y, sample_weight)
 
-    def _adopt(self, objective: Objective, outcome: Outcome, **more: Any) -> Self:
-        """Take on the model of an ``outcome``, what it knows of the data, and the way to it, all at once."""
-        model = objective.classifier(outcome.statistics, outcome.parameters)
+    def _adopt(self, objective: Objective, path: Path, **more: Any) -> Self:
+        """Take on the model of a ``path``, what it knows of the data, and the way to it, all at once."""
+        model = objective.classifier(path.chosen.statistics, path.chosen.parameters)
         way = {
-            "n_iter_": len(outcome.history) - 1,
-            "best_iter_": outcome.best_iter,
-            "stop_reason_": outcome.stop_reason,
-            "converged_": outcome.stop_reason in ("converged", "closed_form"),
+            "n_iter_": path.n_iter,
+            "best_iter_": path.best_iter,
+            "stop_reason_": path.stop_reason,
+            "converged_": path.stop_reason in ("converged", "closed_form"),
+            "joint_model_": path.joint_model,
         }
-        history = {name: np.array([row[name] for row in outcome.history]) for name in outcome.history[0]}
+        history = {name: np.array([row[name] for row in path.history]) for name in path.history[0]}
         return self._take_on(model, objective.class_frequencies, history, _online=None, **way, **more)
 
     def _take_on(self, model: ClosedFormClassifier, frequencies: Array, history: Any, **more: Any) -> Self:
@@ -172,9 +173,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         vars(self).update(estimator_=model, _frequencies=frequencies, _history=history)
         return self
 
-    def _report(self, objective: Objective, outcome: Outcome, tol: float, step: Step | None) -> None:
+    def _report(self, objective: Objective, path: Path, tol: float, step: Step | None) -> None:
         """Warn of a way that changed nothing because it could not, or ended before the optimum."""
-        reason, n_iter = outcome.stop_reason, len(outcome.history) - 1
+        reason, n_iter = path.stop_reason, path.n_iter
         if reason == "invalid" and not n_iter:
             message = (
                 f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
@@ -189,7 +190,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         if reason == "separable":
             message += f"the model separates the classes of the training rows, which has no finite optimum; {draw}"
         else:
-            message += f"the next promises a gain of {outcome.promise:.2g} a row, more than tol={tol:.2g}"
+            message += f"the next promises a gain of {path.point.promise:.2g} a row, more than tol={tol:.2g}"
             if reason == "max_iter":
                 remedies = ["raise max_iter"]
             else:
@@ -321,7 +322,8 @@ class RiskCalibration(Learner):
     Notes
     -----
     The default is the optimum with the pooled target, with one weight for all data. Without a target many joint models
-    have its posteriors: a fit that converges returns the most probable one, where fixed steps lead by themselves.
+    have the posteriors of the training rows: a fit that converges returns the most probable one, where fixed steps lead
+    by themselves, or ``joint_model_`` says which it is.
     ``RiskCalibration.as_published(model)`` is the sources' algorithm with the settings of their tables.
 
     References
@@ -390,6 +392,7 @@ class RiskCalibration(Learner):
             "best_iter_": len(online.history),
             "stop_reason_": "",
             "converged_": False,
+            "joint_model_": "iterate",
         }
         return self._take_on(online.model, online.frequencies, online.history, _online=online, **way)
 

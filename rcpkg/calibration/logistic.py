@@ -1,18 +1,56 @@
 """The conditional log-likelihood as a function of coefficients B: multinomial logistic regression on features φ(x)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.calibration.curvature import conditional_information
-from rcpkg.calibration.features import FeatureBlock, Features, JointCodes, gram, moments, products, squared
+from rcpkg.calibration.features import FeatureBlock, Features, gram, products, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
-from rcpkg.linalg import JITTER, Factored, jittered_cholesky
+from rcpkg.linalg import JITTER, Factored, jittered_cholesky, slices
 
-TIED = 1e-14  # posteriors that differ by this share are equal
+TIED = 1e-14  # posteriors that differ by this share are equal: rounding; half or double changes nothing
+BLOCK_ENTRIES = 2**20  # of the features of all classes in a block: 8 MB, of which a larger one gains nothing
+
+
+def conditional_information(
+    blocks: Iterable[tuple[Array, Array, Array]], k: int, p: int, full: bool = True, negligible: float = 0.0
+) -> Array:
+    """Σ_i w_i (diag p_i − p_i p_iᵀ) ⊗ φ_i φ_iᵀ over k classes, shape (k, p, k, p), or its diagonal blocks, (k, p, p).
+
+    ``blocks`` are features (p, n), posteriors (k, n) of these classes, and weights (n,). Outside the diagonal blocks
+    rows that weigh less than ``negligible`` times the mean may be left out: what is left is at least half of it.
+    """
+    of_class, pairs = np.zeros((k, p, p)), np.zeros((k, p, k, p) if full and k > 1 else 0)
+    for block, P, weight in blocks:
+        space = np.empty_like(block)
+        for a in range(k):
+            of_class[a] += gram(block, P[a] * (1 - P[a]) * weight, space)
+        if pairs.size and negligible:
+            for a, b in zip(*np.tril_indices(k, -1)):
+                some, doubt = uncertain_rows(block, P[a] * P[b] * weight, negligible)
+                pairs[a, :, b] -= gram(some, doubt, space[:, : len(doubt)])
+        elif pairs.size:  # all at once: features of one factor are few where classes are many
+            for part in slices(len(weight), -(-BLOCK_ENTRIES // (k * p))):
+                roots = (P[:, None, part] * (block[:, part] * np.sqrt(weight[part]))).reshape(k * p, -1)
+                pairs -= (roots @ roots.T).reshape(pairs.shape)
+    if not full:
+        return of_class
+    if not pairs.size:
+        return of_class[:, :, None]
+    for a, b in zip(*np.triu_indices(k)):
+        pairs[a, :, b] = of_class[a] if a == b else pairs[b, :, a]
+    return pairs
+
+
+def uncertain_rows(block: Array, weight: Array, negligible: float) -> tuple[Array, Array]:
+    """Features and weights of the rows that weigh more than ``negligible`` times the mean, if these are few."""
+    rows = np.flatnonzero(weight > negligible * weight.mean())
+    if 2 * len(rows) > len(weight):
+        return block, weight
+    return block.take(rows, axis=1), weight[rows]
 
 
 class Evaluation(NamedTuple):
@@ -30,10 +68,10 @@ class LogisticObjective:
 
     V has a row for each class, of B, or for each class but the first, B_y − B_0: ``free`` of them. With two classes
     the penalty is that of B_1 − B_0, as in scikit-learn; with more it is that of the B whose rows add up to zero.
-    ``ridge`` is M, or the diagonal of one; by default BM are the slopes.
+    ``ridge`` is M, or the diagonal of one; by default BM are the slopes. ``total`` takes the place of m, if given.
     """
 
-    divisible = True  # whether some of the rows may stand for all
+    sampled = False  # whether the rows stand for more
 
     def __init__(
         self,
@@ -44,15 +82,16 @@ class LogisticObjective:
         l2: float = 0.0,
         free: int | None = None,
         ridge: Array | None = None,
+        total: float | None = None,
     ) -> None:
         self.features, self.y, self.r, self.weight = features, y, r, weight
         self.l2, self.penalised = l2, bool(l2)
         self.ridge = (np.arange(features.width) > 0).astype(float) if ridge is None else ridge
         self.free = r - 1 if free is None else free
-        self.full = self.free < r  # whether curvatures are those of all classes, or of each class alone
         self.size = self.free * features.width  # entries of V
         self.between = (2 if r == 2 else 1) * (np.eye(self.free) - 1 / r)  # the penalty's metric of the classes
-        self.rows_weight = self.total = float(len(y) if weight is None else weight.sum())
+        self.rows_weight = float(len(y) if weight is None else weight.sum())
+        self.total = self.rows_weight if total is None else total
 
     def of(self, B: Array) -> Array:
         """V of B."""
@@ -63,27 +102,23 @@ class LogisticObjective:
         B = np.vstack([np.zeros(V.shape[1]), V]) if self.free < self.r else V
         return B - B.mean(axis=0)
 
-    def scored(self, V: Array) -> Array:
-        """The coefficients of the scores in V, a view of shape (free, p)."""
-        return V.reshape(-1)[: self.free * self.features.width].reshape(self.free, -1)
-
     def _counting(self, rows: slice) -> Array:
         return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
 
     def __call__(self, V: Array) -> Evaluation:
         """One pass over the rows."""
         gradient, sums, separated = np.zeros(V.shape), np.zeros(3), True
-        B, slope, lacking = self.scored(V), self.scored(gradient), self.r - self.free
+        lacking = self.r - self.free
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
-            W, own = posteriors(products(B, block), y, self.r)
+            W, own = posteriors(products(V, block), y, self.r)
             of_block, right = row_sums(W, own, y, self.r, weight)
             sums += of_block
             separated = separated and right
             W[y[own.columns] - lacking, own.columns] -= 1
             if weight is not None:
                 W *= weight
-            slope += moments(W, block)
+            gradient += weighted_sums(W, block)
         losses = Losses(*(sums / self.rows_weight).tolist())
         penalty, pull = self.penalty(V)
         value = losses.log_loss * (self.rows_weight / self.total) + penalty
@@ -112,23 +147,27 @@ class LogisticObjective:
         """The diagonal of the Hessian of f at B, shape (r, p)."""
         h = np.zeros_like(B)
         for rows, block, P in self._posteriors(B):
-            h += moments(P * (1 - P) * self._counting(rows), squared(block))
+            h += weighted_sums(P * (1 - P) * self._counting(rows), squared(block))
         squares = np.einsum("jk,jk->j", self.ridge, self.ridge) if self.ridge.ndim == 2 else self.ridge
         return (h + self.l2 * np.outer(self.between.diagonal(), squares)) / self.total
 
-    def hessian(self, V: Array) -> Callable[[Array], Array]:
-        """The products of the Hessian of f at V with arrays of its shape, a pass each."""
-        P_of_blocks = [P for _, _, P in self._posteriors(V)]
+    def hessian(self, V: Array | None) -> Callable[[Array], Array]:
+        """The products of the Hessian of f at V with arrays of its shape, a pass each; for None at equal posteriors."""
+        if V is None:
+            equal = np.full((self.free, 1), 1 / self.r)
+            P_of_blocks = [equal for _ in self.features.slices]
+        else:
+            P_of_blocks = [P for _, _, P in self._posteriors(V)]
 
         def product(D: Array) -> Array:
             out = np.zeros_like(D)
             for P, (rows, block) in zip(P_of_blocks, self.features.blocks()):
                 T = products(D, block)
-                T -= np.einsum("yi,yi->i", P, T)
+                T -= (P * T).sum(axis=0)
                 T *= P
                 if self.weight is not None:
                     T *= self.weight[rows]
-                out += moments(T, block)
+                out += weighted_sums(T, block)
             return out / self.total + self.penalty(D)[1]
 
         return product
@@ -137,68 +176,71 @@ class LogisticObjective:
         """Σ_i w_i φ(x_i) φ(x_i)ᵀ / m, and Σ_i w_i Y_iy φ(x_i) / m for each class y."""
         p = self.features.width
         G, sums = np.zeros((p, p)), np.zeros((self.r, p))
-        for rows, block in self.features.gram_blocks():
+        for rows, block in self.features.dense_blocks():
             weight = self._counting(rows)
             G += gram(block, weight)
-            sums += moments(np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0), block)
+            sums += weighted_sums(np.where(self.y[rows] == np.arange(self.r)[:, None], weight, 0.0), block)
         return G / self.total, sums / self.total
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "LogisticObjective":
         """The objective on some rows, that count by ``weight``, made to add up to the weight of all."""
-        weight = weight * (self.total / weight.sum())
+        weight = weight * (self.rows_weight / weight.sum())
         rows = self.features.take(index), self.y[index]
-        return LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge)
+        part = LogisticObjective(*rows, self.r, weight, self.l2, self.free, self.ridge, self.total)
+        part.sampled = True
+        return part
 
-    def information(self, V: Array, blur: float = 0.0, negligible: float = 0.0) -> Array:
-        """The Hessian of the mean log-loss at V: `conditional_information` of all classes but the first, or of each.
+    def information(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:
+        """The Hessian of the mean log-loss at V, or, for None, at equal posteriors: `conditional_information` of all
+        classes but the first, or of each in V."""
+        k = self.r - 1 if full else self.free
 
-        Posteriors are mixed with ``blur`` of equal ones, so that it does not vanish where they are sure.
-        """
-        B, k = self.scored(V), self.r - 1 if self.full else self.free
+        def weighted() -> Iterator[tuple[Array, Array, Array]]:
+            for rows, block in self.features.dense_blocks():
+                weight = self._counting(rows) / self.total
+                if V is None:
+                    yield block, np.full((k, len(weight)), 1 / self.r), weight
+                else:
+                    yield block, posteriors(products(V, block), self.y[rows], self.r)[0][-k:], weight
 
-        def weighted() -> Iterator[tuple[Array | JointCodes, Array, Array]]:
-            for rows, block in self.features.gram_blocks():
-                P, _ = posteriors(products(B, block), self.y[rows], self.r)
-                yield block, (1 - blur) * P[-k:] + blur / self.r, self._counting(rows) / self.total
+        return conditional_information(weighted(), k, self.features.width, full, negligible)
 
-        return conditional_information(weighted(), k, self.features.width, self.full, negligible)
-
-    def curvature(
-        self, V: Array, blur: float = 0.0, pseudo: Array | None = None, negligible: float = 0.0
-    ) -> "Curvature":
-        """The Hessian of f at V, with all classes, or its diagonal blocks, one for each row of V.
-
-        ``pseudo`` are the squares of each feature, per row, in rows that stand for those with a feature that is rare in
-        a sample; `information` has the rest.
-        """
-        H = self.information(V, blur, negligible)
-        diagonal = np.einsum("ajaj->aj" if self.full else "ajj->aj", H)  # a view
-        if pseudo is not None:
-            diagonal += np.outer(diagonal[:, 0], pseudo)  # φ_0 = 1
+    def curvature(self, V: Array | None, full: bool = True, negligible: float = 0.0) -> Array:
+        """The Hessian of f, as a matrix, or, unless ``full``, its diagonal blocks, one for each row of V; like
+        `information`."""
+        H = self.information(V, full, negligible)
         if self.l2:
             penalty = self.penalty_matrix()
-            H += np.einsum("ab,jl->ajbl", self.between, penalty) if self.full else self.between[0, 0] * penalty
-        blocks = [H.reshape(self.size, -1)] if self.full else H
-        return Curvature([jittered_cholesky(block, JITTER[1:]) for block in blocks])
+            H += np.einsum("ab,jl->ajbl", self.between, penalty) if full else self.between[0, 0] * penalty
+        return H.reshape(len(H) * self.features.width, -1) if full else H
 
 
 class Curvature(NamedTuple):
-    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks, which are of one size;
-    for the next step alone if it serves once."""
+    """H = LLᵀ, which may be singular but for rounding, by the factors of its diagonal blocks."""
 
     factors: Sequence[Factored]
-    serves_once: bool = False
+    ends: Sequence[int] = ()  # of the blocks but the last
 
-    def _blocks(self, g: Array) -> zip:
-        return zip(self.factors, g.reshape(len(self.factors), -1))
+    @classmethod
+    def of_blocks(cls, blocks: Sequence[Array]) -> "Curvature":
+        """That with these diagonal blocks."""
+        factors = [jittered_cholesky(block, JITTER[1:]) for block in blocks]
+        return cls(factors, np.cumsum([len(block) for block in blocks])[:-1].tolist())
 
     def solve(self, g: Array) -> Array:
         """H⁻¹g."""
-        return np.concatenate([factor.solve(part) for factor, part in self._blocks(g)])
+        parts = np.split(g, self.ends)
+        return np.concatenate([factor.solve(part) for factor, part in zip(self.factors, parts)])
 
-    def length(self, g: Array) -> float:
-        """√(gᵀH⁻¹g), the length of a Newton step in the metric of H; half its square is what that step gains."""
-        return float(np.linalg.norm([np.linalg.norm(factor.whiten(part)) for factor, part in self._blocks(g)]))
+
+class Diagonal(NamedTuple):
+    """H = diag(h)."""
+
+    h: Array
+
+    def solve(self, g: Array) -> Array:
+        """H⁻¹g."""
+        return g / self.h
 
 
 class OfLabels(NamedTuple):

@@ -90,6 +90,18 @@ class Point:
         value = -F.total_weight * getattr(self.losses, F.loss)
         return value + F.target.weight * F.target.statistics.dot(self.natural) if F.target else value
 
+    separated, more = False, {}  # what searches in coordinates alone tell
+
+    @cached_property
+    def promise(self) -> float:
+        """What the next step gains; see `Objective.promised_gain`."""
+        return self.objective.promised_gain(self)
+
+    @property
+    def estimate(self) -> float:
+        """The same."""
+        return self.promise
+
     @property
     def model(self) -> ClosedFormClassifier:
         """A fitted classifier."""

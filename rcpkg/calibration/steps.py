@@ -31,6 +31,10 @@ class Step:
     keeps_prior = False  # whether all points are of MAP, if the estimator has a prior, and not the start alone
     stop_reason = "no_step"  # of a path whose run finds no further point
 
+    def view(self, objective: Objective) -> Any:
+        """The objective as the step sees it: by its statistics, or as a function of coordinates."""
+        return objective
+
     def begin(self, objective: Objective, rng: np.random.RandomState) -> Run:
         """A run on an ``objective``, which draws from ``rng``: the function (point, t) → point t, or None."""
         raise NotImplementedError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from rcpkg.base import Array
 from rcpkg.calibration.objective import Objective, Point
 from rcpkg.calibration.rules import Losses, losses
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families import Statistics
 
 
 @dataclass
@@ -32,9 +31,11 @@ class Path:
     best_iter : int
         Its number; the start has 0.
     stop_reason : str
-        Why the path ended: "max_iter", or what the stop or the step says.
+        Why the path ended: "converged", "separable", "max_iter", or what else the stop or the step says.
     history : list of dict
         A row a point: iteration, soft_error, error, log_loss, step, and what the stop measures.
+    joint_model : str
+        Which model that is, of those with its posteriors: "iterate", or what `optimum` says of its end.
     points : list of Point
         All points, where they were asked for.
 
@@ -56,6 +57,7 @@ class Path:
     chosen: Point
     best_iter: int = 0
     stop_reason: str = ""
+    joint_model: str = "iterate"
     history: list[dict[str, float]] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
 
@@ -65,6 +67,11 @@ class Path:
         return len(self.history) - 1
 
     @property
+    def value(self) -> float:
+        """Minus the objective at the last point, a row and pseudo-row."""
+        return -self.point.value / self.objective.size
+
+    @property
     def frame(self) -> pd.DataFrame:
         """The history as a table."""
         return pd.DataFrame(self.history)
@@ -72,35 +79,10 @@ class Path:
     def enter(self, point: Point, stop: Stop) -> None:
         """Add a ``point``; it is chosen if the ``stop`` means it."""
         record = {"iteration": len(self.history), **point.losses._asdict(), "step": point.step}
-        self.history.append(record | stop.measure(point))
+        self.history.append(record | point.more | stop.measure(point))
         self.point = point
         if stop.chosen(self) == self.n_iter:
             self.chosen, self.best_iter = point, self.n_iter
-
-
-class Outcome(NamedTuple):
-    """Where a climb or a search ended: the model, minus the objective a row and pseudo-row, the iterates on the way,
-    why it ended, what gain of the objective its next step promises, and which iterate is meant."""
-
-    statistics: Statistics
-    parameters: Any
-    value: float
-    history: list[dict[str, float]]
-    stop_reason: str
-    promise: float
-    best_iter: int
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """That of a climb."""
-        F, end = path.objective, path.chosen
-        value, promise = -end.value / F.size, F.promised_gain(end)
-        return cls(end.statistics, end.parameters, value, path.history, path.stop_reason, promise, path.best_iter)
-
-    @classmethod
-    def found(cls, statistics: Statistics, parameters: Any, value: float, history: list, stop_reason: str) -> Self:
-        """That of a search by Newton's method, whose history ends with the length of the next step."""
-        return cls(statistics, parameters, value, history, stop_reason, history[-1]["step"] ** 2 / 2, len(history) - 1)
 
 
 class Stop:
@@ -121,9 +103,11 @@ class Stop:
 
 @dataclass(frozen=True)
 class Converged(Stop):
-    """Over where a step of length one promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
+    """Over where the next step promises a gain of at most ``tol``, in nats a row and pseudo-row; 0: never.
 
-    See `Objective.promised_gain`. A model without natural parameters does not converge by it.
+    A safe step is one of length one, see `Objective.promised_gain`; a model without natural parameters does not
+    converge by it. In coordinates it is Newton's, whoever made the step. Without a penalty a model that separates the
+    rows has no optimum: the path is over, "separable", where the log-loss is below √(2 tol).
     """
 
     tol: float = 1e-8
@@ -132,7 +116,13 @@ class Converged(Stop):
         check_number("tol", self.tol, 0)
 
     def over(self, path: Path) -> str:
-        return "converged" if self.tol > 0 and path.objective.promised_gain(path.point) <= self.tol else ""
+        point = path.point
+        if not self.tol:
+            return ""
+        if point.separated:
+            return "separable" if point.losses.log_loss < np.sqrt(2 * self.tol) else ""
+        # the estimate of an optimiser without a curvature costs nothing, and the promise a Hessian
+        return "converged" if point.estimate <= self.tol and point.promise <= self.tol else ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Optima of CLL + b [⟨s̄, η⟩ − m̄ ψ(η)] for one weight b of the target after another, and the rows left out of them."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -7,28 +8,34 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics
+from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.newton import SAMPLES, stratified
+from rcpkg.calibration.newton import Newton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
-from rcpkg.calibration.penalised import NotConverged, PenalisedLikelihood, target_change
+from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
-from rcpkg.calibration.stops import Converged, Outcome
-from rcpkg.families import ClosedFormClassifier, Family, Statistics
-from rcpkg.linalg import keep_freed_memory
+from rcpkg.calibration.stops import Converged, Path
+from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported
+from rcpkg.linalg import jittered_cholesky, slices
 from rcpkg.rows import Rows
 
-MOST_PARAMETERS = 1000  # of a Hessian, or so many products; beyond them safe steps take the place of Newton's
+MOST_PARAMETERS = 1000  # of the Hessian that leave-one-out inverts, or so many products; beyond them folds are faster
 MOST_PRODUCTS = 1e12
-TOL = 2e-6  # length √(gᵀH⁻¹g / m) of a Newton step at an optimum, m counting rows and pseudo-rows
+TOL = 2e-12  # gain in nats a row and pseudo-row that a Newton step promises at an optimum
+DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
+BLOCK_ENTRIES = 2**22  # of what rows left out take, block by block
+
+
+class NotConverged(ArithmeticError):
+    """There is no approximate leave-one-out; the message says why."""
 
 
 class TargetPath:
     """Optima of an ``objective`` with a target by Newton's method, each from the last.
 
-    Where the Hessian is too large, or not definite beyond rounding, or the family has no minimal coordinates, safe
-    steps take its place: ``lack`` then says why. Rows can be left out of a target that has a name where the family is
+    Where the family or its rows have no coordinates for it, safe steps take its place: ``lack`` then says why; ``gaps``
+    whether rows with missing values are the reason. Rows can be left out of a target that has a name where the model is
     given, ``prepared``, that made it.
     """
 
@@ -40,28 +47,20 @@ class TargetPath:
         max_iter: int = 1000,
         n_weights: int = 1,
     ) -> None:
-        F = self.objective = objective
-        self.prepared, self.target, self.max_iter = prepared, target, max_iter
-        self.lack, self.gaps, self.maximum, self.last = "", False, None, None
+        self.objective, self.prepared, self.target, self.max_iter = objective, prepared, target, max_iter
+        self.lack, self.gaps, self.path, self.conditional = "", False, None, None
         try:
-            check_each(F.rows, F.family.check_complete)
-        except ValueError:
+            check_each(objective.rows, objective.family.check_complete)
+        except Unsupported:
             self.lack, self.gaps = "rows have gaps, or are to have them, which leaves safe steps that take longer", True
             return
         try:
-            # a cell that no row shows may have pseudo-rows of the target
-            self.form = MinimalForm(F.family, F.X, F.labels + F.target.statistics)
-        except NotImplementedError as error:
+            F = self.conditional = in_coordinates(objective)
+        except Unsupported as error:
             self.lack = str(error)
             return
-        n, size = len(F.y), self.form.size
-        if size > MOST_PARAMETERS or n * size**2 * n_weights > MOST_PRODUCTS:
-            self.lack = f"{size} parameters and {n} rows are more than its Hessians are made for"
-            return
-        keep_freed_memory()
-        weight = np.ones(n) if F.weight is None else F.weight
-        drawn = self.form.sums(F.target.statistics)
-        self.likelihood = PenalisedLikelihood(self.form, F.y, weight, drawn, F.target.size)
+        if F.form.size > MOST_PARAMETERS or F.rows * F.form.size**2 * n_weights > MOST_PRODUCTS:
+            self.lack = f"{F.form.size} parameters and {F.rows} rows are more than its Hessians are made for"
 
     @classmethod
     def of(
@@ -96,92 +95,114 @@ class TargetPath:
         objective = Objective.of_rows(model, rows, target=target, target_weight=1.0, **view)
         return cls(objective, model.family_, target, n_weights=n_weights)
 
-    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8, natural: Statistics | None = None) -> Outcome:
-        """The optimum of the weight b, from an η, ``natural``, or else from the last, or from the start of b; safe
-        steps end where one promises a gain of ``safe_tol`` nats a row."""
-        family = self.objective.family
-        if not self.lack:
-            try:
-                self._maximise(b, tol, natural)
-            except NotConverged as error:
-                self.lack = str(error)
-        if self.lack:
-            if natural is not None:
-                parameters = family.from_natural(natural)
-                self.last = self.objective.total_weight * family.mean_parameters(parameters)
-            optimum = by_safe_steps(self.objective.with_weight(b), safe_tol, self.max_iter, self.last)
-            self.last = optimum.statistics
-            return optimum
-        beta, _, history, reason = self.maximum
-        parameters = self.likelihood.parameters(beta)
-        statistics = self.objective.total_weight * family.mean_parameters(parameters)
-        return Outcome.found(statistics, parameters, history[-1]["objective"], history, reason)
-
-    def _maximise(self, b: float, tol: float, natural: Statistics | None) -> None:
-        family, guesses = self.objective.family, ()
-        self.likelihood = self.likelihood.with_weight(b)
-        if natural is None and self.maximum is None:
+    def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Path:
+        """The path to the optimum of the weight b, from the last, or else from the start of b, to where a step promises
+        ``tol`` nats a row, or ``safe_tol`` where it is a safe one."""
+        last = self.path and self.path.point
+        if self.conditional is None:
             F = self.objective.with_weight(b)
-            natural = family.natural_parameters(family.parameters(F.start))
-            guesses = self._guesses(F, self.form.coefficients(natural))
-        beta = self.maximum.beta if natural is None else self.form.coefficients(natural)
-        self.maximum = self.likelihood.maximise(beta, tol, self.max_iter, guesses)
+            start = last and last.statistics
+            self.path = climb(F, Safe(), Converged(safe_tol), self.max_iter, start=start)
+        else:
+            F = self.conditional = self.conditional.with_weight(b)
+            start = F.iterate(last.z) if last else F.at(None)
+            self.path = climb(F, Newton(), Converged(tol), self.max_iter, start=start)
+        self.path.joint_model = "optimum"
+        return self.path
 
-    def _guesses(self, F: Objective, beta: Array) -> list[Array]:
-        """Where the search may begin better than at the start of F, β: at the optimum on a sample; and, where even the
-        target is better since the start is far too sure of itself, between the two."""
-        sample, family = self._sample(F), self.objective.family
-        if sample is not None:
-            return [self.form.coefficients(family.natural_parameters(sample.parameters))]
-        if self.likelihood(self.mode).value >= self.likelihood(beta).value:
-            return []
-        return [self.mode + share * (beta - self.mode) for share in (0.0, *SAMPLES.tempers)]
-
-    def _sample(self, F: Objective) -> Outcome | None:
-        """The optimum on a sample of many rows, to the accuracy of that, where the search on all of them begins."""
-        n, p = len(F.y), self.form.size
-        size = max(n / SAMPLES.part, SAMPLES.per_coefficient * p)
-        if size > n / 4:
-            return None
-        index, weight = stratified(self.likelihood, size, SAMPLES.of_class * self.form.width)
-        try:
-            path = TargetPath(F.on(index, weight))
-            return path.follow(F.target.weight, float(np.sqrt(0.1 * p / size)))
-        except InvalidStatistics:
-            return None
-
-    def log_posterior(self, X: Any, optimum: Outcome) -> Array:
+    def log_posterior(self, X: Any, path: Path) -> Array:
         """log p(y | x) of rows at an optimum."""
-        return log_posterior_of(self.objective.family, X, optimum.parameters)
+        return log_posterior_of(self.objective.family, X, path.point.parameters)
 
     def left_out(self) -> tuple[Array, float]:
-        """log p(y | x_i) without row i at the last weight, and the log evidence of that weight."""
+        """log p(y | x_i) without row i at the last weight, shape (n, r), and the log evidence of that weight."""
         if self.lack:
             raise NotConverged(self.lack)
-        F, maximum = self.likelihood, self.maximum
-        if maximum.stop_reason != "converged":
-            raise NotConverged(f"Newton's method ended with {maximum.stop_reason!r} at the weight {F.b:g}")
-        return F.leave_one_out(maximum, self.change), F.log_evidence(maximum, self.mode)
+        if self.path.stop_reason != "converged":
+            b = self.conditional.target.weight
+            raise NotConverged(f"Newton's method ended with {self.path.stop_reason!r} at the weight {b:g}")
+        try:
+            H = jittered_cholesky(self.conditional.size * self.conditional.hessian(self.path.point.z))
+        except np.linalg.LinAlgError:
+            raise NotConverged("the curvature is not positive definite beyond rounding") from None
+        return self._log_posterior_left_out(H.inverse()), self._log_evidence(H.log_det)
+
+    def _log_posterior_left_out(self, inverse: Array) -> Array:
+        """log p(y | x_i) one Newton step from the optimum, at that without row i, for H⁻¹ of all rows.
+
+        With S_i the statistics s(x_i, y) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
+        q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) the scores of row i fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i.
+        """
+        F, z = self.conditional, self.path.point.z
+        form, r, K, y = F.form, F.r, F.width, F.data.y
+        weight = np.ones(len(y)) if F.data.weight is None else F.data.weight
+        of_class = inverse[: r * K, : r * K].reshape(r, K, r, K)
+        drawn = None
+        if self.change is not None:
+            mean = form.mean(self.path.point.parameters)
+            drawn = F.target.weight * inverse[: r * K] @ (self.change[:, :-1] - np.outer(self.change[:, -1], mean)).T
+        scores = log_posterior(form.features @ F.scored(z).T, np.full(r, -np.log(r)))
+        for rows in slices(len(y), -(-BLOCK_ENTRIES // (form.size + r * r))):
+            features, P, w = form.features[rows], np.exp(scores[rows]), weight[rows, None]
+            A = np.empty((len(P), r, r))
+            for a in range(r):
+                for c in range(a + 1):
+                    A[:, a, c] = A[:, c, a] = np.einsum("nk,nk->n", features @ of_class[a, :, c], features)
+            lost = A[range(len(P)), y[rows]] - np.einsum("nab,nb->na", A, P)
+            if drawn is not None:
+                pulls = form.times_statistics(drawn, y, rows).reshape(r, K, -1)
+                lost += np.einsum("rkn,nk->nr", pulls, features)
+            system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
+            system *= (w * P)[:, None]
+            system[:, range(r), range(r)] += 1
+            try:
+                scores[rows] -= np.linalg.solve(system, (lost * w)[:, :, None])[:, :, 0]
+            except np.linalg.LinAlgError:
+                raise NotConverged("a row alone decides a parameter") from None
+        return log_posterior(scores, np.full(r, -np.log(r)))
+
+    def _log_evidence(self, log_det: float) -> float:
+        """Laplace's log ∫ ∏_i p(y_i | x_i)^w_i π(β) dβ, π ∝ exp b[⟨s̄, β⟩ − m̄ψ(β)] by Laplace at its mode β̄ too.
+
+        F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|, for log|H|, both without the direction that no
+        model depends on.
+        """
+        F, joint, b = self.conditional, self.conditional.joint, self.conditional.target.weight
+        I = b * joint.size * F.form.covariance(joint.second_moments(joint.mode))
+        I += F.pin
+        spread = jittered_cholesky(I).log_det
+        return self.path.point.value + b * joint(joint.mode)[0] + 0.5 * (spread - log_det)
 
     @cached_property
     def change(self) -> Array | None:
-        """Derivatives of (s̄, m̄) by a row's statistics, shape (p, p + 1); None for a target that is given."""
+        """∂(s̄, m̄)/∂s, what a row's statistics do to the target, shape (p, p + 1); None for a target that is given."""
         if not isinstance(self.target, str):
             return None
-        return target_change(self.form, self.target_of, self.objective.labels, self.target in ("pooled", "grand"))
+        form = self.conditional.form
+        totalled = form.totalled if self.target in ("pooled", "grand") else np.empty(0, dtype=np.intp)
+        return target_change(form, self.target_of, self.objective.labels, totalled)
 
     def target_of(self, statistics: Statistics) -> tuple[Array, float]:
         """s̄ and m̄ for statistics of the rows."""
         parameters, size = target_parameters(self.prepared, statistics, self.target)
-        return size * self.form.sums(self.prepared.mean_parameters(parameters)), size
-
-    @cached_property
-    def mode(self) -> Array:
-        """β of the target."""
-        family = self.objective.family
-        return self.form.coefficients(family.natural_parameters(family.parameters(self.objective.target.statistics)))
+        return size * self.conditional.form.sums(self.prepared.mean_parameters(parameters)), size
 
 
-def by_safe_steps(objective: Objective, tol: float, max_iter: int, start: Statistics | None = None) -> Outcome:
-    """The optimum of an ``objective`` by safe steps, until one promises a gain of at most ``tol`` nats a row."""
-    return Outcome.of(climb(objective, Safe(), Converged(tol), max_iter, start=start))
+def target_change(
+    form: MinimalForm, target_of: Callable[[Statistics], tuple[Array, float]], start: Statistics, totalled: Array
+) -> Array:
+    """∂(s̄, m̄)/∂s by differences, row by row. A target that depends on the ``totalled`` sums of the first class only
+    added up over the classes has the same derivatives for each class."""
+    at, (before, size) = form.sums(start), target_of(start)
+    found = np.zeros((form.size, form.size + 1))
+    alike = totalled + form.width * np.arange(1, form.r)[:, None]
+    for k in np.setdiff1d(np.arange(form.size), alike):
+        step = np.zeros(form.size)
+        step[k] = DIFFERENCE
+        try:
+            after, more = target_of(form.statistics(at + step))
+        except InvalidStatistics as error:
+            raise NotConverged("the target lies too near the boundary of the model") from error
+        found[k] = np.append(after - before, more - size) / DIFFERENCE
+    found[alike] = found[totalled]
+    return found

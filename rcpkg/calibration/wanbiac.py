@@ -5,14 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration.features import Features
-from rcpkg.calibration.lbfgs import lbfgs
-from rcpkg.calibration.logistic import Evaluation, LogisticObjective
-from rcpkg.calibration.newton import Iterates
+from rcpkg.calibration.logistic import LogisticObjective
 from rcpkg.checks import check_number
 from rcpkg.families import CategoricalNB, Statistics, one_hot
 from rcpkg.rows import Rows, in_memory
@@ -114,24 +113,24 @@ class WANBIAC(GenerativeClassifier):
         family, r = nb.family_, len(nb.classes_)
         encoded = family.encode(X)
         nb._set_statistics(family.statistics(encoded, one_hot(y, r) * weight[:, None]))
-        features = Features(family.feature_map(encoded, "natural"), r)
+        features = Features(family.feature_map(encoded, "natural"))
         objective = LogisticObjective(features, y, r, weight, free=r)
         scale = features.coefficients(family.natural_parameters(nb.parameters_))  # log π and log θ
         C = self.penalty / objective.total
 
-        def loss(w: Array) -> Evaluation:
+        def loss(w: Array) -> tuple[float, Array]:
             W = w.reshape(scale.shape)
             at, beyond = objective(W * scale), W - self.center
             gradient = (at.gradient * scale + 2 * C * beyond).ravel()
-            return at._replace(value=at.value + C * float(np.sum(beyond**2)), gradient=gradient, separated=False)
+            return at.value + C * float(np.sum(beyond**2)), gradient
 
-        iterates = Iterates(self.tol, penalised=True)
-        w, reason = lbfgs(loss, np.full(scale.size, float(self.center)), iterates, self.max_iter)
-        n_iter = len(iterates.history) - 1
-        if reason != "converged":
-            self._warn(n_iter, iterates.history[-1]["step"])
-        value = -objective.total * loss(w).value
-        return self._adopt(nb, w.reshape(scale.shape), n_iter, reason == "converged", value)
+        start = np.full(scale.size, float(self.center))
+        options = {"maxcor": 20, "gtol": self.tol, "ftol": 0.0, "maxfun": np.inf, "maxiter": self.max_iter}
+        end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        slope = float(np.abs(end.jac).max())
+        if slope > self.tol:
+            self._warn(end.nit, slope)
+        return self._adopt(nb, end.x.reshape(scale.shape), end.nit, slope <= self.tol, -objective.total * end.fun)
 
     def _warn(self, n_iter: int, slope: float) -> None:
         warnings.warn(

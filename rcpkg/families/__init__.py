@@ -10,7 +10,7 @@ from rcpkg.families.binary import BernoulliNB
 from rcpkg.families.classifier import ClosedFormClassifier, ConjugateClassifier
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family, dampened, safe_class_counts, safe_counts
-from rcpkg.families.features import FeatureMap, FreeCoordinates
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
@@ -30,7 +30,6 @@ __all__ = [
     "ConjugateClassifier",
     "Family",
     "FeatureMap",
-    "FreeCoordinates",
     "GaussianNB",
     "GaussianParameters",
     "Hooks",

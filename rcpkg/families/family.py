@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.capabilities import FOLLOWS, gives
 from rcpkg.checks import check_number, check_priors
-from rcpkg.families.features import FeatureMap, FreeCoordinates
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
@@ -150,10 +150,6 @@ class Family(ClassPrior):
     ) -> FeatureMap:
         """The features of encoded rows and the coordinates that they give, of one of the kinds of `FeatureMap`."""
         return FeatureMap(self, X)
-
-    def free_coordinates(self, pooled: Any, definite: bool) -> FreeCoordinates:
-        """Coordinates of η, in units of parameters ``pooled``; if ``definite``, such that ψ is finite everywhere."""
-        return FreeCoordinates()
 
     def same_form(self, other: object) -> bool:
         """Whether another fitted model is of the same type, for the same classes, features and states."""

@@ -108,45 +108,6 @@ class FeatureMap:
             return bool(np.isfinite(self.family.class_log_partition(natural)).all())
 
 
-class FreeCoordinates:
-    """Coordinates z of natural parameters η in which any vector stands for a model: here η itself.
-
-    A family whose η has a domain gives others, in ``free_coordinates``.
-    """
-
-    def natural(self, z: Statistics) -> Statistics:
-        """η(z)."""
-        return z
-
-    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
-        """Gradient in z of a function whose gradient in η is g."""
-        return g
-
-    def of(self, natural: Statistics) -> Statistics:
-        """z of an η."""
-        return natural
-
-
-class ProductCoordinates(FreeCoordinates):
-    """Those of conditionally independent blocks."""
-
-    def __init__(self, blocks: list[FreeCoordinates]) -> None:
-        self.blocks = blocks
-
-    def _each(self, method: str, *statistics: Statistics) -> Statistics:
-        parts = [getattr(block, method)(*of_block) for block, *of_block in zip(self.blocks, *statistics)]
-        return Statistics(**dict(zip(vars(statistics[0]), parts)))
-
-    def natural(self, z: Statistics) -> Statistics:
-        return self._each("natural", z)
-
-    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
-        return self._each("gradient", z, g)
-
-    def of(self, natural: Statistics) -> Statistics:
-        return self._each("of", natural)
-
-
 class ProductFeatures(FeatureMap):
     """Those of conditionally independent blocks: the own features of all blocks, then the shared ones of all."""
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.family import equal_class_weights, safe_class_counts
-from rcpkg.families.gaussian_features import Monomials, Whitened
+from rcpkg.families.gaussian_features import Monomials
 from rcpkg.families.gaussian_moments import GaussianMoments
 from rcpkg.families.gaussian_prior import GaussianParameters, per_class
 from rcpkg.families.statistics import Statistics
@@ -301,16 +301,12 @@ class GaussianFamily(GaussianMoments):
     ) -> Monomials:
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
         form, centre, factor = self._form, 0.0 if kind == "plain" else self._origin, None
-        if kind == "minimal":
+        if kind == "minimal" and pooled is None:
             power = form.total(self._power(statistics))
             factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
-        elif kind == "conditioned":
+        elif kind in ("minimal", "conditioned"):
             factor = form.by_class(pooled.whitener)[0].T
         return Monomials(self.encode(X), self._origin, centre, factor, form)
-
-    def free_coordinates(self, pooled: GaussianParameters, definite: bool) -> Whitened:
-        """Whitened by the pooled covariance."""
-        return Whitened(self._form.by_class(pooled.whitener)[0], self._form, definite)
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""

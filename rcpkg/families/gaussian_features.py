@@ -1,4 +1,4 @@
-"""Features of Gaussian models, the monomials of first and second degree; their moments, and free coordinates of η."""
+"""Features of Gaussian models, the monomials of first and second degree; their moments."""
 
 from copy import copy
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.families.covariance import Diagonal, Full
-from rcpkg.families.features import FeatureMap, FreeCoordinates
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import is_definite
 
@@ -156,35 +156,3 @@ def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
     covariance[:, a, b] = covariance[:, b, a] = 2 * mean * variance
     covariance[:, b, b] = 2 * variance**2 + 4 * mean**2 * variance
     return np.hstack([mean, variance + mean**2]), covariance
-
-
-class Whitened(FreeCoordinates):
-    """η_1 = Aᵀz_1 and η_2 = Aᵀz_2 A, with the whitener A of a common covariance of some ``form``.
-
-    With ``definite``, so that ψ(η) is finite everywhere, η_2 = −½ AᵀLLᵀA instead, z_2 being L with the logarithm of its
-    diagonal.
-    """
-
-    def __init__(self, A: Array, form: Full | Diagonal, definite: bool) -> None:
-        self.A, self.form, self.definite = A, form, definite
-
-    def _changed(self, of: Statistics, first: Array, second: Array) -> Statistics:
-        return Statistics(count=of.count, first=first, second=second)
-
-    def natural(self, z: Statistics) -> Statistics:
-        form, second = self.form, z.second
-        if self.definite:
-            second = -0.5 * form.square(form.exp_diagonal(second))
-        return self._changed(z, form.transformed(z.first, self.A.T), form.congruent(second, self.A))
-
-    def gradient(self, z: Statistics, g: Statistics) -> Statistics:
-        form, second = self.form, self.form.congruent(g.second, self.A.T)
-        if self.definite:
-            second = -form.lower_gradient(second, form.exp_diagonal(z.second))
-        return self._changed(g, form.transformed(g.first, self.A), second)
-
-    def of(self, natural: Statistics) -> Statistics:
-        form, inverse = self.form, self.form.inverted(self.A)
-        second = form.congruent(natural.second, inverse)
-        second = form.log_root(-2 * second) if self.definite else second
-        return self._changed(natural, form.transformed(natural.first, inverse.T), second)

@@ -20,7 +20,7 @@ from rcpkg.columns import in_columns
 from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, feature_name
-from rcpkg.families.features import ProductCoordinates, ProductFeatures
+from rcpkg.families.features import ProductFeatures
 from rcpkg.families.named_categories import NamedCategories
 from rcpkg.families.portions import chosen, part_of
 from rcpkg.families.statistics import Statistics
@@ -209,11 +209,6 @@ class ProductFamily(ProductSettings, Family):
     def scores(self, X: Array | tuple, natural: Statistics) -> Array:
         """The sum of those of the blocks."""
         return np.sum([m.scores(x, part) for m, x, part in zip(self.families, self._parts(X), natural)], axis=0)
-
-    def free_coordinates(self, pooled: ProductParameters, definite: bool) -> ProductCoordinates:
-        """Those of the blocks."""
-        of_blocks = [None] * len(self.families) if pooled is None else pooled.blocks
-        return ProductCoordinates([m.free_coordinates(p, definite) for m, p in zip(self.families, of_blocks)])
 
     @_of_all_blocks
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:

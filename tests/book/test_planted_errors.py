@@ -251,13 +251,13 @@ PLANTED = [
     InLibrary(
         "12",
         "def-when-evidence",
-        "rcpkg.calibration.penalised.PenalisedLikelihood.log_evidence",
+        "rcpkg.calibration.target_path.TargetPath._log_evidence",
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.5,
     ),
     InLibrary(
         "12",
         "def-when-evidence",
-        "rcpkg.calibration.penalised.PenalisedLikelihood.log_evidence",
+        "rcpkg.calibration.target_path.TargetPath._log_evidence",
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.02,
     ),
     InCode("13", "prop-gaps-marginals", "cov[np.ix_(seen, hidden)])", "cov[np.ix_(seen, hidden)]) * 1.001"),

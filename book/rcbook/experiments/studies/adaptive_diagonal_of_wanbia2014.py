@@ -8,8 +8,8 @@ inverse Hessian, so that their seconds compare; ``natural`` and ``closed form`` 
 """
 
 import time
+from collections import deque
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,27 +29,13 @@ from rcbook.experiments.studies.tables_of_wanbia2014 import (
 from rcpkg.base import Array
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Evaluation, LogisticObjective
-from rcpkg.calibration.newton import Plan, minimise
+from rcpkg.calibration.newton import MEMORY, quasi_newton
 from rcpkg.families.cliques import Families, TableFeatures
+from rcpkg.linalg import backtracked
 
 STUDY_NAME = "wanbiac-adaptive"
 FIXED, ADAPTIVE = "fixed diagonal", "adaptive diagonal"
 LEAST = 1e-9  # of the largest entry, below which an entry of the diagonal is not taken
-
-
-class Diagonal(NamedTuple):
-    """H = diag(h), as the search asks of a curvature."""
-
-    h: Array
-    serves_once: bool = False
-
-    def solve(self, g: Array) -> Array:
-        """H⁻¹g."""
-        return g / self.h
-
-    def length(self, g: Array) -> float:
-        """√(gᵀH⁻¹g)."""
-        return float(np.sqrt(g @ (g / self.h)))
 
 
 def descent(parts: Design, adaptive: bool) -> tuple[list[float], list[float]]:
@@ -58,23 +44,33 @@ def descent(parts: Design, adaptive: bool) -> tuple[list[float], list[float]]:
     width = indicators.shape[1]
     tables = Families([()], np.array([width]))
     tables.lay_out()
-    features = Features(TableFeatures(tables, indicators), r)
+    features = Features(TableFeatures(tables, indicators))
     objective = LogisticObjective(features, parts.Y.argmax(axis=1), r, free=r)
     values, seconds, start = [], [], time.process_time()
 
-    def curvature(V: Array, blur: float) -> Diagonal:
-        h = objective.diagonal(V).ravel()
-        return Diagonal(np.maximum(h, LEAST * h.max()))
-
-    def record(at: Evaluation, length: float) -> bool:
+    V = np.zeros((r, 1 + width))
+    at, pairs, h = objective(V), deque(maxlen=MEMORY), None
+    for _ in range(MAX_ITER):
+        if adaptive or h is None:
+            h = objective.diagonal(V).ravel()
+            h = np.maximum(h, LEAST * h.max())
+        g = at.gradient.ravel()
+        step = -quasi_newton(g, lambda rest, h=h: rest / h, pairs)
+        valued = partial(_valued, objective)
+        end = backtracked(valued, V, at.value, step.reshape(V.shape), float(g @ step))
+        if end is None:
+            break
+        _, moved, _, at = end
+        pairs.append(((moved - V).ravel(), at.gradient.ravel() - g))
+        V = moved
         values.append(at.value * len(parts.Y))
         seconds.append(time.process_time() - start)
-        return False
-
-    V = np.zeros((r, 1 + width))
-    plan = Plan(curvature, 1 if adaptive else MAX_ITER, exact=False, conjugate=False)
-    minimise(objective, plan, V, objective(V), record, MAX_ITER)
     return values, seconds
+
+
+def _valued(objective: LogisticObjective, V: Array) -> tuple[float, Evaluation]:
+    at = objective(V)
+    return at.value, at
 
 
 def compare_diagonals(cell: Cell, seed: int) -> list[Record]:

@@ -249,7 +249,7 @@ OF_A_MODEL = {
     "RC safe, pooled target": Learner(_penalised("pooled", [0.3, 3.0, 30.0]), {"NB": ("MAP",), "QDA": ("ML",)}),
     # a prior only sets the start
     "conditional optimum": Learner(
-        lambda model, seed: ConditionalLikelihood(model, coordinates="standardised", max_iter=200, tol=1e-5),
+        lambda model, seed: ConditionalLikelihood(model, solver="lbfgs", max_iter=200, tol=1e-5),
         dict.fromkeys(FAMILIES, ("MAP",)),
     ),
 }

@@ -77,7 +77,7 @@ def learners(model: Any, large: bool, penalty: dict[str, Any]) -> dict[str, tupl
         ),
         "safe RC": (lambda k: RiskCalibration.as_published(model, max_iter=k, **safe), most),
         "L-BFGS": (
-            lambda k: ConditionalLikelihood(model, coordinates="standardised", max_iter=k, tol=1e-6, **penalty),
+            lambda k: ConditionalLikelihood(model, solver="lbfgs", max_iter=k, tol=1e-6, **penalty),
             most,
         ),
     }

@@ -49,9 +49,8 @@ from rcbook import datasets
 from rcbook.experiments.cells import Cell, Row, Study
 from rcbook.experiments.studies.iterations_needed import problem as earlier_problem
 from rcpkg import QDA, CategoricalNB, ConditionalLikelihood
-from rcpkg.calibration import optimum
-from rcpkg.calibration.logistic import Evaluation
-from rcpkg.calibration.newton import Iterates
+from rcpkg.calibration import optimum, stops
+from rcpkg.calibration.conditional import Conditional
 
 GAPS = (1e-3, 1e-6)
 SOLVERS = ("lbfgs", "newton-cg", "newton-cholesky", "sag", "saga")
@@ -244,12 +243,13 @@ def ours(learner: ConditionalLikelihood, X: np.ndarray, y: np.ndarray) -> tuple[
     The last time is that of the choice of the joint model, which is not among the others.
     """
     times, values, joint = [], [], [0.0]
-    enter, choose = Iterates.enter, optimum.most_probable
+    enter, choose = stops.Path.enter, optimum.most_probable
 
-    def entered(iterates: Iterates, at: Evaluation, step: float) -> bool:
-        times.append(time.process_time() - start)
-        values.append(at.value)
-        return enter(iterates, at, step)
+    def entered(path: stops.Path, point: Any, stop: stops.Stop) -> None:
+        if isinstance(path.objective, Conditional):
+            times.append(time.process_time() - start)
+            values.append(point.at.value)
+        enter(path, point, stop)
 
     def chosen(*arguments: Any) -> Any:
         begun = time.process_time()
@@ -257,7 +257,7 @@ def ours(learner: ConditionalLikelihood, X: np.ndarray, y: np.ndarray) -> tuple[
         joint[0] += time.process_time() - begun
         return parameters
 
-    with mock.patch.object(Iterates, "enter", entered), mock.patch.object(optimum, "most_probable", chosen):
+    with mock.patch.object(stops.Path, "enter", entered), mock.patch.object(optimum, "most_probable", chosen):
         start = time.process_time()
         learner.fit(X, y)
     rest = time.process_time() - start - times[-1] - joint[0]

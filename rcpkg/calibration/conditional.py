@@ -1,0 +1,581 @@
+"""Conditional likelihood in minimal coordinates: the one objective of all second-order searches.
+
+f(z) = −[CLL + b (⟨s̄, β⟩ − m̄ ψ(β))] / (m + b m̄) + l2 ‖slopes‖² / 2m, with a target (b > 0), a ridge (l2 > 0) or
+neither. Without a target posteriors depend on differences of classes alone: z are β_y − β_1. With one they are all of
+β, and f is infinite where ψ is. `Conditional` gives f with its gradient, its Hessian H, and products with H where it is
+too large; `Fibre` is the joint log-likelihood along the directions that no training row sees.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.curvature import MinimalForm, SecondMoments
+from rcpkg.calibration.features import Features, products, squared, weighted_sums
+from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
+from rcpkg.calibration.objective import Objective, log_posterior_of
+from rcpkg.calibration.rules import Losses
+from rcpkg.families import Statistics, Unsupported, can
+from rcpkg.linalg import EPS
+
+LARGEST = 1500  # coordinates of a dense Hessian
+PRODUCTS = 200  # of conjugate gradients, at most
+LEFT = 0.1  # part of the gradient that these may leave
+LITTLE = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
+PATIENCE = 50  # steps of L-BFGS before conjugate gradients
+LARGEST_BLOCKS = 5e7  # entries of its diagonal blocks, one for each class: 400 MB
+SAMPLE = 20  # rows for each coordinate that stand for all in a curvature
+OF_CLASS = 20  # and rows of each class for each feature
+DEPENDENT = 1e-12  # squared distance of a feature from the span of others, relative to its size, that is rounding
+TEMPERS = (0.5, 0.2, 0.08)  # powers of a model that is far too sure of itself, where a search may begin
+NEGLIGIBLE = 0.1  # weight of a row for a pair of classes, relative to the mean, that a sampled curvature may leave out
+
+
+class Iterate:
+    """A point of a search in coordinates: z, what one pass over the rows tells of it, and, when they are asked for, the
+    model and what the next Newton step promises."""
+
+    def __init__(self, objective: "Smooth", z: Array, at: Evaluation, estimated: float | None = None) -> None:
+        self.objective, self.z, self.at = objective, z, at
+        self.losses, self.separated, self.estimated = at.losses, at.separated, estimated
+
+    @property
+    def value(self) -> float:
+        """F, what is climbed."""
+        return -self.objective.size * self.at.value
+
+    @property
+    def more(self) -> dict[str, float]:
+        """What enters the history beside the losses: f, where it is not the log-loss."""
+        return {"objective": self.at.value} if self.objective.penalised else {}
+
+    @cached_property
+    def curvature(self) -> Curvature | Diagonal:
+        """H, or what stands for it."""
+        return self.objective.curvature(self.z)
+
+    @cached_property
+    def promise(self) -> float:
+        """What the next Newton step gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
+        return self.objective.promise(self)
+
+    @cached_property
+    def estimate(self) -> float:
+        """The same by what stands for the curvature, or as the optimiser estimates it."""
+        return self.objective.estimate(self) if self.estimated is None else self.estimated
+
+    @property
+    def step(self) -> float:
+        """The length √(gᵀH⁻¹g) of the next Newton step, by the estimate."""
+        return float(np.sqrt(2 * self.estimate))
+
+    @cached_property
+    def natural(self) -> Statistics:
+        """η."""
+        return self.objective.natural(self.z)
+
+    @cached_property
+    def parameters(self) -> Any:
+        """θ."""
+        return self.objective.parameters(self.z)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """s with θ(s) = θ, of as many rows as there are."""
+        return self.objective.total_weight * self.objective.family.mean_parameters(self.parameters)
+
+    @property
+    def model(self) -> Any:
+        """A fitted classifier."""
+        return self.objective.source.classifier(self.statistics, self.parameters)
+
+    def log_posterior(self, X: Any) -> Array:
+        """log p(y | x) of validated or encoded rows X, shape (n, r)."""
+        return log_posterior_of(self.objective.family, X, self.parameters)
+
+
+class Smooth:
+    """A convex function of coordinates z with a curvature, as Newton's method takes it."""
+
+    rows, penalised = 1, False  # number of rows; whether f is more than the log-loss
+    _at: tuple[Array, Array] | None = None  # the last z of a Hessian, and that
+    exact = True  # whether ``curvature`` is the Hessian, and not what stands for it
+    size: float
+    total_weight: float
+    family: Any
+
+    def __call__(self, z: Array) -> Evaluation:
+        raise NotImplementedError
+
+    def hessian(self, z: Array | None) -> Array:
+        """H at z, or, for None, at a model of equal posteriors, which has the curvature of no row's certainty."""
+        raise NotImplementedError
+
+    def curvature(self, z: Array, damping: float = 0.0, more: float = 0.0) -> Curvature | Diagonal:
+        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``more`` on its diagonal."""
+        if self._at is None or self._at[0] is not z:
+            self._at = z, self.hessian(z)
+        H = self._at[1]
+        if damping or more:
+            H = H + damping * self.reference if damping else H.copy()
+            H[np.diag_indices(len(H))] += more
+        return Curvature.of_blocks([H])
+
+    def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
+        """Products with the same, where it is not factored."""
+        raise NotImplementedError
+
+    @cached_property
+    def reference(self) -> Array:
+        """H at equal posteriors."""
+        return self.hessian(None)
+
+    def estimate(self, point: Iterate) -> float:
+        """gᵀH⁻¹g / 2 at a point by what stands for H."""
+        g = point.at.gradient
+        return max(0.5 * float(g @ point.curvature.solve(g)), 0.0)
+
+    def promise(self, point: Iterate) -> float:
+        """The same by H."""
+        if self.exact:
+            return self.estimate(point)
+        g = point.at.gradient
+        return 0.5 * float(g @ conjugate(g, self.product(point.z, 0.0), point.curvature.solve))
+
+    def iterate(self, z: Array, at: Evaluation | None = None, estimated: float | None = None) -> Iterate:
+        """The point of z."""
+        return Iterate(self, z, self(z) if at is None else at, estimated)
+
+    def natural(self, z: Array) -> Statistics:
+        """η(z)."""
+        raise NotImplementedError
+
+    def parameters(self, z: Array) -> Any:
+        """θ of the model at z."""
+        return self.family.from_natural(self.natural(z))
+
+    def better_start(self, point: Iterate) -> Iterate:
+        """Where a search from a point had better begin."""
+        return point
+
+
+class JointLikelihood:
+    """β ↦ m̄ ψ(β) − ⟨s̄, β⟩, what the likelihood of m̄ pseudo-rows of statistics s̄ lacks; infinite where ψ is."""
+
+    def __init__(self, form: MinimalForm, statistics: Array, size: float) -> None:
+        self.form, self.statistics, self.size = form, statistics, size
+        self._last: tuple[Array, Any] | None = None  # β and θ there, or None outside the domain
+
+    def parameters(self, beta: Array) -> Any:
+        """θ at β, or None where ψ is infinite."""
+        if self._last is None or not np.array_equal(beta, self._last[0]):
+            natural, parameters = self.form.natural(beta), None
+            if self.form.map.is_inside(natural):
+                with suppress(np.linalg.LinAlgError):  # inside but for rounding
+                    parameters = self.form.model.from_natural(natural)
+            self._last = beta, parameters
+        return self._last[1]
+
+    def __call__(self, beta: Array) -> tuple[float, Array]:
+        """The value and its gradient m̄ μ − s̄."""
+        parameters = self.parameters(beta)
+        if parameters is None:
+            return np.inf, np.zeros_like(beta)
+        value = self.size * self.form.model.log_partition(self.form.natural(beta)) - self.statistics @ beta
+        return value, self.size * self.form.mean(parameters) - self.statistics
+
+    def second_moments(self, beta: Array) -> SecondMoments:
+        """E s sᵀ of the model at β."""
+        return self.form.second_moments(self.parameters(beta))
+
+    @cached_property
+    def mode(self) -> Array:
+        """β of the statistics themselves."""
+        family = self.form.model
+        model = family.parameters(self.form.statistics(self.statistics))
+        return self.form.coefficients(family.natural_parameters(model))
+
+
+class Conditional(Smooth):
+    """An `Objective` of `calibration_weights`, all rows of which are at hand, as a function of coordinates.
+
+    Raises `Unsupported` for families without minimal coordinates, and what rows with missing values do.
+    """
+
+    _held, _passes = None, 0  # what stands for H, and how many passes it has served
+
+    def __init__(self, objective: Objective, l2: float = 0.0) -> None:
+        F, family = objective, objective.family
+        family.check_complete(F.X)
+        family.check_full(F.X)
+        self.source, self.family, self.target = F, family, F.target
+        self.size, self.total_weight, self.penalised = F.size, F.total_weight, bool(F.target or l2)
+        # a cell that no row shows may have pseudo-rows of the target
+        seen = F.labels + F.target.statistics if F.target else F.labels
+        self.form = MinimalForm(family, F.X, seen, pooled_parameters(F), "conditioned" if l2 else "minimal")
+        self.r, self.width, features = self.form.r, self.form.width, self.form.rows
+        ridge = features.ridge() if l2 else None
+        # in the differences from one class the diagonal blocks of many would be a poor curvature
+        free = self.r if F.target or (self.r - 1) * self.width > LARGEST else self.r - 1
+        self.data = LogisticObjective(features, F.y, self.r, F.weight, l2, free, ridge, F.size)
+        self.joint = (
+            JointLikelihood(self.form, self.form.sums(F.target.statistics), F.target.size) if F.target else None
+        )
+        self._choose_curvature()
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Number of rows."""
+        return len(self.data.y)
+
+    def _choose_curvature(self) -> None:
+        """Dense, of some of the rows, of each class alone, or its diagonal."""
+        n, K = len(self.data.y), self.width
+        p = self.form.size if self.joint else self.data.size
+        self.dense, self.by_class = p <= LARGEST, self.r * K**2 <= LARGEST_BLOCKS
+        if self.joint and not self.by_class:
+            raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
+        self.part = self
+        if self.by_class:
+            least = SAMPLE * (p if self.dense else K)
+            if least < n / 2:
+                index, weight = stratified(self.data, least, OF_CLASS * K)
+                if len(index) < n:
+                    self.part = self.on(index, weight)
+        self.exact = self.dense and self.part is self
+        self.stint = self.part.rows * K * (self.data.free if self.dense else 1) / (8 * n)  # by their multiplications
+        # L-BFGS makes up for the rows that a sample lacks, but not for classes of many that do not act apart
+        self.patience = 0 if not self.dense and n >= SAMPLE * K else PATIENCE
+
+    def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
+        """The same on some rows, that count by ``weight``, as exact as these few can be."""
+        part = copy(self)
+        part.__dict__.pop("reference", None)
+        part.data = self.data.on(index, weight)
+        part.part, part.exact, part._held, part._at = part, self.dense, None, None
+        return part
+
+    def with_weight(self, b: float) -> "Conditional":
+        """The same with another weight of the target."""
+        other = copy(self)
+        other.__dict__.pop("reference", None)
+        other.source, other._held, other._at = self.source.with_weight(b), None, None
+        other.target, other.size = other.source.target, other.source.size
+        other.data = copy(self.data)
+        other.data.total = other.size
+        if self.part is not self:
+            other.part = self.part.with_weight(b)
+        else:
+            other.part = other
+        return other
+
+    # --- coordinates --------------------------------------------------------------------------------------------------
+
+    @property
+    def share(self) -> float:
+        """Weight of the joint likelihood in f."""
+        return self.target.weight / self.size if self.target else 0.0
+
+    def scored(self, z: Array) -> Array:
+        """The coefficients of the scores in z, as `LogisticObjective` takes them."""
+        return z[: self.data.free * self.width].reshape(self.data.free, self.width)
+
+    start = None  # of a climb: the closed form, or with a target where its path begins
+
+    def at(self, statistics: Statistics | None) -> Iterate:
+        """The point of ``statistics``, or of the closed form."""
+        return self.at_natural(closed_form_of(self.source, statistics))
+
+    def at_natural(self, natural: Statistics) -> Iterate:
+        """The point of an η."""
+        natural = finite(natural)
+        beta = self.form.coefficients(natural)
+        if self.joint:
+            return self.iterate(beta - beta[0] * self.form.class_weights)
+        B = self.form.by_class(beta)
+        # what the posteriors do not see stays with the model, near which others then are
+        self.like, self.middle = natural, B.mean(axis=0)
+        return self.iterate(self.data.of(B - self.middle).ravel())
+
+    def natural(self, z: Array) -> Statistics:
+        if self.joint:
+            return self.form.natural(z)
+        B = self.data.coefficients(self.scored(z)) + self.middle
+        return self.form.rows.natural(B, self.like)
+
+    def parameters(self, z: Array) -> Any:
+        return self.joint.parameters(z) if self.joint else super().parameters(z)
+
+    # --- f ------------------------------------------------------------------------------------------------------------
+
+    def __call__(self, z: Array) -> Evaluation:
+        value, pull = self.joint(z) if self.joint else (0.0, 0.0)
+        if np.isinf(value):
+            nothing = Losses(np.nan, np.nan, np.inf)
+            return Evaluation(np.inf, pull, nothing, False)
+        at = self.data(self.scored(z))
+        self._passes += 1
+        if not self.joint:
+            return at._replace(gradient=at.gradient.ravel())
+        gradient = self.share * pull
+        gradient[: at.gradient.size] += at.gradient.ravel()
+        return Evaluation(at.value + self.share * value, gradient, at.losses, False)
+
+    def hessian(self, z: Array | None) -> Array:
+        rough = NEGLIGIBLE if self.data.sampled else 0.0
+        H = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
+        if not self.joint:
+            return H if self.unseen is None else H + self.unseen
+        E = self.joint.second_moments(self.joint.mode if z is None else z)
+        H = self.form.of_all_classes(H)
+        H += self.share * self.joint.size * self.form.covariance(E)
+        return H + self.pin / self.size
+
+    @cached_property
+    def unseen(self) -> Array | None:
+        """What keeps the curvature definite where combinations of features vanish on all rows."""
+        N = None if self.data.l2 else null_space([self.form.rows])
+        if N is None or not N.size:
+            return None
+        N = N / np.linalg.norm(N, axis=0)
+        return np.kron(np.eye(self.data.free), N @ N.T)
+
+    @property
+    def pin(self) -> Array:
+        """What keeps the curvature definite in the direction that no model depends on, nor the gradient has part in."""
+        u = self.form.class_weights
+        return self.total_weight / self.r * np.outer(u, u)
+
+    def curvature(self, z: Array, damping: float = 0.0, more: float = 0.0) -> Curvature | Diagonal:
+        """H; or what stands for it, for as many passes over the rows as it costs."""
+        if self.exact:
+            return super().curvature(z, damping, more)
+        if self._held is None or self._passes >= self.stint:
+            self._held, self._passes = self._curvature_of_part(z, damping), 0
+        return self._held
+
+    def _curvature_of_part(self, z: Array, damping: float) -> Curvature | Diagonal:
+        part = self.part
+        if self.dense:
+            return Smooth.curvature(part, z, damping)
+        if not self.by_class:
+            h, flat = (self.data.diagonal(V).ravel() for V in (self.scored(z), self.scored(0 * z)))
+            return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))
+        blocks = part.blocks(z)
+        if damping:
+            blocks = [block + damping * more for block, more in zip(blocks, part.blocks(None))]
+        return Curvature.of_blocks(blocks)
+
+    def blocks(self, z: Array | None) -> list[Array]:
+        """The diagonal blocks of H: of each class, and of the shared features."""
+        blocks = list(self.data.curvature(None if z is None else self.scored(z), full=False))
+        if not self.joint:
+            return blocks
+        E, K = self.joint.second_moments(self.joint.mode if z is None else z), self.width
+        share, mean = self.share * self.joint.size, E.own[:, :, 0]
+        blocks = [C + share * (own[:, :K] - np.outer(mu, mu)) for C, own, mu in zip(blocks, E.own, mean)]
+        of_shared = E.own[:, 0, K:].sum(axis=0)
+        return blocks + [share * (E.shared - np.outer(of_shared, of_shared))] * bool(len(of_shared))
+
+    def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
+        V, places = self.scored(z), [(1.0, z), *[(damping, None)] * bool(damping)]
+        of_rows = [(share, self.data.hessian(V if at is not None else None)) for share, at in places]
+        of_target = []
+        if self.joint:
+            E = (self.joint.second_moments(self.joint.mode if at is None else at) for _, at in places)
+            of_target = [(share * self.share * self.joint.size, each) for (share, _), each in zip(places, E)]
+
+        def times(d: Array) -> Array:
+            self._passes += 1
+            D, out = self.scored(d), np.zeros_like(d)
+            self.scored(out)[:] = sum(share * product(D) for share, product in of_rows)
+            for share, moments in of_target:
+                out += share * self.form.times_covariance(moments, d)
+            return out
+
+        return times
+
+    # --- where to begin -----------------------------------------------------------------------------------------------
+
+    def better_start(self, point: Iterate) -> Iterate:
+        """The better one of a point and of the first Newton step from a model that is sure of nothing, the target or
+        equal posteriors; where even that is better than the point, of a power of its model, too."""
+        anchor = self.joint.mode if self.joint else np.zeros_like(point.z)
+        flat = self.iterate(anchor)
+        candidates = [point, flat]
+        g = flat.at.gradient
+        if self.dense:
+            step = Curvature.of_blocks([self.part.reference]).solve(g)
+        elif self.by_class:  # where g adds up to zero over the classes, they act apart at equal posteriors
+            step = (1 - 1 / self.r) * Curvature.of_blocks(self.part.blocks(None)).solve(g)
+        else:
+            step = 0.0
+        candidates.append(self.iterate(anchor - step))
+        if flat.at.value < point.at.value:
+            candidates += [self.iterate(anchor + share * (point.z - anchor)) for share in TEMPERS]
+        return min(candidates, key=lambda each: each.at.value)
+
+
+class Fibre(Smooth):
+    """The joint log-likelihood of the rows along the models with the posteriors of one of them, its sign changed.
+
+    The directions v that no training row sees are those with ⟨v, s(x_i, y) − s(x_i, 1)⟩ = 0 for all rows and classes:
+    what is added to the coefficients of all classes alike, the coefficients that classes share, and for each class but
+    the first whatever combinations of features vanish on all rows. Posteriors of these rows stay, and with them those
+    of every row whose features are in the span of theirs. z = (c, N's coefficients of class 2, …, of class r).
+    """
+
+    def __init__(self, form: MinimalForm, objective: Objective, beta: Array, null: Array) -> None:
+        self.form, self.source, self.family, self.null, self.beta = form, objective, objective.family, null, beta
+        self.size = self.total_weight = objective.total_weight
+        self.losses = Losses(np.nan, np.nan, np.nan)
+        self.joint = JointLikelihood(form, form.sums(objective.labels) / self.size, 1.0)
+        self.of_all = form.width - 1 + form.map.shared
+        self.dimension = self.of_all + (form.r - 1) * null.shape[1]
+
+    def moved(self, z: Array) -> Array:
+        """β of z."""
+        form, K = self.form, self.form.width
+        change = np.zeros(form.size)
+        by_class = form.by_class(change)
+        by_class[:, 1:] = z[: K - 1]
+        change[form.r * K :] = z[K - 1 : self.of_all]
+        by_class[1:] += z[self.of_all :].reshape(form.r - 1, -1) @ self.null.T
+        return self.beta + change
+
+    def _pulled(self, g: Array) -> Array:
+        """The gradient in z of a function with the gradient g in β."""
+        form, by_class = self.form, self.form.by_class(g)
+        shared = g[form.r * form.width :]
+        return np.concatenate([by_class.sum(axis=0)[1:], shared, (by_class[1:] @ self.null).ravel()])
+
+    def __call__(self, z: Array) -> Evaluation:
+        value, g = self.joint(self.moved(z))
+        return Evaluation(value, self._pulled(g), self.losses, False)
+
+    def hessian(self, z: Array | None) -> Array:
+        E = self.joint.second_moments(self.moved(np.zeros(self.dimension) if z is None else z))
+        K, k, N, (r, _, _) = self.form.width, self.null.shape[1], self.null, E.own.shape
+        H = np.zeros((self.dimension,) * 2)
+        of_class = H[self.of_all :, self.of_all :].reshape(r - 1, k, r - 1, k)
+        total = E.own.sum(axis=0)  # of the features (1, own) by all
+        H[: K - 1, : self.of_all] = total[1:, 1:]
+        H[K - 1 : self.of_all, : K - 1] = total[1:, K:].T
+        H[K - 1 : self.of_all, K - 1 : self.of_all] = E.shared
+        for y in range(r - 1):
+            places = slice(self.of_all + y * k, self.of_all + (y + 1) * k)
+            across = N.T @ E.own[y + 1]
+            H[places, : self.of_all] = across[:, 1:]
+            H[: self.of_all, places] = across[:, 1:].T
+            of_class[y, :, y] = across[:, :K] @ N
+        mean = self._pulled(E.mean)
+        return H - np.outer(mean, mean)
+
+    def natural(self, z: Array) -> Statistics:
+        return self.form.natural(self.moved(z))
+
+    def parameters(self, z: Array) -> Any:
+        return self.joint.parameters(self.moved(z))
+
+
+def conjugate(g: Array, product: Callable[[Array], Array], solve: Callable[[Array], Array]) -> Array:
+    """About H⁻¹g by conjugate gradients, preconditioned by ``solve``, which is about H⁻¹, too.
+
+    They end when what is left of g is, in its metric, so small a part that Newton's method converges superlinearly;
+    far from the optimum also when a product gains little of the fall of the quadratic model, in the mean of all so far
+    (Nash and Sofer, 1990): there the model promises too much to be worth solving.
+    """
+    x, rest, gained = np.zeros_like(g), g.copy(), 0.0
+    z = solve(rest)
+    squared = rest @ z
+    far, enough, search = squared > LEFT**2, squared * min(LEFT, np.sqrt(squared)) ** 2, z
+    for done in range(1, PRODUCTS + 1):
+        bent = product(search)
+        along = search @ bent
+        if along <= EPS * squared:
+            break
+        x += (squared / along) * search
+        rest -= (squared / along) * bent
+        gain = squared**2 / along
+        gained += gain
+        z = solve(rest)
+        squared, before = rest @ z, squared
+        if squared <= enough or (far and done * gain < LITTLE * gained):
+            break
+        search = z + (squared / before) * search
+    return x if x.any() else z
+
+
+def null_space(parts: Sequence[Features]) -> Array:
+    """A basis N, shape (p, k), of the combinations of features that vanish on all rows: Nᵀφ(x_i) = 0.
+
+    Those of some rows, by a Cholesky factor with pivots, and of these the ones that vanish on the others, too.
+    """
+    n, p = sum(part.n for part in parts), parts[0].width
+    ones = [(block, np.ones((1, rows.stop - rows.start))) for part in parts for rows, block in part.blocks()]
+    squares = sum(weighted_sums(each, squared(block)) for block, each in ones)
+    scale = np.sqrt(np.maximum(squares[0] / n, np.finfo(float).tiny))
+    step = max(1, n // (SAMPLE * p))
+    some = np.hstack([part.dense(np.arange(0, part.n, step)) for part in parts]) / scale[:, None]
+    lower, order, rank, _ = dpstrf(some @ some.T / some.shape[1], tol=DEPENDENT, lower=1)
+    L, order = np.tril(lower[:, :rank]), order - 1
+    N = np.zeros((p, p - rank))
+    N[order[rank:], range(p - rank)] = 1.0
+    N[order[:rank]] = -solve_triangular(L[:rank], L[rank:].T, lower=True, trans=1)
+    N = np.linalg.qr(N)[0] / scale[:, None]
+    if step > 1 and N.size:
+        G = sum((S := products(N.T, block)) @ S.T for part in parts for _, block in part.blocks()) / n
+        values, vectors = np.linalg.eigh(G)
+        N = N @ vectors[:, values < DEPENDENT]
+    return N
+
+
+def stratified(objective: LogisticObjective, size: float, least: int = 30) -> tuple[NDArray[np.intp], Array]:
+    """About ``size`` rows, evenly spread over each class, ``least`` of each if it has them; the weight each stands for.
+
+    A class of few rows needs them all: its coefficients are as many as those of others.
+    """
+    y, index, there = objective.y, [], np.bincount(objective.y, minlength=objective.r)
+    for c, n in enumerate(there):
+        take = min(n, max(round(n * size / len(y)), least))
+        index.append(np.flatnonzero(y == c)[np.linspace(0, n - 1, take).astype(np.intp)])
+    rows = np.sort(np.concatenate(index))
+    count = (there / np.maximum(np.bincount(y[rows], minlength=len(there)), 1))[y[rows]]
+    return rows, count if objective.weight is None else count * objective.weight[rows]
+
+
+def pooled_parameters(objective: Objective) -> Any:
+    """Pooled parameters of the rows alone, which have their units, if these have a positive definite covariance."""
+    if not can(objective.family, "target='pooled'"):
+        return None
+    try:
+        return objective.family.pooled_parameters(objective.labels)[0]
+    except InvalidStatistics:
+        return objective.family.pooled_parameters(objective.start)[0]
+
+
+def closed_form_of(objective: Objective, statistics: Statistics | None = None) -> Statistics:
+    """η of the closed form, with a target of where its path begins, or of ``statistics``."""
+    F, family = objective, objective.family
+    if statistics is not None:
+        parameters = family.parameters(statistics)
+    else:
+        parameters = F.closed_form if F.closed_form is not None and not F.target else family.parameters(F.start)
+    return family.natural_parameters(parameters)
+
+
+def finite(natural: Statistics) -> Statistics:
+    """η with the logarithms of zero probabilities replaced by that of rounding."""
+
+    def replaced(part: Statistics | Array) -> Statistics | Array:
+        return finite(part) if isinstance(part, Statistics) else np.where(np.isneginf(part), np.log(EPS), part)
+
+    return natural.map(replaced)

@@ -1,0 +1,113 @@
+"""Named linear coordinates of the coefficients B of scores B_y · φ(x), in which L-BFGS moves.
+
+wanbia2014's are those by the closed form. A change of coordinates z = S⁻¹B changes nothing of L-BFGS but its first
+inverse Hessian, SSᵀ in the place of the identity, which is its ``metric``.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite
+from rcpkg.calibration.features import Features
+from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
+from rcpkg.calibration.objective import Objective
+from rcpkg.families import Statistics
+
+COORDINATES = ("whitened", "natural", "closed_form", "curvature")
+LEAST_CURVATURE = 1e-6  # of a coordinate, relative to that at equal posteriors: saturated ones have none
+LEAST_VARIANCE = 1e-13  # of a combination of as many features of size one: what is less is rounding
+
+
+class Linear(NamedTuple):
+    """B = z · map, entry by entry, or, ``mixed``, B = zT with a matrix T of orthogonal rows for the ``map``."""
+
+    start: Array  # z of the start
+    map: Array
+    mixed: bool = False
+
+    def coefficients(self, z: Array) -> Array:
+        """B of z."""
+        return z @ self.map if self.mixed else z * self.map
+
+    def gradient(self, slope: Array) -> Array:
+        """The gradient in z of a function whose gradient in B is ``slope``."""
+        return slope @ self.map.T if self.mixed else slope * self.map
+
+
+def linear_coordinates(name: str, objective: LogisticObjective, B: Array) -> Linear:
+    """Coordinates of the coefficients B, shape (r, p), by their name, with B for the start.
+
+    "natural": z = B. "closed_form": B = z B°, with B° that of the closed form, 1 at the start (wanbia2014 eq. 3).
+    "curvature": z = √h B, h the diagonal of the Hessian at the closed form. "whitened": B = z Λ^(−1/2) Uᵀ, with UΛUᵀ
+    the second moments of the features over the rows and the Hessian of the penalty, without what has neither.
+    """
+    if name == "natural":
+        return Linear(B, np.ones_like(B))
+    if name == "closed_form":
+        return Linear((B != 0).astype(float), B)
+    if name == "curvature":
+        flat = objective.diagonal(np.zeros_like(B))
+        root = np.sqrt(np.maximum(objective.diagonal(B), LEAST_CURVATURE * np.where(flat > 0, flat, 1.0)))
+        return Linear(B * root, 1 / root)
+    G = objective.second_moments()[0] + objective.penalty_matrix()
+    scale = np.sqrt(np.maximum(G.diagonal(), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(G / scale / scale[:, None])  # of features of one size, whatever their units
+    seen = values > LEAST_VARIANCE * B.shape[1]
+    values, vectors = values[seen], vectors[:, seen]
+    return Linear((B * scale) @ vectors * np.sqrt(values), (vectors / np.sqrt(values)).T / scale, mixed=True)
+
+
+class Named(Smooth):
+    """Conditional likelihood as a function of all coefficients B of the features of η, or, with a ridge, of X as given,
+    of which some depend on others. ``minimal`` is the same in coordinates that do not: it tells how far the optimum is.
+    """
+
+    def __init__(self, objective: Objective, l2: float, name: str) -> None:
+        self.minimal, self.source = Conditional(objective, l2), objective
+        self.family, self.name = objective.family, name
+        self.size, self.total_weight, self.r = objective.size, objective.total_weight, self.minimal.r
+        features = Features(objective.family.feature_map(objective.X, "plain" if l2 else "natural"))
+        self.data = LogisticObjective(features, objective.y, self.r, objective.weight, l2, self.r)
+        self.rows, self.penalised = self.minimal.rows, self.minimal.penalised
+
+    start = None
+
+    def at(self, statistics: Statistics | None) -> Iterate:
+        """The point of ``statistics``, or of the closed form."""
+        natural = closed_form_of(self.source, statistics)
+        if self.name == "closed_form" and np.isneginf(natural.ravel()).any():
+            raise InvalidStatistics(
+                "a state has probability zero in the closed form, of which coordinates='closed_form' are multiples; "
+                "set prior_strength > 0 of the estimator, or choose other coordinates"
+            )
+        self.like = finite(natural)
+        self.minimal.at_natural(natural)
+        return self.iterate(self.data.features.coefficients(self.like).ravel())
+
+    def scored(self, z: Array) -> Array:
+        """B."""
+        return z.reshape(self.r, -1)
+
+    def __call__(self, z: Array) -> Evaluation:
+        at = self.data(self.scored(z))
+        return at._replace(gradient=at.gradient.ravel())
+
+    def natural(self, z: Array) -> Statistics:
+        return self.data.features.natural(self.scored(z), self.like)
+
+    def promise(self, point: Iterate) -> float:
+        return self.minimal.at_natural(point.natural).promise
+
+    estimate = promise
+
+
+def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:
+    """SSᵀ of the coordinates with this name, at the start z."""
+    if isinstance(F, Named):
+        units = linear_coordinates(name, F.data, F.scored(z)).map.ravel()
+        return lambda g: units * units * g
+    part = getattr(F, "part", F)
+    return Curvature.of_blocks([part.reference] if F.dense else part.blocks(None)).solve
