@@ -117,15 +117,60 @@ class GappyRows:
         return rows, total * scale[:, None] * scale
 
     def marginals_of_classes(self, means: Array, covariances: Array) -> tuple[Array, Array]:
-        """`marginals` of each class, with a covariance of its own (r, d, d): both of shape (n, r)."""
+        """`marginals` of each class, by covariances (r, d, d) or (d, d): of shape (n, r), the second also (n, 1)."""
+        if covariances.ndim == 2:
+            squares, log_det = self.marginals(means, covariances)
+            return squares, log_det[:, None]
         squares, log_det = zip(*(self.marginals(mean[None], one) for mean, one in zip(means, covariances)))
         return np.hstack(squares), np.stack(log_det, axis=1)
 
     def expected(self, weights: Array, means: Array, covariances: Array) -> Array:
         """Σ_y W_iy E[x_i | what row i has, y], shape (n, d), for ``weights`` (n, r) that sum to one in each row."""
-        classes = zip(weights.T, means, covariances)
+        classes = zip(weights.T, means, np.broadcast_to(covariances, (len(means), *covariances.shape[-2:])))
         expected = sum(w[:, None] * self.completed(mean, one)[0] for w, mean, one in classes)
         return np.where(self.missing, expected, self.filled)
+
+    def completed_moments(
+        self, weights: Array, means: Array, covariances: Array, origin: Array | float
+    ) -> tuple[Array, Array]:
+        """Σ_i W_iy E[x_i − o | what row i has, y], (r, d), and Σ_i W_iy E[(x_i − o)(x_i − o)ᵀ | …], (r, d, d)."""
+        first, second = np.zeros_like(means), np.zeros((len(means), *covariances.shape[-2:]))
+        for y, (w, mean, one) in enumerate(zip(weights.T, means, np.broadcast_to(covariances, second.shape))):
+            rows, spread = self.completed(mean, one, w)
+            rows -= origin
+            first[y], second[y] = w @ rows, (rows * w[:, None]).T @ rows + spread
+        return first, second
+
+
+class IndependentRows:
+    """The same of Gaussians with independent features, whose covariances are variances (r, d) or (d,)."""
+
+    def __init__(self, X: Array) -> None:
+        self.X, self.missing = X, np.isnan(X)
+
+    def marginals_of_classes(self, means: Array, variances: Array) -> tuple[Array, Array]:
+        """Σ_j (x_j − μ_yj)²/σ²_yj and Σ_j log σ²_yj over what the row has, (n, r), and (n, r) or (n, 1)."""
+        centre, seen, precision = means.mean(axis=0), ~self.missing, np.atleast_2d(1 / variances)
+        X, means = np.where(seen, self.X - centre, 0.0), means - centre
+        squares = seen @ (means * means * precision).T - 2 * X @ (means * precision).T + (X * X) @ precision.T
+        return squares, -(seen @ np.log(precision).T)
+
+    def expected(self, weights: Array, means: Array, variances: Array) -> Array:
+        """Σ_y W_iy E[x_i | what row i has, y], shape (n, d)."""
+        return np.where(self.missing, weights @ means, self.X)
+
+    def completed_moments(
+        self, weights: Array, means: Array, variances: Array, origin: Array | float
+    ) -> tuple[Array, Array]:
+        """Σ_i W_iy E[x_i − o | what row i has, y] and Σ_i W_iy E[(x_i − o)² | …], both (r, d)."""
+        means, X = means - origin, np.where(self.missing, 0.0, self.X - origin)
+        hidden = weights.T @ self.missing
+        return weights.T @ X + hidden * means, weights.T @ (X * X) + hidden * (means * means + variances)
+
+
+def gappy(X: Array, independent: bool) -> GappyRows | IndependentRows:
+    """Rows with gaps, for Gaussians with ``independent`` features or full covariances."""
+    return IndependentRows(X) if independent else GappyRows(X)
 
 
 def _padded_factors(correlation: Array, seen: NDArray[np.bool_]) -> Array:

@@ -642,7 +642,7 @@ def test_pooled_and_grand_targets(name):
         assert_allclose(grand.mean, np.tile(X.mean(axis=0), (3, 1)))
         assert_allclose(
             np.cov(X.T, bias=True).diagonal(),
-            np.asarray(model.family_._form.diagonal(grand.covariance)).reshape(-1, 3)[0],
+            np.asarray(model.family_.shape.diagonal(grand.covariance)).reshape(-1, 3)[0],
         )
 
 

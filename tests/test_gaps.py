@@ -182,16 +182,16 @@ def test_training_with_gaps_ends_where_the_likelihood_of_what_is_seen_is_station
     """Small moves of the means and of the covariances, of their form, gain nothing to first order."""
     _, X, y = pattern_rows()
     model, rng = clone(model).fit(X, y), np.random.default_rng(1)
-    form, (log_prior, mean, S, _) = model.family_._form, model.parameters_
+    form, (log_prior, mean, S, _) = model.family_.shape, model.parameters_
 
     def at(t, shift, stretch):
-        moved = S + t * (stretch * S if not form.full else stretch @ S + S @ stretch.T)
+        moved = S + t * (stretch * S if form.independent else stretch @ S + S @ stretch.T)
         whitener = form.whitener(moved, form.diagonal(moved))
         return log_likelihood(model, GaussianParameters(log_prior, mean + t * shift, moved, whitener), X, y)
 
     d = X.shape[1]
     for _ in range(4):
-        move = rng.standard_normal(mean.shape), rng.standard_normal((d, d) if form.full else d)
+        move = rng.standard_normal(mean.shape), rng.standard_normal(d if form.independent else (d, d))
         slope = (at(1e-4, *move) - at(-1e-4, *move)) / 2e-4
         curvature = (at(1e-4, *move) + at(-1e-4, *move) - 2 * at(0.0, *move)) / 1e-8
         assert curvature < 0 and abs(slope) < 1e-4 * -curvature

@@ -56,7 +56,7 @@ from rcpkg import (
 )
 from rcpkg.base import log_posterior
 from rcpkg.checks import number_labels
-from rcpkg.families import gaussian_full, gaussian_moments, one_hot
+from rcpkg.families import gaussian, one_hot
 from rcpkg.families.gaussian import positive_medians
 
 
@@ -604,7 +604,7 @@ def test_fused_and_class_by_class_passes_of_qda_agree(monkeypatch, n, d, r):
     Y = one_hot(y, r)
 
     def passes(threshold):
-        monkeypatch.setattr(gaussian_full, "FUSED_CLASSES_PER_FEATURE", threshold)
+        monkeypatch.setattr(gaussian, "FUSED_CLASSES_PER_FEATURE", threshold)
         seen = np.zeros_like(Y)
 
         def weigh(joint, rows):
@@ -648,7 +648,7 @@ def test_cells_of_rows_of_one_length_keep_to_it_on_safe_updates():
 
 @pytest.mark.parametrize("model", [QDA(), LDA()])
 def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
-    X, y = gaussian_rows(n=2 * gaussian_moments.PASS_BLOCK + 7, d=8, r=2)
+    X, y = gaussian_rows(n=2 * gaussian.PASS_BLOCK + 7, d=8, r=2)
     model.fit(X, y)
     sizes = []
 
@@ -657,7 +657,7 @@ def test_a_pass_in_blocks_gives_the_statistics_of_all_rows(model):
         return np.exp(joint[:, ::-1])
 
     s = model.family_.weighted_statistics(X, model.parameters_, weigh)
-    assert sizes == [gaussian_moments.PASS_BLOCK] * 2 + [7]
+    assert sizes == [gaussian.PASS_BLOCK] * 2 + [7]
     whole = np.exp(model.predict_joint_log_proba(X)[:, ::-1])
     assert_same(s, model.statistics(X, whole), rtol=1e-10, atol=1e-12)
 

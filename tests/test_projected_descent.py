@@ -159,7 +159,7 @@ def test_statistics_and_parameters_of_the_model_returned_agree(learner):
 @pytest.mark.parametrize(
     "learner, message",
     [
-        (ProjectedGradientDescent(LDA()), "has steps for CategoricalNB, .* and none for LinearGaussian"),
+        (ProjectedGradientDescent(LDA()), "has steps for CategoricalNB, .* and none for GaussianFamily"),
         (ProjectedGradientDescent(QDA(), gradient="exact"), "gradient must be 'corrected' or 'printed'"),
         (ProjectedGradientDescent(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
         (ProjectedGradientDescent(QDA(), stopping=HeldOut(0.3)), "stopping=HeldOut.* needs a random_state"),

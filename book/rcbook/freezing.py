@@ -39,7 +39,7 @@ def _(family: CountFamily, old: Statistics, new: Statistics) -> Statistics:
 
 @frozen.register
 def _(family: GaussianFamily, old: Statistics, new: Statistics) -> Statistics:
-    kept, shared = old, family._form.shared
+    kept, shared = old, family.shared
     by_class = [name for name in vars(new) if not (shared and name == "second")]
     for y in range(len(old.count)):
         trial = dict(vars(kept))

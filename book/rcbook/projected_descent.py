@@ -17,8 +17,7 @@ from rcpkg.calibration.steps import Run, StepOfLength
 from rcpkg.calibration.stops import Stop
 from rcpkg.checks import check_choice
 from rcpkg.families import CategoricalParameters, Family, GaussianParameters, Statistics, Unsupported
-from rcpkg.families.gaussian_diagonal import SharedVarianceGaussian
-from rcpkg.families.gaussian_full import QuadraticGaussian
+from rcpkg.families.gaussian import GaussianFamily
 from rcpkg.families.networks import CategoricalFamily
 from rcpkg.linalg import EPS
 
@@ -109,7 +108,7 @@ def categorical_step(
 
 
 def quadratic_step(
-    family: QuadraticGaussian, old: GaussianParameters, gradient: Statistics, labels: Statistics, printed: bool
+    family: GaussianFamily, old: GaussianParameters, gradient: Statistics, labels: Statistics, printed: bool
 ) -> GaussianParameters:
     """η + ``gradient``; p(y) by projection or normalised; covariances −½ η_2⁻¹ with their eigenvalues floored.
 
@@ -135,7 +134,7 @@ def quadratic_step(
 
 
 def linear_step(
-    family: SharedVarianceGaussian, old: GaussianParameters, change: Statistics, labels: Statistics, printed: bool
+    family: GaussianFamily, old: GaussianParameters, change: Statistics, labels: Statistics, printed: bool
 ) -> GaussianParameters:
     """Logistic regression: β_y0 and β_y move by ``change`` about zero; the variances, free in it, stay.
 
@@ -164,18 +163,12 @@ def linear_step(
     return new
 
 
-#: The step of a family: a function of the family, its parameters, lr/m times s(X, Y − P) and s(X, Y), and ``printed``
-STEPS: dict[type[Family], Callable[..., Any]] = {
-    CategoricalFamily: categorical_step,
-    QuadraticGaussian: quadratic_step,
-    SharedVarianceGaussian: linear_step,
-}
-
-
 def _step_of(family: Family) -> Callable[..., Any]:
-    for kind, step in STEPS.items():
-        if isinstance(family, kind):
-            return step
+    """A function of the family, its parameters, lr/m times s(X, Y − P) and s(X, Y), and ``printed``."""
+    if isinstance(family, CategoricalFamily):
+        return categorical_step
+    if isinstance(family, GaussianFamily) and family.shared == family.independent:
+        return linear_step if family.shared else quadratic_step
     names = "CategoricalNB, BernoulliNB, QDA and SharedVarianceGaussianNB"
     raise Unsupported(f"ProjectedGradientDescent has steps for {names}, and none for {type(family).__name__}")
 

@@ -1,24 +1,78 @@
-"""What all Gaussian classifiers share, whether their covariances are full or diagonal, shared or not."""
+"""Gaussian classes: blocks of features with covariances of each class, or shared by all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from rcpkg.base import Array, InvalidStatistics
-from rcpkg.checks import check_number, gaps_refused
+from rcpkg.base import Array, InvalidStatistics, constructed
+from rcpkg.checks import check_number, gaps_refused, number_labels
+from rcpkg.families.blocks import Blocks
+from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
-from rcpkg.families.gaussian_features import Monomials
-from rcpkg.families.gaussian_moments import GaussianMoments
-from rcpkg.families.gaussian_prior import GaussianParameters, per_class
+from rcpkg.families.gaussian_features import Monomials, products
+from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
+from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
+from rcpkg.gaps import gappy
+from rcpkg.linalg import EPS, slices
+from rcpkg.rows import Block, Rows
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
 FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
 TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
+PASS_BLOCK = 2**12  # rows of one call of `weigh`
+LARGE_BLOCK = 2**16  # the same where features are independent: nothing of the size n r d is formed
+GAPPY_BLOCK = 2**15  # the same where values are missing
+BLOCK_ENTRIES = 2**17  # of blocks of quadratic features, which differ in width
+LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
+FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
-class GaussianFamily(GaussianMoments):
-    """What the four Gaussian models share: all but the ``_form`` of their covariances.
+@dataclass(frozen=True)
+class PartMoments:
+    """Of some rows the sorted ``labels`` and, for each, the weight, the mean, about an ``origin`` amid the rows, and
+    the scatter about the mean, which is summed over the labels where the ``shape`` shares it."""
+
+    shape: Blocks
+    origin: Array
+    labels: NDArray
+    count: Array
+    mean: Array
+    scatter: Array
+
+    def among(self, labels: NDArray) -> PartMoments:
+        """The same with further ``labels``, of no weight."""
+        place, r = np.searchsorted(labels, self.labels), len(labels)
+        count, mean = np.zeros(r), np.zeros((r, self.mean.shape[1]))
+        count[place], mean[place] = self.count, self.mean
+        scatter = self.scatter
+        if not self.shape.shared:
+            scatter = np.zeros((r, *scatter.shape[1:]))
+            scatter[place] = self.scatter
+        return PartMoments(self.shape, self.origin, labels, count, mean, scatter)
+
+    def __add__(self, other: PartMoments) -> PartMoments:
+        """Of both together (Chan, Golub & LeVeque 1979): no moments are taken about a point far from the rows."""
+        labels = number_labels(np.concatenate([self.labels, other.labels]))[0]
+        a, b = self.among(labels), other.among(labels)
+        count, shift = a.count + b.count, b.mean - a.mean + (b.origin - a.origin)
+        share = np.divide(b.count, count, out=np.zeros_like(count), where=count > 0)[:, None]
+        between = self.shape.outer(a.count[:, None] * share * shift, shift)
+        return PartMoments(self.shape, a.origin, labels, count, a.mean + share * shift, a.scatter + b.scatter + between)
+
+
+@constructed
+class GaussianFamily(GaussianPrior):
+    """Gaussian classes. Covariances may be ``shared`` by the classes, and features ``independent`` within them.
 
     Statistics: Σ W_iy (1, x_i, x_i ⊗ x_i), where ⊗ is the outer product or, for independent features, the product
     feature by feature; the last is summed over the classes where they share their covariance. Moments are taken about
@@ -30,6 +84,24 @@ class GaussianFamily(GaussianMoments):
     covariances are estimated by EM, whose statistics are those of the completed rows.
     """
 
+    shared: bool = False
+    independent: bool = False
+    _incomplete = False  # whether values were missing in training, of independent features
+    _completed: Statistics | None = None  # those of EM, at which the prior is settled
+
+    @property
+    def shape(self) -> Blocks:
+        """The shape of covariances."""
+        return Blocks(self.shared, self.independent)
+
+    @property
+    def _remedies(self) -> str:
+        """What to do about an invalid covariance, beside a prior."""
+        rows = "" if self.independent else "a covariance matrix needs more than d rows; "
+        features = "constant" if self.independent else "constant or collinear"
+        other = "SharedVarianceGaussianNB" if self.independent else "LDA"
+        return f"{rows}drop {features} features{'' if self.shared else f', the class, or use {other}'}"
+
     def prepare(self, X: Array) -> None:
         super().prepare(X)
         missing = np.isnan(X)
@@ -40,7 +112,7 @@ class GaussianFamily(GaussianMoments):
                 name = self._column_name(int(np.argmax(unseen)))
                 raise ValueError(f"{name} holds missing values only: drop it, or set singular_ridge > 0")
             X, missing = np.where(unseen, 0.0, X), missing & ~unseen
-        self._incomplete = bool(missing.any()) and not self._form.full
+        self._incomplete = bool(missing.any()) and self.independent
         if missing.any():
             X = np.where(missing, np.nanmedian(X, axis=0), X)
         check_number("rows_per_feature", self.rows_per_feature, 0)
@@ -86,8 +158,8 @@ class GaussianFamily(GaussianMoments):
     def covariances(self, parameters: GaussianParameters) -> Array:
         """Covariances of all features, zero for those that do not vary."""
         r, d = len(parameters.mean), len(self.varying_)
-        covariances = self._form.each(self._form.from_diagonal(np.zeros(d)), r)
-        covariances[self._form.block(np.flatnonzero(self.varying_))] = parameters.covariance
+        covariances = self.shape.each(self.shape.from_diagonal(np.zeros(d)), r)
+        covariances[self.shape.index(np.flatnonzero(self.varying_))] = parameters.covariance
         return covariances
 
     def _feature_name(self, j: int) -> str:
@@ -95,50 +167,6 @@ class GaussianFamily(GaussianMoments):
 
     def _column_name(self, j: int) -> str:
         return super()._feature_name(j)
-
-    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
-        it moves to them."""
-        if self._form.full and np.isnan(X).any():
-            raise ValueError(
-                f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
-                "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
-                "leave such rows out"
-            )
-        missing, before = np.isnan(X), self.varying_
-        X = np.where(missing, self.origin_, X)
-        with np.errstate(over="ignore"):
-            width = np.abs(X - self.origin_).max(axis=0)
-        self._check_range(width, width > RANGE[1])
-        self.varying_ = before | (width > 0)
-        index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
-        parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
-        parts["second"] = np.zeros_like(self._form.outer(parts["first"], parts["first"]))
-        parts["first"][:, index] = statistics.first
-        parts["second"][self._form.block(index)] = statistics.second
-        if self._incomplete or missing.any():
-            parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
-            parts["seen"][:, index] = self._weight(statistics)
-        self._incomplete = "seen" in parts
-        return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
-
-    def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
-        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
-        halves the second moments: of moments about a point far off few digits are left for the scatter."""
-        form, weight, first = self._form, self._weight(statistics), statistics.first
-        power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
-        shift = amid(X)
-        change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
-        moves = -2 * shift * change > power
-        if not moves.any():
-            return statistics
-        origin = self.origin_.copy()
-        origin[self.varying_] += np.where(moves, shift, 0.0)
-        shift = np.broadcast_to((origin - self.origin_)[self.varying_], first.shape)
-        self.origin_ = origin
-        second = statistics.second - (form.outer(first, shift) + form.outer(shift, first - weight * shift))
-        return Statistics(**{**vars(statistics), "first": first - weight * shift, "second": second})
 
     def check_complete(self, X: Array) -> None:
         missing = np.isnan(X).any(axis=0)
@@ -149,11 +177,28 @@ class GaussianFamily(GaussianMoments):
 
     def same_form(self, other: object) -> bool:
         """With the same features that vary."""
-        return super().same_form(other) and np.array_equal(self.varying_, other.varying_)
+        return super().same_form(other) and self.shape == other.shape and np.array_equal(self.varying_, other.varying_)
+
+    def statistics(self, X: Array, weights: Array) -> Statistics:
+        """Σ W_iy (1, x_i, x_i ⊗ x_i), and the weights Σ W_iy of the values that are ``seen`` where some are missing."""
+        X, form, r = self.encode(X), self.shape, weights.shape[1]
+        first, seen = np.zeros((2, r, X.shape[1]))
+        second = np.zeros_like(form.by_class(form.outer(first, first)))
+        weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
+        for rows in slices(len(X), form.rows_at_once(weights, X.shape[1])):
+            x = X[rows] - self._origin
+            if self._incomplete:
+                there = ~np.isnan(x)
+                seen += weights[rows].T @ there
+                x[~there] = 0.0
+            first += weights[rows].T @ x
+            form.add_moments(second, x, weights_of_second[rows])
+        parts = {"seen": seen} if self._incomplete else {}
+        return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
     def log_joint(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
-        X, form = self.encode(X), self._form
+        X, form = self.encode(X), self.shape
         log_prior, mean, covariance, A = parameters
         joint = form.distances(X, mean, A)
         joint *= -0.5
@@ -162,43 +207,29 @@ class GaussianFamily(GaussianMoments):
         gaps = gaps[np.isnan(X[gaps]).any(axis=1)]
         if len(gaps):
             seen = np.count_nonzero(~np.isnan(X[gaps]), axis=1)[:, None]
-            squares, log_det = form.marginals(X[gaps], mean, covariance, A)
+            squares, log_det = gappy(X[gaps], self.independent).marginals_of_classes(mean, covariance)
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
 
-    def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
-        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
-        filled = self._form.expected(self.encode(X), weights, parameters.mean, parameters.covariance)
-        return np.where(np.isnan(X), self.decode(filled), X)
+    def parameters(self, statistics: Statistics) -> GaussianParameters:
+        """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).
 
-    def scores(self, X: Array, natural: Statistics) -> Array:
-        """η_0y + ⟨η_1y, x⟩ + ⟨η_2y, x ⊗ x⟩, with x about the origin."""
-        X = self.encode(X) - self._origin
-        return X @ natural.first.T + natural.count + self._form.forms(X, natural.second)
-
-    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
-        roots = self._form.by_class(self._form.root(parameters.covariance))
-        for c, mean in enumerate(parameters.mean):
-            root = roots[0 if self._form.shared else c]
-            X[y == c] = mean + self._form.transformed(X[y == c], root)
-        return self.decode(X)
-
-    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
-        X = self.encode(X)
-        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
-        classes = [y == c for c in np.unique(y)]
-        for rows in classes:
-            mean[rows] = X[rows].mean(axis=0)
-            Z[rows] -= Z[rows].mean(axis=0)
-        for rows in [slice(None)] if self._form.shared else classes:
-            Z[rows] = self._form.with_scatter_of(Z[rows], (X - mean)[rows])
-        return self.decode(mean + Z)
+        Where values are missing the weight n_yj of those seen stands in the place of s_0y.
+        """
+        log_prior = self.class_log_prior(statistics.count)
+        if self._incomplete:
+            self._check_seen(self._weight(statistics))
+        m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
+        mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
+        _, scatter, weight = self._moments(statistics)
+        covariance = (prior_scatter + scatter) / self.shape.over(m + weight)
+        power = (self.shape.diagonal(prior_scatter) + self._power(statistics)) / (m + weight)
+        whitener = self._whitener(covariance, power, self.shape.sum(statistics.count))
+        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
 
     def _from_moments(self, count: Array, mean: Array, scatter: Array) -> Statistics:
         first = count[:, None] * mean
-        return Statistics(count=count, first=first, second=scatter + self._form.outer(first, mean))
+        return Statistics(count=count, first=first, second=scatter + self.shape.outer(first, mean))
 
     def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         if statistics is self._completed:
@@ -212,26 +243,207 @@ class GaussianFamily(GaussianMoments):
         self._check_positive(count)
         return super().class_log_prior(count)
 
-    def parameters(self, statistics: Statistics) -> GaussianParameters:
-        """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).
+    def part_at_sight(self, block: Block) -> PartMoments:
+        """Moments of complete rows, NaN where one is not."""
+        model, (codes, labels) = copy(self), pd.factorize(block.y, sort=True)
+        model.origin_, model.varying_ = block.X.mean(axis=0), np.ones(block.X.shape[1], dtype=bool)
+        with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses such numbers with the block's name
+            s = model.statistics(block.X, block._replace(y=codes).weights(len(labels)))
+            mean, scatter, _ = model._moments(s)
+        return PartMoments(model.shape, model.origin_, labels, s.count, mean, scatter)
 
-        Where values are missing the weight n_yj of those seen stands in the place of s_0y.
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        """Those found at sight, if the rows are complete. Where features are independent, those of what is seen: they
+        are additive."""
+        if rows.summed is not None and not np.isnan(rows.summed.mean).any():
+            found, varying = rows.summed.among(self.classes_), np.flatnonzero(self.varying_)
+            mean = (found.mean + (found.origin - self.origin_))[:, varying]
+            return self._from_moments(found.count, mean, found.scatter[self.shape.index(varying)])
+        return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        """Where values are missing those of completed rows, which have the moments of what is seen or, where
+        covariances are full, those that EM leads to from independent features."""
+        if not self._incomplete:  # what is missing shows in the sums: no pass for it
+            complete = super().raw_statistics(rows)
+            if not np.isnan(complete.first).any():
+                return complete
+        if not any(rows.each(has_gaps)):
+            return super().raw_statistics(rows)
+        self._incomplete = True
+        seen = super().raw_statistics(rows)
+        self._incomplete, weight = False, self._weight(seen)
+        self._check_seen(weight)
+        mean, scatter, total = self._moments(seen)
+        of_all = seen.first.sum(axis=0) / weight.sum(axis=0)
+        power = self.shape.total(self._power(seen)) / weight.sum(axis=0)
+        variance = np.divide(self.shape.diagonal(scatter), total, out=np.zeros_like(total), where=total > 0)
+        variance = np.where(total > 0, variance, power - of_all**2)
+        mean = np.where(weight > 0, mean, of_all)  # of a class that has a feature by the prior alone
+        if self.independent:
+            return self._from_moments(seen.count, mean, variance * self.shape.sum(seen.count[:, None]))
+        variance = np.where(variance > 0, variance, power - of_all**2)[..., None] * np.eye(mean.shape[1])
+        start = GaussianParameters(np.empty(0), mean + self._origin, variance, np.empty(0))
+        self._completed = run_em(self, rows, start)
+        return self._completed
+
+    def _lacks(self, X: Array) -> bool:
+        """Whether the statistics of rows are expected ones: values are missing, and not counted by what is seen."""
+        return not self._incomplete and bool(np.isnan(X.sum()))
+
+    def expected_statistics(self, X: Array, weights: Array, parameters: GaussianParameters) -> Statistics:
+        """Σ W_iy (1, x̂_i, x̂_i ⊗ x̂_i + C_i), with the mean x̂ and the covariance C of a row of class y given what there
+        is of it, or s(X, W) where this counts what is ``seen``."""
+        X, (_, mean, covariance, _) = self.encode(X), parameters
+        if not self._lacks(X):
+            return self.statistics(X, weights)
+        gaps = np.isnan(X).any(axis=1)
+        known = self.statistics(X[~gaps], weights[~gaps])
+        X, weights = X[gaps], weights[gaps]
+        rows = gappy(X, self.independent)
+        first, second = rows.completed_moments(weights, mean, covariance, self._origin)
+        return known + Statistics(count=weights.sum(axis=0), first=first, second=self.shape.sum(second))
+
+    def _check_seen(self, weight: Array) -> None:
+        """Refuse weights (r, d) of what is seen that are zero without a prior."""
+        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
+        if unseen.any():
+            y, j = np.argwhere(unseen)[0]
+            raise InvalidStatistics(
+                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
+                "prior_strength > 0"
+            )
+
+    def weighted_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics:
+        """One pass in row blocks, which keeps nothing of a row."""
+        X, (r, d) = self.encode(X), parameters.mean.shape
+        full = not (self.shared or self.independent)
+        if full and r >= FUSED_CLASSES_PER_FEATURE * d and not self._lacks(X):
+            fused = self._fused_statistics(X, parameters, weigh)
+            if fused is not None:
+                return fused
+        blocks = list(slices(len(X), LARGE_BLOCK if self.independent else PASS_BLOCK))
+        if self._lacks(X):  # rows of one pattern together
+            gaps = np.isnan(X).any(axis=1)
+            blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), GAPPY_BLOCK)]
+        parts = ((X[b], weigh(self.log_joint(X[b], parameters), b)) for b in blocks)
+        return reduce(add, (self.expected_statistics(x, W, parameters) for x, W in parts))
+
+    def _fused_statistics(
+        self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
+    ) -> Statistics | None:
+        """One pass by quadratic features: the d(d+1)/2 + d + 1 monomials of a block serve the densities and the
+        statistics, in one wide matrix product each. The bar for iterations of QDA of many classes and few features asks
+        for it: it takes half the arithmetic of the products class by class. The numbers are the same but for rounding,
+        which is estimated: None where it exceeds `LARGEST_ROUNDING`.
         """
-        log_prior = self.class_log_prior(statistics.count)
-        if self._incomplete:
-            self._check_seen(self._weight(statistics))
-        m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
-        mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
-        _, scatter, weight = self._moments(statistics)
-        covariance = (prior_scatter + scatter) / self._form.over(m + weight)
-        power = (self._form.diagonal(prior_scatter) + self._power(statistics)) / (m + weight)
-        whitener = self._whitener(covariance, power, self._form.sum(statistics.count))
-        return GaussianParameters(log_prior, mean + self._origin, covariance, whitener)
+        d, origin = parameters.mean.shape[1], self._origin
+        features = self.feature_map(X[:0], "natural")
+        constant, slopes, _ = features.coefficients(self.natural_parameters(parameters))
+        coefficients = np.hstack([constant[:, None], slopes])
+        if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
+            return None
+        moments = np.zeros_like(coefficients)
+        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        monomials = np.empty((coefficients.shape[1], size))
+        for rows in slices(len(X), size):
+            x = (X[rows] - origin).T.copy()
+            block = monomials[:, : x.shape[1]]
+            block[0], block[1 : d + 1] = 1.0, x
+            products(x, block[d + 1 :])
+            moments += weigh((coefficients @ block).T, rows).T @ block.T
+        return features.statistics(moments[:, 0], moments[:, 1:], np.empty(0))
+
+    def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
+        """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
+        mean = parameters.mean - self._origin
+        size = np.sqrt((self.shape.diagonal(parameters.covariance) + mean**2).mean(axis=0))
+        typical = np.ones(coefficients.shape[1])
+        typical[1 : len(size) + 1] = size
+        products(size[:, None], typical[len(size) + 1 :, None])
+        return EPS * float((np.abs(coefficients) @ typical).max())
+
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
+        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
+        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
+        it moves to them."""
+        if not self.independent and np.isnan(X).any():
+            raise ValueError(
+                f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
+                "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
+                "leave such rows out"
+            )
+        missing, before = np.isnan(X), self.varying_
+        X = np.where(missing, self.origin_, X)
+        with np.errstate(over="ignore"):
+            width = np.abs(X - self.origin_).max(axis=0)
+        self._check_range(width, width > RANGE[1])
+        self.varying_ = before | (width > 0)
+        index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
+        parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
+        parts["second"] = np.zeros_like(self.shape.outer(parts["first"], parts["first"]))
+        parts["first"][:, index] = statistics.first
+        parts["second"][self.shape.index(index)] = statistics.second
+        if self._incomplete or missing.any():
+            parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
+            parts["seen"][:, index] = self._weight(statistics)
+        self._incomplete = "seen" in parts
+        return self._recentred(self.encode(X) - self._origin, Statistics(**parts))
+
+    def _recentred(self, X: Array, statistics: Statistics) -> Statistics:
+        """Moments about a point amid these further rows X, which are about the origin, in the features of which that
+        halves the second moments: of moments about a point far off few digits are left for the scatter."""
+        form, weight, first = self.shape, self._weight(statistics), statistics.first
+        power = form.total(self._power(statistics)) + (X * X).sum(axis=0)
+        shift = amid(X)
+        change = shift * (weight.sum(axis=0) + len(X)) - 2 * (first.sum(axis=0) + X.sum(axis=0))
+        moves = -2 * shift * change > power
+        if not moves.any():
+            return statistics
+        origin = self.origin_.copy()
+        origin[self.varying_] += np.where(moves, shift, 0.0)
+        shift = np.broadcast_to((origin - self.origin_)[self.varying_], first.shape)
+        self.origin_ = origin
+        second = statistics.second - (form.outer(first, shift) + form.outer(shift, first - weight * shift))
+        return Statistics(**{**vars(statistics), "first": first - weight * shift, "second": second})
+
+    def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
+        """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
+        rows = gappy(self.encode(X), self.independent)
+        filled = rows.expected(weights, parameters.mean, parameters.covariance)
+        return np.where(np.isnan(X), self.decode(filled), X)
+
+    def scores(self, X: Array, natural: Statistics) -> Array:
+        """η_0y + ⟨η_1y, x⟩ + ⟨η_2y, x ⊗ x⟩, with x about the origin."""
+        X = self.encode(X) - self._origin
+        return X @ natural.first.T + natural.count + self.shape.forms(X, natural.second)
+
+    def draw(self, parameters: GaussianParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        X = rng.standard_normal((len(y), parameters.mean.shape[1]))
+        roots = self.shape.by_class(self.shape.root(parameters.covariance))
+        for c, mean in enumerate(parameters.mean):
+            root = roots[0 if self.shape.shared else c]
+            X[y == c] = mean + self.shape.transformed(X[y == c], root)
+        return self.decode(X)
+
+    def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
+        """Normal rows, given the means and scatter of these: of each class, or within all classes where shared."""
+        X = self.encode(X)
+        mean, Z = np.empty_like(X), rng.standard_normal(X.shape)
+        classes = [y == c for c in np.unique(y)]
+        for rows in classes:
+            mean[rows] = X[rows].mean(axis=0)
+            Z[rows] -= Z[rows].mean(axis=0)
+        for rows in [slice(None)] if self.shape.shared else classes:
+            Z[rows] = self.shape.with_scatter_of(Z[rows], (X - mean)[rows])
+        return self.decode(mean + Z)
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
         covariances with their shrinkage dampened, so that they stay positive definite."""
-        form, m, (_, prior) = self._form, self.prior_strength, self._prior(old)
+        form, m, (_, prior) = self.shape, self.prior_strength, self._prior(old)
         mean, scatter, weight = self._moments(old)
         count = safe_class_counts(old.count, change.count)
         if not (count > 0).all():  # in exact arithmetic a class keeps some weight
@@ -262,7 +474,7 @@ class GaussianFamily(GaussianMoments):
         self, log_prior: Array, mean: Array, scatter: Array, statistics: Statistics, between: Array | float = 0.0
     ) -> tuple[GaussianParameters, float]:
         """Parameters with the ML or MAP covariance of all rows, and the pseudo-rows they count for."""
-        form, (r, d), total = self._form, mean.shape, statistics.count.sum()
+        form, (r, d), total = self.shape, mean.shape, statistics.count.sum()
         scatter, prior = form.total(scatter), self._prior(statistics)[1]
         prior = prior if prior.ndim == scatter.ndim else prior.sum(axis=0)
         covariance = (prior + (scatter + between)) / (self.prior_strength + total)
@@ -275,22 +487,22 @@ class GaussianFamily(GaussianMoments):
         """μ = p(y) (1, μ_y, Σ_y + μ_y ⊗ μ_y), the last summed over y where shared; of a row without gaps."""
         prior, mean = np.exp(parameters.log_prior), parameters.mean - self._origin
         covariance = parameters.covariance
-        scatter = covariance if self._form.shared else per_class(prior, covariance) * covariance
+        scatter = covariance if self.shape.shared else per_class(prior, covariance) * covariance
         return self._from_moments(prior, mean, scatter)
 
     def natural_parameters(self, parameters: GaussianParameters) -> Statistics:
         """η = (log p(y) − ½ [⟨μ, Σ⁻¹μ⟩ + log|2πΣ|], Σ⁻¹μ, −½ Σ⁻¹), with μ about the origin."""
         log_prior, mean, _, A = parameters
-        mean, precision = mean - self._origin, self._form.precision(A)
-        first = self._form.times(precision, mean)
-        count = log_prior - 0.5 * ((mean * first).sum(axis=1) + mean.shape[1] * LOG_2PI) + self._form.log_det(A)
+        mean, precision = mean - self._origin, self.shape.precision(A)
+        first = self.shape.times(precision, mean)
+        count = log_prior - 0.5 * ((mean * first).sum(axis=1) + mean.shape[1] * LOG_2PI) + self.shape.log_det(A)
         return Statistics(count=count, first=first, second=-0.5 * precision)
 
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + ½ ⟨η_1y, P_y⁻¹ η_1y⟩ − ½ log|P_y/2π| with P_y = −2 η_2y."""
         precision, d = -2 * natural.second, natural.first.shape[1]
-        squares = (natural.first * self._form.solve(precision, natural.first)).sum(axis=1)
-        return natural.count + 0.5 * (squares - self._form.log_det_of(precision) + d * LOG_2PI)
+        squares = (natural.first * self.shape.solve(precision, natural.first)).sum(axis=1)
+        return natural.count + 0.5 * (squares - self.shape.log_det_of(precision) + d * LOG_2PI)
 
     def feature_map(
         self,
@@ -300,7 +512,7 @@ class GaussianFamily(GaussianMoments):
         pooled: GaussianParameters | None = None,
     ) -> Monomials:
         """Monomials about the origin: of their root mean squares ("minimal"), or whitened by ``pooled``."""
-        form, centre, factor = self._form, 0.0 if kind == "plain" else self._origin, None
+        form, centre, factor = self.shape, 0.0 if kind == "plain" else self._origin, None
         if kind == "minimal" and pooled is None:
             power = form.total(self._power(statistics))
             factor = form.from_diagonal(1 / np.sqrt(power / statistics.count.sum()))
@@ -310,12 +522,12 @@ class GaussianFamily(GaussianMoments):
 
     def from_natural(self, natural: Statistics) -> GaussianParameters:
         """P_y = −2 η_2y, μ_y = P_y⁻¹ η_1y, p(y) ∝ exp(η_0y + A_y), with a common precision added if need be."""
-        precision = self._form.definite(-2 * natural.second)
+        precision = self.shape.definite(-2 * natural.second)
         log_prior = self.class_log_partition(
             Statistics(count=natural.count, first=natural.first, second=-0.5 * precision)
         )
-        covariance, whitener = self._form.inverse(precision)
-        mean = self._form.times(covariance, natural.first) + self._origin
+        covariance, whitener = self.shape.inverse(precision)
+        mean = self.shape.times(covariance, natural.first) + self._origin
         return GaussianParameters(log_prior - np.logaddexp.reduce(log_prior), mean, covariance, whitener)
 
 

@@ -1,18 +1,26 @@
 """Classifiers with Gaussian classes: quadratic and linear discriminant analysis, naive Bayes, logistic regression."""
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array
 from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
-from rcpkg.families.gaussian_diagonal import IndependentGaussian, SharedVarianceGaussian
-from rcpkg.families.gaussian_full import LinearGaussian, QuadraticGaussian
+from rcpkg.families.gaussian import GaussianFamily
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianSettings
 
 
-class GaussianClassifier(GaussianSettings, ConjugateClassifier):
-    """What the four Gaussian classifiers share."""
+class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianFamily):
+    """What the four Gaussian classifiers share; which of them it is two switches say."""
+
+    _shared: ClassVar[bool]
+    _independent: ClassVar[bool]
+
+    def family(self) -> GaussianFamily:
+        """The family that these parameters make; ``family_`` is the one that knows the training rows."""
+        return self._family_type(shared=self._shared, independent=self._independent, **self._settings())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -42,7 +50,7 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier):
 
 
 @documented()
-class QDA(GaussianClassifier, family=QuadraticGaussian):
+class QDA(GaussianClassifier):
     """Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y).
 
     ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
@@ -84,9 +92,11 @@ class QDA(GaussianClassifier, family=QuadraticGaussian):
     0.98
     """
 
+    _shared, _independent = False, False
+
 
 @documented()
-class LDA(GaussianClassifier, family=LinearGaussian):
+class LDA(GaussianClassifier):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
@@ -132,6 +142,8 @@ class LDA(GaussianClassifier, family=LinearGaussian):
     0.98
     """
 
+    _shared, _independent = True, False
+
     @property
     def coef_(self) -> Array:
         """Σ⁻¹μ_y for each class, shape (r, d); of two classes their difference, shape (1, d)."""
@@ -154,7 +166,7 @@ class LDA(GaussianClassifier, family=LinearGaussian):
 
 
 @documented()
-class GaussianNB(GaussianClassifier, family=IndependentGaussian):
+class GaussianNB(GaussianClassifier):
     """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
 
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
@@ -194,9 +206,11 @@ class GaussianNB(GaussianClassifier, family=IndependentGaussian):
     0.96
     """
 
+    _shared, _independent = False, True
+
 
 @documented()
-class SharedVarianceGaussianNB(GaussianClassifier, family=SharedVarianceGaussian):
+class SharedVarianceGaussianNB(GaussianClassifier):
     """The closed-form logistic regression: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
 
     ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
@@ -233,3 +247,5 @@ class SharedVarianceGaussianNB(GaussianClassifier, family=SharedVarianceGaussian
     >>> round(model.score(X, y), 2)
     0.96
     """
+
+    _shared, _independent = True, True

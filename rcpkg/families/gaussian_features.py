@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rcpkg.base import Array
-from rcpkg.families.covariance import Diagonal, Full
+from rcpkg.families.blocks import Blocks
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.statistics import Statistics
 from rcpkg.linalg import is_definite
@@ -21,16 +21,16 @@ class Monomials(FeatureMap):
     """
 
     def __init__(
-        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: Full | Diagonal
+        self, X: Array, origin: Array | float, centre: Array | float, factor: Array | None, form: Blocks
     ) -> None:
         self.n, d = X.shape
         self.origin, self.shift = origin, np.broadcast_to(origin - centre, d)  # x − c = (x − o) + shift
-        self.form, self.full, self.common = form, form.full, form.shared
+        self.form, self.full, self.common = form, not form.independent, form.shared
         self.factor = form.from_diagonal(np.ones(d)) if factor is None else factor
         self.inverse = form.inverted(self.factor)
         moved = X - centre
         self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
-        self.i, self.j = np.triu_indices(d) if form.full else (np.arange(d), np.arange(d))
+        self.i, self.j = np.triu_indices(d) if not form.independent else (np.arange(d), np.arange(d))
         self.own, self.shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
         self.twice = np.where(self.i == self.j, 1.0, 2.0)
         self.totalled, self.entries = np.arange(self.own) >= d, float(self.own * len(X))

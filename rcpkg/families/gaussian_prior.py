@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers, warn
-from rcpkg.families.covariance import ROUNDING, Diagonal, Fault, Full
+from rcpkg.families.blocks import ROUNDING, Blocks, Fault
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
 
@@ -45,8 +45,8 @@ class GaussianPrior(GaussianSettings, Family):
     exponential family.
     """
 
-    _form: ClassVar[Full | Diagonal]
-    _remedies: ClassVar[str]  # what to do about an invalid covariance, beside a prior
+    shape: Blocks
+    _remedies: str
     varying_: ClassVar[NDArray[np.bool_]]  # of the features, whether they take part
     _pseudo_scatter: ClassVar[Array | None] = None  # D
     _named_prior: ClassVar[tuple[Array, Array] | None] = None  # μ₀ and Σ₀, by the rows of the closed form
@@ -64,24 +64,24 @@ class GaussianPrior(GaussianSettings, Family):
         """Sample means, the scatter about them, and its weight by feature; the last two summed where shared."""
         weight = self._weight(s)
         mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
-        return mean, s.second - self._form.outer(weight * mean, mean), self._form.sum(weight)
+        return mean, s.second - self.shape.outer(weight * mean, mean), self.shape.sum(weight)
 
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
         weight = self._weight(statistics)
         deviation = self._moments(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
-        return self._form.total(self._form.outer(deviation * weight, deviation))
+        return self.shape.total(self.shape.outer(deviation * weight, deviation))
 
     def _power(self, statistics: Statistics) -> Array:
         """Second moments of each feature, beneath its variance."""
-        return self._form.diagonal(statistics.second)
+        return self.shape.diagonal(statistics.second)
 
     def _whitener(self, covariance: Array, power: Array, count: Array) -> Array:
         """Whiteners; `InvalidStatistics` where a covariance is not positive definite beyond the rounding of ``power``.
 
         ``count`` are the rows of each class or, where the covariance is that of all classes, their number.
         """
-        found = self._form.whitener(covariance, power)
+        found = self.shape.whitener(covariance, power)
         if not isinstance(found, Fault):
             return found
         where, n = ("the classes", count) if np.ndim(count) == 0 else (self._class_name(found.y), count[found.y])
@@ -114,7 +114,7 @@ class GaussianPrior(GaussianSettings, Family):
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
-        form, n = self._form, self._weight(statistics).sum(axis=0)
+        form, n = self.shape, self._weight(statistics).sum(axis=0)
         within, power = form.total(self._moments(statistics)[1]), form.total(self._power(statistics))
         try:
             self._whitener(within / form.over(n), power / n, statistics.count.sum())
@@ -133,7 +133,7 @@ class GaussianPrior(GaussianSettings, Family):
         """
         r = len(statistics.count)
         degrees = max(statistics.count.sum(), n_rows) - r
-        return max(self.rows_per_feature - max(degrees if self._form.shared else degrees / r, 0.0) / d, 0.0)
+        return max(self.rows_per_feature - max(degrees if self.shape.shared else degrees / r, 0.0) / d, 0.0)
 
     def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
@@ -145,7 +145,7 @@ class GaussianPrior(GaussianSettings, Family):
         the part `_want_of_rows` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are
         not few.
         """
-        form, t, n = self._form, self.singular_ridge, self._weight(statistics).sum(axis=0)
+        form, t, n = self.shape, self.singular_ridge, self._weight(statistics).sum(axis=0)
         _, scatter, weight = self._moments(statistics)
         within, power = form.total(scatter), form.total(self._power(statistics)) / n
         total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
@@ -191,9 +191,9 @@ class GaussianPrior(GaussianSettings, Family):
                 )
             return
         covariance = self._covariance_of(self.prior_covariance, d)
-        shape = self._form.from_diagonal(np.zeros(d)).shape
+        shape = self.shape.from_diagonal(np.zeros(d)).shape
         symmetric = covariance.shape == shape and np.allclose(covariance, covariance.T)
-        if not symmetric or isinstance(self._form.whitener(covariance, self._form.diagonal(covariance)), Fault):
+        if not symmetric or isinstance(self.shape.whitener(covariance, self.shape.diagonal(covariance)), Fault):
             raise ValueError(
                 "prior_covariance must be 'pooled', 'diagonal', a positive number, or a symmetric and positive "
                 f"definite array of shape {shape}; got {self.prior_covariance!r}"
@@ -202,13 +202,13 @@ class GaussianPrior(GaussianSettings, Family):
     def _covariance_of(self, prior: float | ArrayLike, d: int) -> Array:
         """Σ₀ as an array, a number standing for its multiple of the identity."""
         covariance = check_numbers("prior_covariance", prior)
-        return covariance * self._form.from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
+        return covariance * self.shape.from_diagonal(np.ones(d)) if covariance.ndim == 0 else covariance
 
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
         """μ₀ about the origin, and the scatter m Σ₀ + D."""
         m, d = self.prior_strength, statistics.first.shape[1]
         if m == 0:
-            zero = np.zeros_like(self._form.from_diagonal(np.zeros(d)))
+            zero = np.zeros_like(self.shape.from_diagonal(np.zeros(d)))
             return 0.0, zero if self._pseudo_scatter is None else self._pseudo_scatter
         varying = getattr(self, "varying_", np.ones(d, dtype=bool))
         grand, pooled = self._named_prior or (None, None)
@@ -217,10 +217,10 @@ class GaussianPrior(GaussianSettings, Family):
         mean, covariance = self.prior_mean, self.prior_covariance
         mean = grand if _is_name(mean) else np.broadcast_to(mean, len(varying))[varying] - self._origin
         if not _is_name(covariance):
-            index = self._form.block(np.flatnonzero(varying))
+            index = self.shape.index(np.flatnonzero(varying))
             covariance = self._covariance_of(covariance, len(varying))[index]
         else:
-            covariance = pooled if covariance == "pooled" else self._form.from_diagonal(self._form.diagonal(pooled))
+            covariance = pooled if covariance == "pooled" else self.shape.from_diagonal(self.shape.diagonal(pooled))
         return mean, m * covariance
 
     @property

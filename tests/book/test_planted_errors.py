@@ -113,19 +113,17 @@ PLANTED = [
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", scaled(1.01)),
     InLibrary("03", "thm-nn-smoothing", "rcpkg.local.smoothed_probabilities", more_pseudo_counts),
     InLibrary("04", "prop-rc-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)),
-    InLibrary(
-        "04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("covariance", 1.01)
-    ),
+    InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("covariance", 1.01)),
     InLibrary(
         "04",
         "prop-rc-lr",
-        "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters",
+        "rcpkg.families.gaussian.GaussianFamily.parameters",
         altered("covariance", 1.01),
     ),
     InLibrary(
         "04",
         "prop-rc-lr",
-        "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters",
+        "rcpkg.families.gaussian.GaussianFamily.parameters",
         altered("log_prior", 1.01),
     ),
     InLibrary("04", "thm-rc-invariance", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(frequency_weights)),
@@ -133,19 +131,15 @@ PLANTED = [
         "04", "prop-rc-fixed-point", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)
     ),
     InLibrary("04", "alg-rc", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)),
-    InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("mean", 1.01)),
-    InLibrary(
-        "04", "prop-rc-qda", "rcpkg.families.gaussian_full.QuadraticGaussian.parameters", altered("log_prior", 1.01)
-    ),
-    InLibrary(
-        "04", "prop-rc-lr", "rcpkg.families.gaussian_diagonal.SharedVarianceGaussian.parameters", altered("mean", 1.001)
-    ),
+    InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("mean", 1.01)),
+    InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("log_prior", 1.01)),
+    InLibrary("04", "prop-rc-lr", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("mean", 1.001)),
     InLibrary(
         "04", "prop-rc-map-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)
     ),
-    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.mean_parameters", scaled(1.01)),
-    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian_full.QuadraticGaussian.log_partition", scaled(1.01)),
-    InLibrary("06", "thm-tm-safe", "rcpkg.families.gaussian_full.QuadraticGaussian.safe_update", scaled(1.001)),
+    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian.GaussianFamily.mean_parameters", scaled(1.01)),
+    InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian.GaussianFamily.log_partition", scaled(1.01)),
+    InLibrary("06", "thm-tm-safe", "rcpkg.families.gaussian.GaussianFamily.safe_update", scaled(1.001)),
     InLibrary("08", "prop-wn-stream", "rcbook.streams.Counts.log_probabilities", scaled(1.01)),
     InLibrary(
         "08",
@@ -241,7 +235,7 @@ PLANTED = [
     InLibrary(
         "12",
         "prop-when-draws",
-        "rcpkg.families.gaussian_full.QuadraticGaussian.redraw",
+        "rcpkg.families.gaussian.GaussianFamily.redraw",
         lambda method: lambda self, X, y, rng: X[::1],
     ),
     InCode("12", "exa-when-right", "@ influence.T) / n / 2", "@ influence.T) / n / 9"),
@@ -276,7 +270,7 @@ PLANTED = [
     InLibrary(
         "13",
         "thm-gaps-gradient",
-        "rcpkg.families.gaussian_full.QuadraticGaussian.expected_statistics",
+        "rcpkg.families.gaussian.GaussianFamily.expected_statistics",
         lambda _: lambda self, X, W, p: self.statistics(np.nan_to_num(X), W),
     ),
     InCode("13", "thm-gaps-steps", '"value 1": 0.1', '"value 1": 0.9'),

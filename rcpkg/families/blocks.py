@@ -1,0 +1,291 @@
+"""Covariances of Gaussian classes: blocks of features that depend on each other, of each class or shared by all.
+
+A full covariance is one block of all d features, independent features are d blocks of one. What a model stores has
+the shape that a reader expects: (r, d, d) or (r, d), and no first axis where the classes share it. Here it is taken as
+(…, B, s, s), B blocks of s features, so that one line of linear algebra serves all four.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from rcpkg.base import Array
+from rcpkg.families.family import dampened
+from rcpkg.linalg import EPS, cholesky, correlations, slices
+
+ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
+INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
+LEAST_PRECISION = 0.1  # what it is raised to if it does not
+LEAST_DIGITS = 0.01  # rounding of a correlation matrix, times the trace of its inverse, up to which it has an inverse
+BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
+CACHED = 2**17  # numbers in a block of many rows
+MANY = 2**15  # rows from which it pays to go through them in such blocks, and to take those of each class apart
+
+
+class Fault(NamedTuple):
+    """Why no whitener exists: the number of the class, that of the feature, and whether it varies, but with others."""
+
+    y: int
+    feature: int
+    depends: bool
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Whether all classes have ``shared`` covariances, and features are ``independent`` within the classes.
+
+    A whitener A is the inverse of the Cholesky factor of a covariance: A(x − μ) has unit covariance.
+    """
+
+    shared: bool
+    independent: bool
+
+    # shapes ---------------------------------------------------------------------------------------------------------
+
+    def open(self, S: Array) -> Array:
+        """Covariances as (…, B, s, s)."""
+        return S[..., None, None] if self.independent else S[..., None, :, :]
+
+    def close(self, S: Array) -> Array:
+        """The inverse of `open`."""
+        return S[..., 0, 0] if self.independent else S[..., 0, :, :]
+
+    def vectors(self, x: Array) -> Array:
+        """Vectors (…, d) as (…, B, s)."""
+        return x[..., None] if self.independent else x[..., None, :]
+
+    def sum(self, by_class: Array) -> Array:
+        """What is stored of something of each class: the sum where shared."""
+        return by_class.sum(axis=0) if self.shared else by_class
+
+    def total(self, stored: Array) -> Array:
+        """The sum over the classes of what `sum` gives, which where shared it is already."""
+        return stored if self.shared else stored.sum(axis=0)
+
+    def each(self, common: Array, r: int) -> Array:
+        """One covariance, or whitener, for all of r classes."""
+        return common if self.shared else np.tile(common, (r, *[1] * common.ndim))
+
+    def by_class(self, stored: Array) -> Array:
+        """With a first axis for the class, of length 1 where shared."""
+        return stored[None] if self.shared else stored
+
+    def index(self, features: NDArray[np.intp]) -> tuple:
+        """Index of the covariances of some features."""
+        return (..., features) if self.independent else (..., features[:, None], features)
+
+    def over(self, weight: Array) -> Array:
+        """Weights of moments, which may differ by independent feature, shaped to multiply or divide them."""
+        return weight if self.independent else weight[..., None]
+
+    def pseudo_rows(self, d: int) -> int:
+        """Rows that make the covariance of a class interior: one more than a block has features."""
+        return 1 + (1 if self.independent else d)
+
+    def diagonal(self, S: Array) -> Array:
+        """Variances, or other diagonals."""
+        return S if self.independent else S.diagonal(axis1=-2, axis2=-1)
+
+    def from_diagonal(self, variances: Array) -> Array:
+        """A covariance without correlations."""
+        return variances if self.independent else np.diag(variances)
+
+    # products -------------------------------------------------------------------------------------------------------
+
+    def outer(self, a: Array, b: Array) -> Array:
+        """a_y b_yᵀ within the blocks, summed over the classes where shared."""
+        a, b = self.vectors(a), self.vectors(b)
+        if self.shared:
+            return self.close(a.transpose(1, 2, 0) @ b.swapaxes(0, 1))
+        return self.close(a[..., :, None] * b[..., None, :])
+
+    def times(self, S: Array, a: Array) -> Array:
+        """S_y a_y."""
+        return (self.open(S) @ self.vectors(a)[..., None]).reshape(a.shape)
+
+    def solve(self, P: Array, a: Array) -> Array:
+        """P_y⁻¹ a_y."""
+        return np.linalg.solve(self.open(P), self.vectors(a)[..., None]).reshape(a.shape)
+
+    def transformed(self, rows: Array, S: Array) -> Array:
+        """S x of rows x, for one S, by one matrix product a block."""
+        return (self.vectors(rows).swapaxes(0, 1) @ self.open(S).mT).swapaxes(0, 1).reshape(rows.shape)
+
+    def precision(self, A: Array) -> Array:
+        """AᵀA of whiteners."""
+        return self.square(self.close(self.open(A).mT))
+
+    def square(self, L: Array) -> Array:
+        """LLᵀ."""
+        return self.close(self.open(L) @ self.open(L).mT)
+
+    def congruent(self, S: Array, M: Array) -> Array:
+        """MᵀSM, for one M."""
+        return self.close(self.open(M).mT @ self.open(S) @ self.open(M))
+
+    def forms(self, X: Array, S: Array) -> Array:
+        """xᵀ S_y x, shape (n, r), or (n, 1) where shared."""
+        return np.stack([np.einsum("id,id->i", self.transformed(X, one.T), X) for one in self.by_class(S)], axis=1)
+
+    def inverted(self, M: Array) -> Array:
+        """M⁻¹, for one M."""
+        return self.close(np.linalg.inv(self.open(M)))
+
+    # roots, logarithms ----------------------------------------------------------------------------------------------
+
+    def root(self, S: Array) -> Array:
+        """The Cholesky factor."""
+        return self.close(np.linalg.cholesky(self.open(S)))
+
+    def log_det(self, A: Array) -> Array:
+        """log |A| of whiteners."""
+        return np.log(self.diagonal(A)).sum(axis=-1)
+
+    def log_det_of(self, P: Array) -> Array:
+        """log |P| of precisions."""
+        return np.linalg.slogdet(self.open(P))[1].sum(axis=-1)
+
+    def inverse(self, P: Array) -> tuple[Array, Array]:
+        """Covariances P⁻¹, and whiteners; LinAlgError where P is not positive definite."""
+        upper = np.linalg.cholesky(self.open(P)).mT  # P = UᵀU, so that U is a whitener
+        return self.square(self.close(np.linalg.inv(upper))), np.ascontiguousarray(self.close(upper))
+
+    # definite covariances -------------------------------------------------------------------------------------------
+
+    def whitener(self, S: Array, power: Array) -> Array | Fault:
+        """Whiteners, or why there are none: S is a difference of second moments ``power`` and a square, and bears
+        rounding errors in proportion to the former."""
+        variances = self.diagonal(S)
+        low = ~(variances > ROUNDING * np.abs(power))
+        if low.any():
+            return Fault(*map(int, np.argwhere(np.atleast_2d(low))[0]), False)
+        if self.independent:
+            return 1 / np.sqrt(S)
+        A, scale = correlations(S)
+        noise = EPS * (power / variances).max(axis=-1).ravel()
+        for y, matrix in enumerate(A.reshape(-1, *S.shape[-2:])):  # correlations, overwritten by their whiteners
+            root, failed = dpotrf(matrix.T, lower=0, clean=1)  # of columns, as LAPACK has them
+            if not failed:
+                matrix[:] = dtrtri(root)[0].T
+            # ‖A‖² is the trace of the inverse correlation: about 1/λ for its least eigenvalue λ
+            if failed or not np.vdot(matrix, matrix) * noise[y] < LEAST_DIGITS:
+                return Fault(y, cholesky(S.reshape(-1, *S.shape[-2:])[y]).weakest, True)
+        A /= scale[..., None, :]
+        return A
+
+    def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
+        """Correlations (B, s, s), zero of features without variance; scales; the eigenvalue below which there is but
+        rounding."""
+        variances = self.diagonal(S)
+        varies = variances > ROUNDING * power
+        scale = np.sqrt(np.where(varies, variances, 1.0))
+        noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
+        there, units = self.vectors(varies), self.vectors(scale)
+        both = there[..., :, None] & there[..., None, :]
+        correlation = np.where(both, self.open(S) / (units[..., :, None] * units[..., None, :]), 0.0)
+        return correlation, units, 100 * len(scale) * noise
+
+    def n_constant(self, S: Array, power: Array) -> int:
+        """Number of the directions in which S has no variance."""
+        correlation, _, noise = self._scaled(S, power)
+        return int((np.linalg.eigvalsh(correlation) < noise).sum())
+
+    def constant_directions(self, S: Array, power: Array) -> Array:
+        """A covariance, with variances 1 in proper units, of these directions."""
+        correlation, units, noise = self._scaled(S, power)
+        values, vectors = np.linalg.eigh(correlation)
+        vectors = vectors * units[..., :, None] * (values < noise)[..., None, :]
+        return self.close(vectors @ vectors.mT)
+
+    def dampen(self, trial: Array, old: Array) -> Array:
+        """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
+        L = np.linalg.cholesky(self.open(old))
+        half = np.linalg.solve(L, self.open(trial))
+        values, vectors = np.linalg.eigh(np.linalg.solve(L, half.mT))
+        root = L @ (vectors * np.sqrt(dampened(values))[..., None, :])
+        return self.close(root @ root.mT)
+
+    def definite(self, P: Array) -> Array:
+        """Precisions, with a common one added where they are not all positive definite."""
+        size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
+        unit = self.vectors(1 / np.sqrt(np.where(size > 0, size, 1.0)))
+        values = np.linalg.eigvalsh(self.open(P) * unit[..., :, None] * unit[..., None, :])
+        if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
+            return P
+        values, vectors = np.linalg.eigh(self.open(self.by_class(P)))
+        common = ((vectors * np.abs(values)[..., None, :]) @ vectors.mT).mean(axis=0)
+        traces = np.trace(common, axis1=-2, axis2=-1)[:, None, None]
+        common = common + np.maximum(EPS * traces, np.finfo(float).tiny) * np.eye(common.shape[-1])
+        factor = np.linalg.cholesky(common)
+        half = np.linalg.solve(factor, self.open(P))
+        lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.mT)).min()
+        return P if lowest > INDEFINITE else P + (LEAST_PRECISION - lowest) * self.close(common)
+
+    # rows -----------------------------------------------------------------------------------------------------------
+
+    def with_scatter_of(self, Z: Array, X: Array) -> Array:
+        """Normal rows Z, given that their scatter is that of rows X, both with means of zero."""
+        if self.independent:
+            return Z * np.sqrt((X**2).sum(axis=0) / (Z**2).sum(axis=0))
+        Q, R = np.linalg.qr(Z)
+        return Q * np.sign(R.diagonal()) @ np.linalg.qr(X, mode="r")
+
+    def distances(self, X: Array, mean: Array, A: Array) -> Array:
+        """(x − μ_y)ᵀ Σ_y⁻¹ (x − μ_y), shape (n, r); NaN where a value is missing.
+
+        Rows are whitened for all classes by one matrix product a block of rows, which the bar for iterations of QDA
+        asks for: class by class takes up to twice as long. It is the same sum of squares, whatever the order of the
+        products. Where classes share A, distances differ by what is linear in x: one whitening serves them all.
+        Independent features take a product for x and one for x².
+        """
+        r, d = mean.shape
+        centre = mean.mean(axis=0)
+        mean, out = mean - centre, np.empty((len(X), r))
+        if self.independent:
+            X, P = X - centre, A * A
+            out[:] = X @ (-2 * mean * P).T + (mean * mean * P).sum(axis=1)
+            out += np.multiply(X, X, out=X) @ self.by_class(P).T
+            return out
+        white_mean = self.times(A, mean)
+        for rows in slices(len(X), BLOCK):
+            x = X[rows] - centre
+            if self.shared:
+                Z = x @ A.T
+                out[rows] = (white_mean**2).sum(axis=1) - 2 * (Z @ white_mean.T)
+                out[rows] += np.einsum("id,id->i", Z, Z)[:, None]
+            else:
+                Z = x @ A.reshape(r * d, d).T
+                Z -= white_mean.ravel()
+                Z = Z.reshape(-1, r, d)
+                out[rows] = np.einsum("iyd,iyd->iy", Z, Z)
+        return out
+
+    def rows_at_once(self, W: Array, d: int) -> int:
+        """How many rows `add_moments` takes: more than `BLOCK` of many rows with labels, where each counts in one class
+        at most, and of independent features."""
+        few = 2**16 if self.independent else BLOCK
+        labels = self.independent or (not self.shared and np.count_nonzero(W) <= len(W))
+        return max(BLOCK, CACHED // max(d, 1)) if labels and len(W) >= MANY else few
+
+    def add_moments(self, total: Array, X: Array, W: Array) -> None:
+        """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten.
+
+        One matrix product a class, for independent features one for all classes, which the bar for iterations of QDA
+        asks for: sums over products of single rows take several times as long. Rows of weight zero are left out where
+        each row counts in one class, as in the closed form; what is added is the same.
+        """
+        if self.independent:
+            total += W.T @ np.multiply(X, X, out=X)
+            return
+        if len(X) <= BLOCK:
+            for of_class, w in zip(total, W.T):
+                of_class += (X * w[:, None]).T @ X
+            return
+        columns = np.ascontiguousarray(X.T)
+        for of_class, w in zip(total, W.T):
+            counts = w != 0
+            x = columns.compress(counts, axis=1)
+            of_class += (x * w.compress(counts)) @ x.T
