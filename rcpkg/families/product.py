@@ -399,7 +399,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     def family(self) -> ProductFamily:
         """The families of the blocks."""
-        columns = getattr(self, "columns_", [...] * len(self.blocks))  # a block without columns is left out
+        columns = getattr(self, "columns_", [...] * len(self._named_models))  # a block without columns is left out
         known = [
             (name, model)
             for (name, model), of_block in zip(self._named_models, columns)
