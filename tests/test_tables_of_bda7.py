@@ -12,10 +12,11 @@ from rcbook.experiments import runner
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.power import power
 from rcbook.experiments.readings import stated as stated_readings
+from rcbook.experiments.studies import choices_of_bda7, readings_of_simulations
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
-from rcbook.experiments.studies import readings_of_simulations
 from rcbook.experiments.studies import tables_of_bda7 as tables
+from scipy.stats import wilcoxon
 from sklearn.datasets import load_iris
 
 from rcpkg import LDA, QDA
@@ -209,3 +210,16 @@ def test_other_seeds_of_bda7_are_refuted():
     """The form with most numbers of case 7 gives fewer than 8 of the 11 of case 8."""
     agree = readings_of_simulations.seeds_judged().groupby(["table", "form"]).agrees.sum()
     assert agree["5.20"][agree["5.19"].idxmax()] < 8
+
+
+def test_choices_of_bda7_sum_to_one_and_its_tests_are_paired():
+    """Shares of the seeds of each column; the p value of a cell is that of the differences of its own runs."""
+    np.testing.assert_allclose(choices_of_bda7.choice_shares().sum(axis=1), 1)
+    cell = next(c for c in cells_of("study", "bda7-paired") if c.arguments["data"] == "iris")
+    cell = replace(cell, arguments=cell.arguments | {"percent": 10.0})
+    records = choices_of_bda7.paired(cell, 3)
+    assert [r.metric for r in records].count("p") == 3 and len(records) == 7
+    arguments = cell.arguments | {"repetitions": choices_of_bda7.RUNS}
+    ours, other = (tables.run_errors(replace(cell, method=m, arguments=arguments), 3) for m in ("BDA7", "QB"))
+    p = next(r.value for r in records if r.metric == "p" and r.method == "QB")
+    assert p == pytest.approx(wilcoxon(np.subtract(ours, other)).pvalue)
