@@ -205,7 +205,7 @@ def lack(learner, X, y, target, b):
     squared gradient in the metric of the joint model, since F is strongly concave relative to ψ."""
     closed_form = clone(learner.estimator).fit(X, y)
     model = closed_form.family_.without_prior()
-    encoded, Y = model.family_.encode(X), one_hot(y, y.max() + 1)
+    encoded, Y = model.encode(X), one_hot(y, y.max() + 1)
     if target == "generative":
         parameters, size = closed_form.parameters_, float(len(y))
     else:
