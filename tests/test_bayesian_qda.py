@@ -32,6 +32,7 @@ def small_problem(n=40, d=5, r=3, random_state=0):
     return rng.normal(size=(n, d)) * np.arange(1, d + 1) + 1.5 * rng.normal(size=(r, d))[y], y
 
 
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
 @pytest.mark.parametrize(
     "estimator", [BayesianQDA(), BayesianQDA(seed="trace_pooled"), BDA7(), BDA7(cv=3), QuadraticBayes()], ids=repr
 )

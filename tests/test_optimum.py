@@ -8,6 +8,7 @@ nats a row of the least one, relative to it where it is greater than one, and wi
 import warnings
 from functools import partial
 from itertools import count, product
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -500,7 +501,8 @@ def test_leave_one_out_gives_way_to_folds_where_a_row_alone_decides_a_parameter(
     solve = np.linalg.solve
     X, y = overlapping()
     X, y = X[y < 2][:60], y[y < 2][:60]
-    monkeypatch.setattr("rcpkg.calibration.target_path.np.linalg.solve", alone)
+    linalg = SimpleNamespace(**vars(np.linalg) | {"solve": alone})  # of this module alone
+    monkeypatch.setattr("rcpkg.calibration.target_path.np", SimpleNamespace(**vars(np) | {"linalg": linalg}))
     with pytest.warns(UserWarning, match="a row alone decides a parameter; 5 folds take its place"):
         model = RiskCalibrationCV(LDA(), target_weights=[1.0]).fit(X, y)
     assert model.validation_ == "5 folds"
