@@ -143,7 +143,8 @@ def begun(point: Iterate) -> Iterate:
     from the point promises more than this; else there, or at a model less sure of itself that is better."""
     F = point.objective
     part = getattr(F, "part", F)
-    enough = OF_SAMPLE * len(point.z) / F.rows
+    # rows that count twice are two rows: a fit to repeated rows begins, and so ends, where the weighted one does
+    enough = OF_SAMPLE * len(point.z) / max(F.rows, F.total_weight)
     if part is F:
         return F.better_start(point) if point.promise > enough else point
     enough = OF_SAMPLE * len(point.z) / part.rows
