@@ -603,7 +603,7 @@ def assert_comes_out(study, done):
     assert signing.differences(study, cell, runner.execute(cell), done) == []
 
 
-@pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # as in some halves of iris
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
 def test_the_shortest_cell_of_a_file_comes_out_again(file):
@@ -616,7 +616,7 @@ def test_the_shortest_cell_of_a_file_comes_out_again(file):
     assert_comes_out(study, shortest)
 
 
-@pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # as in some halves of iris
+@pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples
 @pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
