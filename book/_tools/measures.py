@@ -29,7 +29,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 RECORDS = {"NamedTuple", "dataclass"}
 #: Values of each parameter of `ConditionalLikelihood` whose combinations are tried; others keep their defaults
 SETTINGS = {
-    "coordinates": ("whitened", "natural", "closed_form", "curvature", "standardised"),
+    "coordinates": ("whitened", "natural", "closed_form", "curvature"),
     "solver": ("auto", "newton", "lbfgs"),
     "l2": (0.0, 1.0),
     "target_weight": (0.0, 1.0),
