@@ -41,11 +41,6 @@ class Factor(NamedTuple):
         return lower + np.tril(lower, -1).T
 
 
-def keep_freed_memory() -> None:
-    """Let glibc keep the memory of matrices: it gives back what exceeds twice the largest array freed so far."""
-    np.empty(2**22 - 2**10)  # just below 32 MB, the most that counts; no page is touched
-
-
 class Factored(Protocol):
     """A matrix A with which systems are solved: A⁻¹ b, and a vector of the squared length bᵀ A⁻¹ b."""
 

@@ -44,9 +44,7 @@ def runtime(target: Path) -> int:
             raise SystemExit(f"{source} is not the file of the lock: its sha256 differs")
         shutil.copyfile(source, target / name)
     lock = json.loads((target / "pyodide-lock.json").read_text(encoding="utf-8"))
-    for package in lock[
-        "packages"
-    ].values():  # matplotlib's windows in a page, which the lock lists, are not used
+    for package in lock["packages"].values():  # matplotlib's windows in a page are not used
         package["depends"] = [name for name in package["depends"] if name != "matplotlib-pyodide"]
     (target / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
     return sum((target / name).stat().st_size for name in LOCK["files"])

@@ -64,10 +64,10 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Score test of the closed form: :math:`T = g^T (n C + J)^{-1} g`, g = s(X, Y − P) at its parameters.
 
-    C is the conditional information of a row, J the covariance of the statistics of the rows. `CalibrationTest` says
-    what a small p value means, and a large one. If the model is right p ≤ α has at most the probability α, whatever
-    the parameters and however few the rows are. A structure that is learnt is learnt again on each draw, with a
-    warning: where it holds dependences by chance, p values are too large.
+    C is the conditional information of a row, J the covariance of the statistics of the rows, both without statistics
+    that the classes share. `CalibrationTest` says what a small p value means, and a large one. If the model is right
+    p ≤ α has at most the probability α, whatever the parameters and however few the rows are. A structure that is
+    learnt is learnt again on each draw, with a warning: where it holds dependences by chance, p values are too large.
 
     Parameters
     ----------
