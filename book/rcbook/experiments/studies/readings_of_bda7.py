@@ -21,6 +21,7 @@ from rcpkg.base import Array
 
 STUDY_NAME = "bda7-readings"
 RUNS = {"with-replacement": 100, "with-replacement-tuned": 25, "with-replacement-edda": 10}  # 50 of the others
+AS_OFTEN = ("with-replacement-large", "with-replacement-again")  # runs as in the tables
 COSTLY = ("5.4", "5.8", "5.12")  # tables that are left to the end
 SINGULAR = 1e-10  # of the largest eigenvalue
 
@@ -53,6 +54,8 @@ DRAWINGS = {
     "with-replacement": with_replacement,
     "with-replacement-tuned": with_replacement,
     "with-replacement-edda": with_replacement,
+    "with-replacement-large": with_replacement,
+    "with-replacement-again": with_replacement,
     "drawn-over-all": over_all,
     "rounded-down": rounded_down,
 }
@@ -145,8 +148,9 @@ def _concerned() -> Iterator[Cell]:
 
 
 def _under(cell: Cell) -> dict[str, Any]:
-    name = cell.setting_value.split("|")[-1]
-    return {"reading": name, "repetitions": RUNS.get(name, 50)}
+    table, _, name = cell.setting_value.split("|")
+    runs = tables.runs(table, cell.method) if name in AS_OFTEN else RUNS.get(name, 50)
+    return {"reading": name, "repetitions": runs}
 
 
 Study(STUDY_NAME, rows=_concerned, protocol=reading, arguments=_under, quick=False)
