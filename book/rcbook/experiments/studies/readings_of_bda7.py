@@ -140,6 +140,7 @@ def _concerned() -> Iterator[Cell]:
     named = [
         (name, table, row["columns"].split()) for name, row in of_chapter.iterrows() for table in row.tables.split()
     ]
+    named = [entry for entry in named if entry[1] in tables.DATA]
     for name, table, methods in sorted(named, key=lambda entry: entry[1] in COSTLY):
         for cell in cells_of("thesis2007", table):
             if cell.method in methods:
