@@ -26,6 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gmm-diagonal": {"covariance_type": "diag"},
     "gmm-random-start": {"init_params": "random"},
     "gmm-few-steps": {"max_iter": 10},
+    "gmm-ill-posed": {"reg_covar": 0.0},
 }
 FROM_TWO = "gmm-from-two"  # of numbers of components only: one is not among them
 
