@@ -75,6 +75,9 @@ class QDA(GaussianClassifier):
     -----
     %(another prior)s
 
+    No prior of this class gives the columns MAP of rc2024 Table V and rc2025 Table 9: these were computed with second
+    moments about zero, (S_y + m I)/(s_0y + m), from which no mean is subtracted, m = 1 at the start and 10 after it.
+
     References
     ----------
     rc2025 §3.1, app. C.
