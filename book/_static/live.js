@@ -110,6 +110,7 @@
   function edit(cell) {
     if (cell.area) return;
     const code = cell.place.querySelector("pre");
+    code?.closest("details")?.setAttribute("open", "");
     cell.area = make("textarea", {className: "live-source", value: cell.source, spellcheck: false});
     cell.area.rows = Math.max(3, cell.source.split("\n").length);
     cell.area.setAttribute("aria-label", cell.empty ? "Your code" : "Code of this cell");
