@@ -74,8 +74,8 @@ test-slow: $(TESTED)  ## run the slow tests (RCPKG_BOOK=folder: on the pages of 
 
 # of the library: not the tests that need rcbook or the pinned environment
 PINNED := architecture docstrings hostile_inputs installation package plotting typing
-OLDEST_TESTS = $(filter-out $(PINNED:%=tests/test_%.py), \
-  $(shell grep -LE '^(from|import) rcbook( |\.[a-z])' tests/test_*.py))
+OLDEST_TESTS = $(filter-out $(PINNED:%=tests/rcpkg/test_%.py), \
+  $(shell grep -rLE --include='test_*.py' '^(from|import) rcbook( |\.[a-z])' tests/rcpkg))
 
 test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
 	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" $(OLDEST_TESTS)

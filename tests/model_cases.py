@@ -20,6 +20,7 @@ from rcpkg import (
     SharedVarianceGaussianNB,
 )
 from rcpkg.families import one_hot
+from rcpkg.gaussians import BDA7_SEEDS, Seed
 
 
 class Fitted(NamedTuple):
@@ -154,6 +155,27 @@ def random_direction(like, rng):
         return (v + v.swapaxes(-1, -2)) / 2 if symmetric else v
 
     return like.map(draw)
+
+
+ALL_SEEDS = (*BDA7_SEEDS, Seed("trace_class"), Seed("identity", 0, 2.0))
+
+
+def breaking_problem(trial):
+    """A random problem with what breaks downdates: single rows, constant features, duplicates, an outlier."""
+    rng = np.random.default_rng(trial)
+    d, r = int(rng.integers(1, 9)), int(rng.integers(2, 5))
+    n = int(rng.integers(r + 1, 26))
+    y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
+    X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + np.eye(d)) + rng.normal(size=(r, d))[y]
+    if trial % 5 == 1:
+        X[:, 0] = 3.7
+    elif trial % 5 == 2:
+        X[y == 0, 0] = 1.3
+    elif trial % 5 == 3:
+        X[n // 2 :] = X[: n - n // 2]
+    elif trial % 5 == 4:
+        X[0] += 1e4
+    return X, y, r, d
 
 
 # what runs on each model, and a law that mentions no prior: the models with one are left to the slow suite

@@ -217,17 +217,16 @@ class DatasetTable(SphinxDirective):
 
 
 ERRATA = "book/errata"
-TEST = re.compile(r"`(?:tests/\w+\.py::)?(test_\w+)`")
+TEST = re.compile(r"`(?:\w+\.py::)?(test_\w+)`")
 
 
 @cache
 def test_files(folder: Path) -> dict[str, str]:
-    """Name of a test -> the file that it stands in."""
+    """Name of a test -> the file below ``folder`` that it stands in."""
     found = {}
-    for path in sorted(folder.glob("test_*.py")):
-        found |= dict.fromkeys(
-            re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE), path.name
-        )
+    for path in sorted(folder.rglob("test_*.py")):
+        names = re.findall(r"^def (test_\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+        found |= dict.fromkeys(names, path.relative_to(folder).as_posix())
     return found
 
 

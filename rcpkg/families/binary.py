@@ -11,7 +11,6 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
-from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import TableFeatures
 from rcpkg.families.count_model import ROUNDING, CategoricalParameters
@@ -121,7 +120,6 @@ class BinaryFeatures(TableFeatures):
         return X.ones if 2 * self.own == X.shape[1] else X.ones[:, self.kept // 2]
 
 
-@documented()
 class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFamily):
     """Naive Bayes for binary features: p(x, y) = p(y) ∏_j p(b_j | y), with b_j = 1 where x_j > ``binarize``.
 
@@ -137,12 +135,18 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood. A feature
         that is missing in all rows of a class has probability 1/2 there.
-    %(class_prior_strength or none)s
-    %(priors)s
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
     parameters_ : CategoricalParameters

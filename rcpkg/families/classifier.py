@@ -104,7 +104,7 @@ class ClosedFormClassifier(GenerativeClassifier):
 
         Where a model takes rows with gaps (NaN), what is missing is taken to be missing at random (Rubin, 1976).
         """
-        rows = self._training_rows(X, y, sample_weight, sums=True)
+        rows = self._training_rows(X, y, sample_weight)
         self.family_.learn_structure(rows)
         statistics = finite(self.family_.raw_statistics, rows)
         return self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
@@ -181,27 +181,21 @@ class ClosedFormClassifier(GenerativeClassifier):
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.family_.draw(self._fitted_parameters(), y, rng), self.classes_[y]
 
-    def _training_rows(
-        self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None, sums: bool = False
-    ) -> Rows:
-        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family.
-
-        With ``sums`` the rows may bring what the parts of several blocks add up to (`Family.part_at_sight`)."""
+    def _training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
+        """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family."""
         if isinstance(X, Rows):
-            return self._of_blocks(X.without(y, sample_weight), sums)
+            return self._of_blocks(X.without(y, sample_weight))
         block = self._counting_rows(X, y, sample_weight)
         self._prepare(block.X)
         self._n_rows = block.n
         return Blocks([block])
 
-    def _of_blocks(self, rows: Rows, sums: bool) -> Rows:
+    def _of_blocks(self, rows: Rows) -> Rows:
         """Validated blocks; what one of them would tell the model, all of them tell it together."""
         seen: list[BlockSummary] = []
-        summed = None
-        for block in rows.each(partial(describe_block, self, sums)):
-            seen.append(block._replace(part=None))
+        for block in rows.each(partial(describe_block, self)):
+            seen.append(block)
             check_same_columns(seen[0], block)
-            summed = block.part if summed is None else summed if block.part is None else summed + block.part
         check_blocks(seen)
         self._set_columns(seen)
         self._n_rows = sum(block.n for block in seen)  # by the same pass, which may read files
@@ -210,8 +204,6 @@ class ClosedFormClassifier(GenerativeClassifier):
         rows = rows.map(partial(numbered, copy(self)))
         if len(seen) == 1:  # which needs no representatives
             self._prepare(rows.only("prepare").X)
-        else:
-            rows.summed = summed
         return rows
 
     def _set_columns(self, seen: list[BlockSummary]) -> None:

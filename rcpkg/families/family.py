@@ -21,7 +21,7 @@ from rcpkg.checks import check_number, check_priors
 from rcpkg.families.features import FeatureMap
 from rcpkg.families.portions import counted, encode_and_count, typical_rows
 from rcpkg.families.statistics import Statistics
-from rcpkg.rows import Block, Rows
+from rcpkg.rows import Rows
 
 
 @constructed
@@ -78,10 +78,6 @@ class Family(ClassPrior):
     def representatives(self, X: Array) -> Array:
         """Rows whose columns, each by itself, tell ``prepare`` what those of X do: typical ones, and the extremes."""
         return typical_rows(X)
-
-    def part_at_sight(self, block: Block) -> Any:
-        """What of validated rows with labels can be added to the parts of other blocks before these are known, so that
-        ``raw_statistics`` needs no pass of its own; None if nothing can."""
 
     def learn_structure(self, rows: Rows) -> None:
         """Learn what else the three functions need from the training rows and their labels."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_number, gaps_refused, number_labels
+from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.blocks import Blocks
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
@@ -23,7 +20,7 @@ from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy
 from rcpkg.linalg import EPS, slices
-from rcpkg.rows import Block, Rows
+from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
 RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
@@ -35,39 +32,6 @@ GAPPY_BLOCK = 2**15  # the same where values are missing
 BLOCK_ENTRIES = 2**17  # of blocks of quadratic features, which differ in width
 LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
 FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
-
-
-@dataclass(frozen=True)
-class PartMoments:
-    """Of some rows the sorted ``labels`` and, for each, the weight, the mean, about an ``origin`` amid the rows, and
-    the scatter about the mean, which is summed over the labels where the ``shape`` shares it."""
-
-    shape: Blocks
-    origin: Array
-    labels: NDArray
-    count: Array
-    mean: Array
-    scatter: Array
-
-    def among(self, labels: NDArray) -> PartMoments:
-        """The same with further ``labels``, of no weight."""
-        place, r = np.searchsorted(labels, self.labels), len(labels)
-        count, mean = np.zeros(r), np.zeros((r, self.mean.shape[1]))
-        count[place], mean[place] = self.count, self.mean
-        scatter = self.scatter
-        if not self.shape.shared:
-            scatter = np.zeros((r, *scatter.shape[1:]))
-            scatter[place] = self.scatter
-        return PartMoments(self.shape, self.origin, labels, count, mean, scatter)
-
-    def __add__(self, other: PartMoments) -> PartMoments:
-        """Of both together (Chan, Golub & LeVeque 1979): no moments are taken about a point far from the rows."""
-        labels = number_labels(np.concatenate([self.labels, other.labels]))[0]
-        a, b = self.among(labels), other.among(labels)
-        count, shift = a.count + b.count, b.mean - a.mean + (b.origin - a.origin)
-        share = np.divide(b.count, count, out=np.zeros_like(count), where=count > 0)[:, None]
-        between = self.shape.outer(a.count[:, None] * share * shift, shift)
-        return PartMoments(self.shape, a.origin, labels, count, a.mean + share * shift, a.scatter + b.scatter + between)
 
 
 @constructed
@@ -243,22 +207,8 @@ class GaussianFamily(GaussianPrior):
         self._check_positive(count)
         return super().class_log_prior(count)
 
-    def part_at_sight(self, block: Block) -> PartMoments:
-        """Moments of complete rows, NaN where one is not."""
-        model, (codes, labels) = copy(self), pd.factorize(block.y, sort=True)
-        model.origin_, model.varying_ = block.X.mean(axis=0), np.ones(block.X.shape[1], dtype=bool)
-        with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses such numbers with the block's name
-            s = model.statistics(block.X, block._replace(y=codes).weights(len(labels)))
-            mean, scatter, _ = model._moments(s)
-        return PartMoments(model.shape, model.origin_, labels, s.count, mean, scatter)
-
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Those found at sight, if the rows are complete. Where features are independent, those of what is seen: they
-        are additive."""
-        if rows.summed is not None and not np.isnan(rows.summed.mean).any():
-            found, varying = rows.summed.among(self.classes_), np.flatnonzero(self.varying_)
-            mean = (found.mean + (found.origin - self.origin_))[:, varying]
-            return self._from_moments(found.count, mean, found.scatter[self.shape.index(varying)])
+        """Where values of independent features are missing, those of what is seen, which are additive."""
         return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array
-from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.gaussian import GaussianFamily
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianSettings
@@ -49,22 +48,59 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
         return self._fitted_parameters()
 
 
-@documented()
 class QDA(GaussianClassifier):
     """Quadratic discriminant analysis: x | y ~ N(μ_y, Σ_y).
 
     ML: μ_y = s_y/s_0y, Σ_y = S_y/s_0y − μ_y μ_yᵀ. MAP with m = ``prior_strength`` (m₁ = m₂ = m in the source):
     μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
 
-    %(gaps by EM)s
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps. Calibration takes such rows by
+    safe steps; `ConditionalLikelihood` refuses them.
 
     Parameters
     ----------
-    %(parameters of Gaussians)s
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array, "pooled" or "diagonal", default=1.0
+        Σ₀, (d, d), in squared units of the features. A number stands for that multiple of the identity, "pooled" for
+        the covariance within the classes, and "diagonal" for its diagonal; these two do not depend on the units.
+    singular_ridge : float, default=2.0
+        t. Variance added to a singular covariance, t times that of each feature within the classes; all classes get it
+        in directions in which the rows do not differ at all. It acts only where ``prior_strength`` is zero and maximum
+        likelihood fails, or rests on few rows. A feature that is constant within each class but not in all rows raises
+        a warning, and gets t/n times its variance in all n rows. Features that are constant in all rows take no part.
+        With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
+    rows_per_feature : float, default=3.0
+        κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
+        average, or of all that share it, less the means that they give. All covariances then have the ridge times
+        κ − ν/d; else they are those of maximum likelihood and of scikit-learn, unless singular. 0: always so.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
+        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
 
     Attributes
     ----------
-    %(attributes of Gaussians)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    statistics_ : Statistics
+        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (r, d, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (r, d, d)
+        Covariances within the classes.
+    family_ : Family
+        Its ``origin_`` (d,) is the mean of the rows that the model was first fitted to, or their median where the mean
+        lies far off; further rows that lie far from it move it. Its ``varying_`` (d,) says which features take part:
+        all do that are not constant. The shapes in ``statistics_`` and ``parameters_`` count these.
 
     Raises
     ------
@@ -73,7 +109,9 @@ class QDA(GaussianClassifier):
 
     Notes
     -----
-    %(another prior)s
+    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
+    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
+    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
 
     No prior of this class gives the columns MAP of rc2024 Table V and rc2025 Table 9: these were computed with second
     moments about zero, (S_y + m I)/(s_0y + m), from which no mean is subtracted, m = 1 at the start and 10 after it.
@@ -98,22 +136,50 @@ class QDA(GaussianClassifier):
     _shared, _independent = False, False
 
 
-@documented()
 class LDA(GaussianClassifier):
     """Linear discriminant analysis: x | y ~ N(μ_y, Σ), one covariance for all classes.
 
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
     m = ``prior_strength``: μ_y = (m μ₀ + s_y)/(m + s_0y), Σ = (m Σ₀ + n Σ̂)/(m + n), n the weight of all rows.
 
-    %(gaps by EM)s
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps. Calibration takes such rows by
+    safe steps; `ConditionalLikelihood` refuses them.
 
     Parameters
     ----------
-    %(parameters of Gaussians)s
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
+        Σ₀, in squared units of the features. A number stands for that multiple of the identity. Names: see `QDA`.
+    singular_ridge : float, default=2.0
+        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
+        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
+    rows_per_feature : float, default=3.0
+        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(attributes of Gaussians)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    statistics_ : Statistics
+        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (d, d).
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (d, d)
+        The covariance within the classes, which they share.
+    family_ : Family
+        What has been learnt of the training rows; see `QDA`.
     coef_ : array of shape (r, d)
         Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
     intercept_ : array of shape (r,)
@@ -126,7 +192,7 @@ class LDA(GaussianClassifier):
 
     Notes
     -----
-    %(another prior)s
+    What `QDA` says of a prior for few rows holds here.
 
     References
     ----------
@@ -168,22 +234,51 @@ class LDA(GaussianClassifier):
         return coef, log_prior - 0.5 * (white**2).sum(axis=1)
 
 
-@documented()
 class GaussianNB(GaussianClassifier):
     """Naive Bayes with Gaussian features: x_j | y ~ N(μ_yj, σ²_yj).
 
     ML: mean and variance of each feature within each class. MAP with m = ``prior_strength``:
     μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
 
-    %(gaps by feature)s
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, means and variances are those of the values seen. Calibration takes such rows by safe steps;
+    `ConditionalLikelihood` refuses them.
 
     Parameters
     ----------
-    %(parameters of Gaussians)s
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
+        Variances σ²₀, in squared units of the features. A number stands for all features. Names: see `QDA`.
+    singular_ridge : float, default=2.0
+        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
+        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
+    rows_per_feature : float, default=3.0
+        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(attributes of Gaussians)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    statistics_ : Statistics
+        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (r, d);
+        where values were missing in training their weights ``seen`` (r, d), too.
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (r, d)
+        Variances of the features within the classes.
+    family_ : Family
+        What has been learnt of the training rows; see `QDA`.
 
     Raises
     ------
@@ -212,22 +307,51 @@ class GaussianNB(GaussianClassifier):
     _shared, _independent = False, True
 
 
-@documented()
 class SharedVarianceGaussianNB(GaussianClassifier):
     """The closed-form logistic regression: x_j | y ~ N(μ_yj, σ²_j), variances shared by the classes.
 
     ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
     σ²_j = (m σ²₀ + n σ̂²_j)/(m + n), n the weight of all rows. The posterior is a softmax of linear functions of x.
 
-    %(gaps by feature)s
+    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
+    random, means and variances are those of the values seen. Calibration takes such rows by safe steps;
+    `ConditionalLikelihood` refuses them.
 
     Parameters
     ----------
-    %(parameters of Gaussians)s
+    prior_strength : float, default=0.0
+        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
+    prior_mean : float, array of shape (d,) or "grand", default=0.0
+        μ₀, in the units of the features; "grand" is the mean of all rows.
+    prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
+        Variances σ²₀, in squared units of the features. A number stands for all features. Names: see `QDA`.
+    singular_ridge : float, default=2.0
+        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
+        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
+    rows_per_feature : float, default=3.0
+        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(attributes of Gaussians)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
+    statistics_ : Statistics
+        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (d,);
+        where values were missing in training their weights ``seen`` (r, d), too.
+    parameters_ : GaussianParameters
+        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
+    means_ : array of shape (r, d)
+        Means of the classes.
+    covariances_ : array of shape (d,)
+        Variances of the features within the classes, which share them.
+    family_ : Family
+        What has been learnt of the training rows; see `QDA`.
 
     Raises
     ------

@@ -103,6 +103,5 @@ REPLACED = {
     "statistics whose form grows in partial_fit": ("extend_statistics",),
     "gaps in training": ("expected_statistics", "closed_form_statistics", "check_complete"),
     "features of its own form": ("feature_map", "scores"),
-    "a closed form of several blocks by one reading": ("part_at_sight", "raw_statistics"),
     "what log_joint leaves out of log p(x, y)": ("log_base",),
 }

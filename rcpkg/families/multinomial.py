@@ -10,7 +10,6 @@ from scipy.special import gammaln
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.capabilities import Unsupported
 from rcpkg.columns import BEYOND
-from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import Families, TableFeatures, most_frequent
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
@@ -143,7 +142,6 @@ class MultinomialFamily(CountFamily):
         return drawn if issparse(X) else drawn.toarray()
 
 
-@documented()
 class MultinomialNB(ConjugateClassifier, family=MultinomialFamily):
     """Naive Bayes for counts: p(x, y) ∝ p(y) ∏_v p(v | y)^{x_v}.
 
@@ -165,12 +163,17 @@ class MultinomialNB(ConjugateClassifier, family=MultinomialFamily):
     ----------
     prior_strength : float, default=0.0
         Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
-    %(class_prior_strength)s
-    %(priors)s
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
     parameters_ : CategoricalParameters

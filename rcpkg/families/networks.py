@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
-from rcpkg.families._docs import documented
 from rcpkg.families.cliques import (
     LARGEST_TABLES,
     Families,
@@ -398,7 +397,6 @@ class KDependenceFamily(KDependenceSettings, StructuredFamily):
         return k_dependence(of_class, pairs, self.k, self.n_states_, most, bool(self.decomposable))
 
 
-@documented()
 class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=CategoricalFamily):
     """Naive Bayes for categorical features: p(x, y) = p(y) ∏_j p(x_j | y).
 
@@ -414,19 +412,28 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
 
     Parameters
     ----------
-    %(n_states)s
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood. A feature that is
         missing in all rows of a class is then uniform in this class, which is the limit of MAP as m₀ → 0.
-    %(class_prior_strength or none)s
-    %(priors)s
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
+        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
-    %(log_prob)s
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
     n_states_ : array of shape (d,)
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
@@ -473,7 +480,6 @@ class NetworkClassifier(NetworkSettings, CategoricalClassifier):
         return self.family_.parents_
 
 
-@documented()
 class TAN(NetworkClassifier, family=TreeFamily):
     """Tree-augmented naive Bayes: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most one feature as a parent.
 
@@ -483,17 +489,37 @@ class TAN(NetworkClassifier, family=TreeFamily):
 
     Parameters
     ----------
-    %(n_states)s
-    %(prior of tables)s
-    %(class_prior_strength or none)s
-    %(priors)s
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    prior_strength : float or array of shape (d,), default=1.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
+        distribution of which no row tells is uniform.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     parents_ : list of d lists
         Parents of each feature, beside the class.
-    %(tables)s
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
+        of the parents first.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    family_ : Family
+        Its ``families_`` are the layout of the tables: ``families_.split(statistics_.cells)`` are those of the
+        features.
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names.
 
     Notes
     -----
@@ -522,7 +548,6 @@ class TAN(NetworkClassifier, family=TreeFamily):
     """
 
 
-@documented()
 class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenceFamily):
     """k-dependence Bayesian classifier: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y), with at most k features as parents.
 
@@ -538,17 +563,35 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
         Whether the parents of a feature must be joined themselves; False is Sahami's choice.
     structure : list of d lists of int, optional
         Parents of each feature, the most important first, in place of what k and ``decomposable`` ask for.
-    %(n_states)s
-    %(prior of tables)s
-    %(class_prior_strength or none)s
-    %(priors)s
+    n_states : int or array of shape (d,), optional
+        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
+    prior_strength : float or array of shape (d,), default=1.0
+        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
+        distribution of which no row tells is uniform.
+    class_prior_strength : float, optional
+        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
+        where that is an array.
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     parents_ : list of d lists
         Parents of each feature, beside the class, the one that tells most of it first.
-    %(tables)s
+    statistics_ : Statistics
+        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side; see `TAN`.
+    parameters_ : CategoricalParameters
+        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
+    family_ : Family
+        Its ``families_`` are the layout of the tables.
+    n_states_ : array of shape (d,)
+        Numbers of states, declared or learnt.
+    categories_ : list of d arrays
+        The states of each feature, codes or names.
 
     Notes
     -----

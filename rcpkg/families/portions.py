@@ -24,8 +24,7 @@ class BlockSummary(NamedTuple):
     """What a classifier learns from one block alone.
 
     Its ``name`` and number of rows that count, its sorted ``labels``, the attributes that describe its ``columns``,
-    the ``names`` in those of text, by their numbers, representatives X, and the ``part`` that the block has in sums
-    over all blocks, if it can be had before the others are known.
+    the ``names`` in those of text, by their numbers, and representatives X.
     """
 
     name: str
@@ -34,11 +33,10 @@ class BlockSummary(NamedTuple):
     columns: dict[str, Any]
     names: dict[int, NDArray]
     X: Array
-    part: Any = None
 
 
-def describe_block(model: Any, sums: bool, block: Block) -> BlockSummary:
-    """Validate a block, and tell what ``model`` learns from it alone; with ``sums`` also its part in sums over all."""
+def describe_block(model: Any, block: Block) -> BlockSummary:
+    """Validate a block, and tell what ``model`` learns from it alone."""
     model = clone(model)
     if block.y is None:
         raise ValueError("it has no labels: name the column with label=…, or take Rows.of(X, y)")
@@ -48,10 +46,7 @@ def describe_block(model: Any, sums: bool, block: Block) -> BlockSummary:
     columns = {name: value for name, value in vars(model).items() if name in COLUMNS}
     family = model.family().describe(**model._description())
     representatives = family.representatives(counting.X) if counting.n else counting.X
-    part = family.part_at_sight(counting) if sums and counting.n else None
-    return BlockSummary(
-        block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives, part
-    )
+    return BlockSummary(block.name, counting.n, pd.unique(counting.y), columns, dict(family.names), representatives)
 
 
 def check_same_columns(first: BlockSummary, other: BlockSummary) -> None:

@@ -17,7 +17,6 @@ from sklearn.utils.metaestimators import _BaseComposition, available_if
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.columns import in_columns
-from rcpkg.families._docs import documented
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.features import ProductFeatures
@@ -322,7 +321,6 @@ class ProductFamily(ProductSettings, Family):
         return product
 
 
-@documented()
 @constructed
 class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=ProductFamily):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
@@ -340,11 +338,15 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         `CategoricalNB`, missing values to blocks whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
-    %(priors)s
+    priors : array of shape (r,), optional
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
 
     Attributes
     ----------
-    %(classes and prior)s
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities.
     statistics_ : Statistics
         Those of each block, by its name.
     parameters_ : ProductParameters

@@ -20,8 +20,6 @@ SINGULAR_RATIO = 1e-10
 #: Least ratio of the volumes of two classes under the models VEI, VEE and VEV; below it the likelihood counts as
 #: unbounded, because one volume vanishes beside another
 VANISHING_VOLUME = 1e-10
-#: Squared pivot of a correlation matrix below which it is rounding: the matrix has a null direction
-NULL_PIVOT = 1e-13
 #: Weight that stands for a class without rows in the iterative models; any number moves no estimate that is far below
 #: one row and whose square root is positive
 ABSENT = 1e-300
@@ -31,7 +29,7 @@ ABSENT = 1e-300
 
 #: Scores log p(x, y) that are held at a time while held-out rows are judged: 64 MB
 SCORES_AT_A_TIME = 2**23
-#: Entries of scatter matrices without a row that EDDA fits at a time: 16 MB
+#: Entries of scatter matrices without a row that RDA and EDDA fit at a time: 16 MB
 SCATTERS_AT_A_TIME = 2**21
 #: Entries of the bordered matrices that are made tridiagonal at a time: 4 MB, which stay in the processor's cache
 BORDERED_AT_A_TIME = 2**19

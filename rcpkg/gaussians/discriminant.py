@@ -65,9 +65,7 @@ class RDA(GaussianDensities, GridClassifier):
         "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the order, decides between equal models.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
         cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
@@ -185,9 +183,7 @@ class EDDA(GaussianDensities, GridClassifier):
         number of stratified folds.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good models the one with the least cross-validated log-loss is chosen, and then the first.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the order, decides between equal models.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
         cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.

@@ -113,22 +113,8 @@ class Sample:
         return reduced
 
     def without_each(self, rows: NDArray[np.intp]) -> ClassStatistics:
-        r"""The statistics without each of the ``rows`` in turn, stacked: :math:`\bar x'=\bar x-z/(n-1)`,
-        :math:`S'=S-\frac n{n-1}zz^T` for the row's own class; with weights, each by `without`."""
-        if self.weights is not None:
-            return ClassStatistics(*(np.stack(part) for part in zip(*(self.without(i) for i in rows))))
-        place, h, z = np.arange(len(rows)), self.y[rows], self.deviations[rows]
-        counts, means, scatters = (np.repeat(part[None], len(rows), axis=0) for part in self.statistics)
-        rest = counts[place, h] - 1
-        counts[place, h] = rest
-        means[place, h] -= z / np.maximum(rest, 1)[:, None]
-        scatters[place, h] -= ((rest + 1) / np.maximum(rest, 1))[:, None, None] * z[:, :, None] * z[:, None, :]
-        means[place[rest == 0], h[rest == 0]] = 0.0
-        batch = ClassStatistics(counts, means, scatters)
-        for k in np.flatnonzero(self.dominating()[rows]):
-            for part, value in zip(batch, self.without(rows[k])):
-                part[k] = value
-        return batch
+        """The statistics `without` each of the ``rows`` in turn, stacked."""
+        return ClassStatistics(*(np.stack(part) for part in zip(*(self.without(i) for i in rows))))
 
 
 def gaussian_log_density(d: int, log_det: Array | float, quadratic: Array) -> Array:

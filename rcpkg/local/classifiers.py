@@ -92,9 +92,7 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
         1, ..., 20, 30, ..., 100 up to the size of the smallest class.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
@@ -107,12 +105,11 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     n_neighbors_ : int
         The k that was given or chosen.
     grid_ : array of int
-        Sizes tried, in order. It exists only if k was chosen.
+        Sizes tried, in order; like the next two only where k was chosen.
     cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
     cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
-        only if k was chosen.
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
 
     References
     ----------
@@ -153,9 +150,7 @@ class LocalLinear(Pooled, GenerativeClassifier):
         1, ..., 20, 30, ..., 100 up to n - 1.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
@@ -168,12 +163,11 @@ class LocalLinear(Pooled, GenerativeClassifier):
     n_neighbors_ : int
         The k that was given or chosen.
     grid_ : array of int
-        Sizes tried, in order. It exists only if k was chosen.
+        Sizes tried, in order; like the next two only where k was chosen.
     cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
     cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
-        only if k was chosen.
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
 
     References
     ----------
@@ -228,9 +222,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         1, ..., 20, 30, ..., 100 up to n - 1.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
 
@@ -243,12 +235,11 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     n_neighbors_ : int
         The k that was given or chosen.
     grid_ : array of int
-        Sizes tried, in order. It exists only if k was chosen.
+        Sizes tried, in order; like the next two only where k was chosen.
     cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
     cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
-        only if k was chosen.
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
 
     References
     ----------

@@ -41,9 +41,7 @@ class LocalBDA(PerClass, GenerativeClassifier):
         1, ..., 20, 30, ..., 100 up to the size of the smallest class.
     scoring : {"error", "log_loss"}, default="error"
         What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x). Choose "log_loss" where probabilities matter, because a model with few errors may be sure of each
-        of them.
-        Of equally good sizes the one with the least leave-one-out log-loss is chosen, and then the smallest.
+        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
         It weighs the probabilities above, which tend to 1/r under a fixed seed.
@@ -57,12 +55,11 @@ class LocalBDA(PerClass, GenerativeClassifier):
     n_neighbors_ : int
         The k that was given or chosen.
     grid_ : array of int
-        Sizes tried, in order. It exists only if k was chosen.
+        Sizes tried, in order; like the next two only where k was chosen.
     cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
     cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size. It exists
-        only if k was chosen.
+        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
     seed_ : array of shape (d, d)
         B; not for "neighborhood".
 

@@ -37,8 +37,6 @@ class Rows:
     names may first appear in a late block; a block may be empty. Errors name the block.
     """
 
-    summed: Any = None  # what the blocks add up to, where the look that prepares a model has found it
-
     def __iter__(self) -> Iterator[Block]:
         raise NotImplementedError
 

@@ -1,9 +1,10 @@
 """What comes of inputs that nobody prepared, given to every estimator: writes a table of outcomes, a row an estimator.
 
-The pairs, and what counts as which outcome, are those of `tests/hostile.py`; pairs that are neither fine nor refused at
-the door are printed. Estimators that the table holds are left as they are. To regenerate, without the old table:
+The pairs, and what counts as which outcome, are those of `tests/rcpkg/hostile.py`; pairs that are neither fine nor
+refused at the door are printed. Estimators that the table holds are left as they are. To regenerate, without the old
+table:
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=.:tests python tests/benchmarks/hostile_inputs.py \
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=.:tests/rcpkg python tests/benchmarks/hostile_inputs.py \
         data/results/benchmark_hostile_inputs.csv
 """
 

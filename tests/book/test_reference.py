@@ -53,8 +53,9 @@ def test_tests_of_the_register_exist():
 
 
 @cache
-def _functions(path):
-    tree = ast.parse((ROOT / "tests" / path).read_text(encoding="utf-8"))
+def _functions(file):
+    (path,) = (ROOT / "tests").rglob(file)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 

@@ -37,7 +37,7 @@ from rcpkg import (
 from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Safe, climb
 from rcpkg.calibration.learner import SAFE_STEPS, TARGET_WEIGHT
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration)
 
 

@@ -27,7 +27,7 @@ import rcpkg
 
 # the function of the same name hides the module
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"
 STUDIES = sorted(
     file for file in (ROOT / "book" / "rcbook" / "experiments" / "studies").glob("*.py") if file.stem != "__init__"
@@ -225,7 +225,7 @@ def path(tmp_path):
 
 @pytest.fixture(autouse=True)
 def protocols_are_importable(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "book"), str(ROOT / "tests")]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "book"), str(ROOT / "tests" / "rcbook")]))
 
 
 @pytest.mark.parametrize("jobs, backend", [(1, None), (2, "threading"), (2, "loky")])

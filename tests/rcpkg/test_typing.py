@@ -10,7 +10,7 @@ import pytest
 
 import rcpkg
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = f"{ROOT}{os.pathsep}{ROOT / 'book'}"
 SCRIPT = Path(__file__).with_name("typed_script.py")
 PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if inspect.isclass(getattr(rcpkg, name))}

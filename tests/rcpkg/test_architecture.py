@@ -4,7 +4,7 @@ import ast
 import graphlib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # Each room, a module or a package, imports from lower floors and from itself only. A room stands as low as it can.
 FLOORS = (

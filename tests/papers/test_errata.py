@@ -20,7 +20,7 @@ from rcpkg import LDA, QDA, CategoricalNB, InvalidStatistics, SharedVarianceGaus
 from rcpkg.gaussians.grid import BDA7_SEEDS, seed_matrix
 from rcpkg.gaussians.scatter import ClassStatistics
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 X, y = load_iris(return_X_y=True)
 CLASSES = [X[y == h] for h in range(3)]
@@ -373,7 +373,7 @@ def test_printed_pseudo_counts_of_wanbiac_sum_to_more_than_one():
 
 
 def test_each_entry_has_a_link_or_a_test_that_is_there():
-    tests = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("test_*.py")))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py")))
     assert len(entries()) > 100
     for entry in entries():
         named = re.findall(r"test_\w+(?=`)", entry)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import ALL_SEEDS, breaking_problem
 from numpy.testing import assert_allclose
 from rcbook import ties
 from rcbook.bounded_leave_one_out import grid_loo_errors
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from test_predictive import ALL_SEEDS, problem
 
 import rcpkg
 from rcpkg.choice import wrong_predictions
@@ -27,7 +27,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(mod
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None)
 def test_certified_errors_are_the_exact_ones(seed):
-    X, y, r, d = problem(seed)
+    X, y, r, d = breaking_problem(seed)
     X = np.vstack([X, X + np.random.default_rng(seed).normal(size=X.shape)])
     y = np.r_[y, y]
     prior = np.log(np.random.default_rng(seed).dirichlet(np.ones(r), size=len(X)))

@@ -22,7 +22,7 @@ from rcbook.__main__ import main
 from rcbook.datasets import CorruptDataFile, DataFile, DataNotAvailable, files
 from sklearn import datasets as bundled
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = datasets.table()
 
 

@@ -21,7 +21,7 @@ import rcpkg
 from rcpkg import SharedVarianceGaussianNB
 from rcpkg._docs import documented
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 MODULES = [m.name for m in pkgutil.walk_packages(rcpkg.__path__, "rcpkg.") if not m.name.endswith("__main__")]
 ABSTRACT = ("ClosedFormClassifier", "GenerativeClassifier")
 PUBLIC = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in ABSTRACT}

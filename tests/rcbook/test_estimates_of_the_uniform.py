@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from rcbook.experiments.studies import estimates_of_the_uniform as estimates
 
-RESULTS = Path(__file__).parents[1] / "data" / "results"
+RESULTS = Path(__file__).parents[2] / "data" / "results"
 
 
 def test_the_committed_table_is_what_the_code_writes(tmp_path):

@@ -10,7 +10,7 @@ from rcbook import published
 from rcbook.experiments import check_claims
 from rcbook.experiments.claims import _outcome
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 ALL = published.tables()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.slow  # builds a wheel and a source archive from a copy of the tree
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 IGNORED = shutil.ignore_patterns("__pycache__", "*.egg-info", "_build", ".venv*", ".git", ".*_cache", ".hypothesis")
 
 
@@ -121,6 +121,6 @@ def test_source_archive_holds_what_its_tests_need(built, tmp_path):
                 assert (unpacked / file.relative_to(ROOT)).is_file(), f"{file.relative_to(ROOT)} is missing"
     done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "tests"], unpacked)
     assert done.returncode == 0, done.stdout + done.stderr
-    chosen = ["tests/test_persistence.py", "tests/test_package.py", "tests/test_errata.py"]
+    chosen = ["tests/rcpkg/test_persistence.py", "tests/rcpkg/test_package.py", "tests/papers/test_errata.py"]
     done = run(["-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen], unpacked)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,7 @@ from rcbook import citation
 
 import rcpkg
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAPERS = {
     "rcpkg": tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8")),
     "rcbook": tomllib.loads((ROOT / "book" / "pyproject.toml").read_text(encoding="utf-8")),

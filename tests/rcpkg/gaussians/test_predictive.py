@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import ALL_SEEDS, breaking_problem
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 from scipy.special import gammaln, multigammaln
@@ -382,31 +383,10 @@ def assert_equal_scores(fast, slow):
     assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
 
 
-ALL_SEEDS = (*BDA7_SEEDS, Seed("trace_class"), Seed("identity", 0, 2.0))
-
-
-def problem(trial):
-    """Random problems with what breaks downdates: single rows, constant features, duplicates, an outlier."""
-    rng = np.random.default_rng(trial)
-    d, r = int(rng.integers(1, 9)), int(rng.integers(2, 5))
-    n = int(rng.integers(r + 1, 26))
-    y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
-    X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + np.eye(d)) + rng.normal(size=(r, d))[y]
-    if trial % 5 == 1:
-        X[:, 0] = 3.7
-    elif trial % 5 == 2:
-        X[y == 0, 0] = 1.3
-    elif trial % 5 == 3:
-        X[n // 2 :] = X[: n - n // 2]
-    elif trial % 5 == 4:
-        X[0] += 1e4
-    return X, y, r, d
-
-
 @pytest.mark.parametrize("block", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))])
 def test_loo_equals_refits_on_three_hundred_problems(block):
     for trial in range(30 * block, 30 * block + 30):
-        X, y, r, d = problem(trial)
+        X, y, r, d = breaking_problem(trial)
         dofs = [d, 3.0 * d]
         fast = grid_log_predictive_loo(Sample(X, y, r), dofs, ALL_SEEDS)
         assert_equal_scores(fast, refits(X, y, r, dofs, ALL_SEEDS))
@@ -435,7 +415,7 @@ def test_loo_equals_refits_in_high_dimension(d, n):
 
 def test_features_of_any_scale():
     """Under diagonal seeds a rescaling adds the constant -sum log(scale) to every score."""
-    X, y, r, d = problem(10)
+    X, y, r, d = breaking_problem(10)
     scale = 10.0 ** np.random.default_rng(0).integers(-6, 7, size=d)
     seeds = [seed for seed in BDA7_SEEDS if seed.base.startswith("diag")]
     plain, scaled = (grid_log_predictive_loo(Sample(Z, y, r), [d, 2.0 * d], seeds) for Z in (X, X * scale))
@@ -488,7 +468,7 @@ def test_freezing_the_seed_leaks_the_held_out_row():
 
 
 def test_grid_log_predictive_equals_the_single_model():
-    X, y, r, d = problem(0)
+    X, y, r, d = breaking_problem(0)
     statistics = class_statistics(X, y, r)
     new = np.random.default_rng(1).normal(size=(5, d))
     grid = grid_log_predictive(new, statistics, [d, 2.0 * d], ALL_SEEDS)

@@ -30,7 +30,7 @@ from rcpkg.capabilities import MARGINALS, NEEDS
 from rcpkg.families import ConjugateClassifier, Family, Unsupported, can, one_hot, require
 from rcpkg.families.hooks import REPLACED, Hooks, capabilities, given_for
 
-PAGE = Path(__file__).parents[1] / "book" / "api" / "a_model_of_your_own.md"
+PAGE = Path(__file__).parents[3] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 NAMES = {"__name__": __name__}
 exec(compile(BLOCKS[0], PAGE.name, "exec"), NAMES)

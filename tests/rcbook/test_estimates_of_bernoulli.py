@@ -9,7 +9,7 @@ from rcbook.experiments import scorecard
 from rcbook.experiments.studies import estimates_of_bernoulli as estimates
 from scipy import integrate
 
-RESULTS = Path(__file__).parents[1] / "data" / "results"
+RESULTS = Path(__file__).parents[2] / "data" / "results"
 
 
 def test_committed_tables_are_what_the_code_writes(tmp_path):
