@@ -71,12 +71,15 @@ def log_densities(deviations: Array, covariances: Array, form: str) -> Array:
         scores = (axes.swapaxes(-2, -1) @ rows) ** 2 * (kept / values)[..., None]
         log_determinant = np.log(values).sum(axis=-1)
         return -0.5 * np.moveaxis(scores.sum(axis=-2) + log_determinant[..., None], -1, -2)
+    invertible = np.linalg.slogdet(covariances)[0] != 0  # rounding may leave a singular matrix without an inverse
+    usable = np.where(invertible[..., None, None], covariances, np.eye(covariances.shape[-1]))
     with np.errstate(all="ignore"):
-        distance = (rows * (np.linalg.inv(covariances) @ rows)).sum(axis=-2)
+        distance = (rows * (np.linalg.inv(usable) @ rows)).sum(axis=-2)
         if form == "rounding":
             log_determinant = np.linalg.slogdet(covariances)[1]
         else:
             log_determinant = np.log(np.abs(np.linalg.det(covariances)))
+    distance[~invertible] = np.inf
     out = -0.5 * np.moveaxis(distance + log_determinant[..., None], -1, -2)
     return np.where(np.isnan(out), -np.inf, out)
 
