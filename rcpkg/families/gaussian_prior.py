@@ -100,16 +100,18 @@ class GaussianPrior(GaussianSettings, Family):
         self._check_positive(statistics.count)
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal, or of its block: no feature has a variance; drop them")
-        if not self.prior_strength and self.singular_ridge:
-            if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
-                try:
-                    return self.parameters(statistics)
-                except InvalidStatistics:
-                    pass  # the ridge is for it
-            ridge = self._ridge(statistics, n_rows)
-            self._pseudo_scatter = ridge if ridge.any() else None
-        elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
+        if self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
+        if not self.singular_ridge:
+            return None
+        if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
+            try:  # by the rows alone, so that parameters are continuous in the prior_strength
+                found = self.without_prior().parameters(statistics)
+                return None if self.has_prior else found
+            except InvalidStatistics:
+                pass  # the ridge is for it
+        ridge = self._ridge(statistics, n_rows)
+        self._pseudo_scatter = ridge if ridge.any() else None
         return None
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
@@ -128,12 +130,14 @@ class GaussianPrior(GaussianSettings, Family):
         """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
 
         d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
-        a class on average, less the means that are estimated from them. Weights count as rows, but the ``n_rows`` do
-        not count for less than one each, so that weights that sum to one make no rows few.
+        a class on average, less the means that are estimated from them, and the pseudo-rows of the prior. Weights count
+        as rows, but the ``n_rows`` do not count for less than one each, so that weights that sum to one make no rows
+        few.
         """
         r = len(statistics.count)
         degrees = max(statistics.count.sum(), n_rows) - r
-        return max(self.rows_per_feature - max(degrees if self.shape.shared else degrees / r, 0.0) / d, 0.0)
+        degrees = max(degrees if self.shape.shared else degrees / r, 0.0) + self.prior_strength
+        return max(self.rows_per_feature - degrees / d, 0.0)
 
     def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
@@ -207,9 +211,11 @@ class GaussianPrior(GaussianSettings, Family):
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
         """μ₀ about the origin, and the scatter m Σ₀ + D."""
         m, d = self.prior_strength, statistics.first.shape[1]
+        ridge = np.zeros_like(self.shape.from_diagonal(np.zeros(d)))
+        if self._pseudo_scatter is not None:
+            ridge = self._pseudo_scatter
         if m == 0:
-            zero = np.zeros_like(self.shape.from_diagonal(np.zeros(d)))
-            return 0.0, zero if self._pseudo_scatter is None else self._pseudo_scatter
+            return 0.0, ridge
         varying = getattr(self, "varying_", np.ones(d, dtype=bool))
         grand, pooled = self._named_prior or (None, None)
         if (_is_name(self.prior_mean) or _is_name(self.prior_covariance)) and grand is None:
@@ -221,7 +227,7 @@ class GaussianPrior(GaussianSettings, Family):
             covariance = self._covariance_of(covariance, len(varying))[index]
         else:
             covariance = pooled if covariance == "pooled" else self.shape.from_diagonal(self.shape.diagonal(pooled))
-        return mean, m * covariance
+        return mean, m * covariance + ridge
 
     @property
     def has_prior(self) -> bool:

@@ -564,3 +564,32 @@ def test_means_and_covariances(name):
     own = np.array([np.cov(X[y == c].T, bias=True) for c in range(3)])
     own = own.mean(axis=0) if name in ("LDA", "SharedVarianceGaussianNB") else own
     assert_allclose(model.covariances_, own if name in FULL else own.diagonal(axis1=-2, axis2=-1), atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", ["few", "of a singular class", "enough", "with gaps"])
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_a_tiny_prior_changes_next_to_nothing(name, rows):
+    """Whether covariances have their ridge is decided by the rows, and not by there being a prior: parameters are
+    continuous in its strength."""
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    if rows == "few":
+        X, y = X[::9], y[::9]
+    elif rows == "of a singular class":
+        X[y == 1, 3] = X[y == 1, 5]
+        X[y == 2, 4] = 0.0
+    elif rows == "with gaps":
+        X[::7, 2] = np.nan
+    plain = clone(GAUSSIAN[name]).fit(X, y).predict_log_proba(X)
+    tiny = clone(GAUSSIAN[name]).set_params(prior_strength=1e-9).fit(X, y).predict_log_proba(X)
+    assert_allclose(tiny, plain, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_prior_keeps_the_safeguard_of_few_rows(name):
+    """With fewer rows than features a weak prior does no worse than none; the model was far too sure of itself."""
+    X, y = make_classification(160, 40, n_informative=6, random_state=1)
+    train = np.arange(len(y)) < 60
+    models = [clone(GAUSSIAN[name]).set_params(prior_strength=m).fit(X[train], y[train]) for m in (0.0, 0.001, 1.0)]
+    losses = [log_loss(y[~train], model.predict_proba(X[~train])) for model in models]
+    assert max(losses[1:]) < 1.2 * losses[0]
