@@ -18,7 +18,7 @@ from rcpkg.families.gaussian_features import Monomials, products
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
-from rcpkg.gaps import gappy
+from rcpkg.gaps import gappy, marginals_of_sets
 from rcpkg.linalg import EPS, slices
 from rcpkg.rows import Rows
 
@@ -108,6 +108,9 @@ class GaussianFamily(GaussianPrior):
     def unseen(self) -> NDArray[np.intp]:
         return np.flatnonzero(np.isnan(getattr(self, "origin_", 0.0)))
 
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        return np.full((d, d), not self.independent)
+
     def encode(self, X: Array) -> Array:
         """The features that vary."""
         varying = getattr(self, "varying_", None)
@@ -174,6 +177,19 @@ class GaussianFamily(GaussianPrior):
             squares, log_det = gappy(X[gaps], self.independent).marginals_of_classes(mean, covariance)
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
+
+    def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r)."""
+        Z, r = self.encode(X), len(parameters.mean)
+        sets, varying = np.arange(2 ** X.shape[1]), np.flatnonzero(self.varying_)
+        among = sum(((sets >> j) & 1) << k for k, j in enumerate(varying))
+        joint = np.empty((2 ** len(varying), len(X), r))
+        covariances = self.shape.by_class(parameters.covariance)
+        for y, mean in enumerate(parameters.mean):
+            S = covariances[y % len(covariances)]
+            squares, log_det = marginals_of_sets(Z - mean, np.diag(S) if self.independent else S)
+            joint[:, :, y] = -0.5 * (squares + log_det[:, None])
+        return joint[among] + parameters.log_prior
 
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).

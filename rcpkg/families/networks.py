@@ -84,6 +84,13 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         self.families_ = Families(parents, self.n_states_)
         self.families_.lay_out()
 
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        """Parents and children, and parents of the same child."""
+        joined = np.zeros((d, d), dtype=bool)
+        for members in self.families_.members:
+            joined[np.ix_(members, members)] = True
+        return joined
+
     def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old, families = self._states, self.families_

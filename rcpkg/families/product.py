@@ -287,6 +287,20 @@ class ProductFamily(ProductSettings, Family):
         parts = zip(self.blocks.items(), self._parts(X), parameters.blocks)
         return {name: family.expected_rows(x, weights, block) for (name, family), x, block in parts}
 
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        """That of each block."""
+        joined = np.zeros((d, d), dtype=bool)
+        for family, columns in zip(self.families, self.columns_):
+            joined[np.ix_(columns, columns)] = family.graph(len(columns))
+        return joined
+
+    def missing(self, X: Array) -> NDArray[np.bool_]:
+        """Block by block; columns of no block say nothing."""
+        silent = np.ones(X.shape, dtype=bool)
+        for family, columns in zip(self.families, self.columns_):
+            silent[:, columns] = family.missing(X[:, columns])
+        return silent
+
     def log_base(self, X: Array) -> Array | float:
         return sum(family.log_base(x) for family, x in zip(self.families, self._parts(X)))
 
