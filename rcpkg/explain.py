@@ -17,7 +17,6 @@ from scipy.special import gammaln, log_softmax
 from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_choice, check_number
-from rcpkg.families.family import Family
 from rcpkg.linalg import Array, slices
 
 LARGEST_TABLE = 2**15  # rows, with features hidden, of which a model is asked at a time
@@ -81,7 +80,7 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
         log_P = _finite(_log_posteriors(model, X, ~np.eye(X.shape[1] + 1, X.shape[1], dtype=bool)))
         found = (log_P[-1] - log_P[:-1]).swapaxes(0, 1)
     else:
-        everywhere = value == "log_proba" or _family_of(model).graph(X.shape[1]).all()
+        everywhere = value == "log_proba" or _graph(model, X.shape[1]).all()
         found = (_over_all_sets if everywhere else _over_connected_sets)(model, X)
     return found if value == "log_proba" else found - found.mean(axis=2, keepdims=True)
 
@@ -107,8 +106,8 @@ def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
 
 def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
     """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; a family may know a faster way."""
-    family, rows, d = _family_of(model), model._check_X(X), X.shape[1]
-    if hasattr(family, "log_joint_of_sets") and not family.missing(rows).any():
+    d, rows, family = X.shape[1], model._check_X(X), getattr(model, "family_", None)
+    if hasattr(family, "log_joint_of_sets") and not _missing(model, X).any():
         while hasattr(model, "estimator_"):  # of a calibrated one the joint model
             model = model.estimator_
         return log_softmax(family.log_joint_of_sets(rows, model._fitted_parameters()), axis=2)
@@ -117,8 +116,7 @@ def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
 
 def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
     """Shapley values of log odds: of log p(y | x_S) but for a term that is the same for all classes."""
-    d, family = X.shape[1], _family_of(model)
-    missing, graph = family.missing(model._check_X(X)), family.graph(d)
+    missing, graph = _missing(model, X), _graph(model, X.shape[1])
     found = np.zeros((*X.shape, len(model.classes_)))
     patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
     for k, pattern in enumerate(patterns):
@@ -166,7 +164,8 @@ def _connected_sets(
             grown = inside | bit
             to_grow.append((grown, (edge | near[bit.bit_length() - 1]) & ~grown, taken))
     bits = np.array([[(s >> j) & 1 for s in of for j in range(len(graph))] for of in found], dtype=bool)
-    return tuple(bits.reshape(len(found), 2, len(graph)).swapaxes(0, 1))
+    inside, edge = bits.reshape(len(found), 2, len(graph)).swapaxes(0, 1)
+    return inside, edge
 
 
 def sufficient_sets(
@@ -230,16 +229,23 @@ def _ranks_of_evidence(model: GenerativeClassifier, X: pd.DataFrame, c: NDArray[
     """Ranks (n, d) of the features by what they tell for the classes c, if there are two and features are independent
     given them: log odds are sums, so that the first k are the best set of k. None elsewhere."""
     d = X.shape[1]
-    if len(model.classes_) > 2 or (_family_of(model).graph(d) & ~np.eye(d, dtype=bool)).any():
+    if len(model.classes_) > 2 or (_graph(model, d) & ~np.eye(d, dtype=bool)).any():
         return None
     log_P = _log_posteriors(model, X, np.eye(d, dtype=bool))
     told = np.where(c == 1, 1, -1) * (log_P[..., 1] - log_P[..., 0])
     return np.argsort(np.argsort(-told.T, axis=1, kind="stable"), axis=1)
 
 
-def _family_of(model: GenerativeClassifier) -> Family:
-    """The family of a model, or one of which nothing is known."""
-    return getattr(model, "family_", None) or Family()
+def _graph(model: GenerativeClassifier, d: int) -> NDArray[np.bool_]:
+    """The graph of the family of a model; without one any two features may depend on each other."""
+    family = getattr(model, "family_", None)
+    return np.ones((d, d), dtype=bool) if family is None else family.graph(d)
+
+
+def _missing(model: GenerativeClassifier, X: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which values say nothing, (n, d)."""
+    rows, family = model._check_X(X), getattr(model, "family_", None)
+    return np.isnan(rows) if family is None else family.missing(rows)
 
 
 def _table(model: GenerativeClassifier, X: Any) -> pd.DataFrame:
