@@ -1,7 +1,7 @@
 """Class weights of new rows that nobody knows: no correction, one step of EM, EM to its end, known weights (ours).
 
-Fixed before the first run. Sets of numbers of the honest comparison and of the study ``what-calibration-keeps``, without
-classes of fewer than `LEAST_OF_A_CLASS` rows, at most `MOST_ROWS` rows. Each run halves the rows; all learners are
+Fixed before the first run. Sets of numbers of the honest comparison and of the study ``what-calibration-keeps``,
+without classes of fewer than `LEAST_OF_A_CLASS` rows, at most 1,000 rows. Each run halves the rows; all learners are
 fitted to one half. From the other half samples of `SAMPLE` rows are drawn with replacement, whose class weights are
 those of training ("none"), drawn evenly from all weights there are ("artificial", the artificial prevalence protocol of
 the literature on quantification), or proportional to 1/π_y ("inverse": what was frequent is rare). `DRAWS` samples of
