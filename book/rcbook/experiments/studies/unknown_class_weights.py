@@ -1,4 +1,4 @@
-"""Class weights of new rows that nobody knows: no correction, one step of EM, EM to its end, known weights (ours).
+"""Class weights that nobody knows: no correction, one step of EM, EM to its end, known weights (chapter 13; ours).
 
 Fixed before the first run. Sets of numbers of the honest comparison and of the study ``what-calibration-keeps``,
 without classes of fewer than `LEAST_OF_A_CLASS` rows, at most 1,000 rows. Each run halves the rows; all learners are
