@@ -638,3 +638,18 @@ def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
             assert path.follow(b, tol=5e-17).stop_reason == "converged"
         z = exact.path.point.z
         assert np.abs(path.path.point.z - z).max() < 1e-6 * np.abs(z).max()
+
+
+@pytest.mark.parametrize("learner", [partial(ConditionalLikelihood, solver=s) for s in ("newton", "lbfgs")])
+@pytest.mark.parametrize("classes", ["two, separable", "three, of which two are not"])
+def test_a_fit_without_a_finite_optimum_says_that_its_model_is_where_the_search_ended(classes, learner):
+    """Each optimiser ends elsewhere: joint log-likelihoods of −10,924 and −8,994 for these rows of two classes."""
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=1000) if classes.startswith("two") else np.repeat([0, 1, 2], 300)
+    X = rng.randn(len(y), 3) + 12.0 * np.outer(y if y.max() == 1 else y == 2, [1.0, 0.0, 0.0]) + 0.5 * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = learner(QDA()).fit(X, y)
+    assert model.joint_model_ == "search"
+    overlapping = learner(QDA()).fit(X[y < 2] if y.max() > 1 else X - 12.0 * np.c_[y, 0 * y, 0 * y], y[y < 2])
+    assert overlapping.joint_model_ == "most probable"
