@@ -14,6 +14,7 @@ from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
+from rcpkg.families.mixture import Mixture, MixtureParameters
 from rcpkg.families.multinomial import MultinomialNB
 from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
@@ -34,6 +35,8 @@ __all__ = [
     "GaussianParameters",
     "Hooks",
     "KDependenceBayes",
+    "Mixture",
+    "MixtureParameters",
     "MultinomialNB",
     "ProductModel",
     "ProductParameters",

@@ -43,6 +43,8 @@ class Block(NamedTuple):
         """Some of the rows."""
 
         def of(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(map(of, part))
             return part if part is None else _safe_indexing(part, index)
 
         return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))

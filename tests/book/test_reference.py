@@ -109,7 +109,7 @@ def test_table_of_classifiers_has_every_one():
     assert set(registers.classifier_entries().name) == registers.classifiers()
 
 
-MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]]}
+MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}
 OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
 
 

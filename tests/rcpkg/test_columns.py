@@ -31,6 +31,7 @@ from rcpkg import (
     GaussianNB,
     LocalBDA,
     MDLDiscretizer,
+    Mixture,
     MultinomialNB,
     NearestMeans,
     ProductModel,
@@ -198,6 +199,7 @@ def test_containers_make_no_difference(container, column):
 LEARNERS = [
     *(GaussianNB(), QDA(), LDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=2), ConditionalLikelihood(LDA())),
     *(CategoricalNB(), TAN(), WANBIAC(), MultinomialNB(), BernoulliNB(), PRODUCT, RiskCalibration(PRODUCT)),
+    Mixture(GaussianNB(), n_components=2, random_state=0),
     *(BDA7(), NearestMeans(), LocalBDA(), BregmanKNN(), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
 ]
 REFUSED = [name for name, (_, outcome) in COLUMNS.items() if outcome not in (NUMBERS, TEXT)]

@@ -98,6 +98,8 @@ def _value(text, kind):
 def _instance(kind):
     if kind is rcpkg.ProductModel:
         return kind([("all", SharedVarianceGaussianNB(), slice(None))])
+    if kind is rcpkg.Mixture:
+        return kind(SharedVarianceGaussianNB(), n_components=2)
     if "estimator" in parameters(kind):
         return kind(SharedVarianceGaussianNB())
     return kind(n_neighbors=[1, 3]) if "n_neighbors" in parameters(kind) else kind()

@@ -28,6 +28,7 @@ def closed_forms() -> list[rcpkg.ClosedFormClassifier]:
         rcpkg.LDA(),
         rcpkg.GaussianNB(priors=[0.5, 0.5]),
         rcpkg.SharedVarianceGaussianNB(),
+        rcpkg.Mixture(rcpkg.QDA(), n_components=2, random_state=0),
         rcpkg.ProductModel([("length", rcpkg.QDA(), ["length"]), ("width", rcpkg.LDA(), ["width"])]),
     ]
 
