@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-from rcpkg.linalg import Array, correlations
-
-LARGEST_BLOCK = 2**19  # numbers that the factors and the rows of a block hold
+from rcpkg.linalg import AT_A_TIME, Array, correlations
 
 
 class Patterns(NamedTuple):
@@ -30,7 +28,7 @@ class Patterns(NamedTuple):
         return map(slice, self.bounds[:-1], self.bounds[1:])
 
 
-def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[Patterns]:
+def patterns(missing: NDArray[np.bool_], largest: int = AT_A_TIME) -> list[Patterns]:
     """The patterns of rows (n, d), in blocks of few enough that p d² + n d numbers are hardly more than ``largest``.
 
     A pattern with too many rows for one block is met in several.

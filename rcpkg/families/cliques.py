@@ -14,10 +14,7 @@ from scipy.sparse import csr_array, issparse
 from rcpkg.base import Array
 from rcpkg.families.features import FeatureMap, Indicators
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import slices
-
-LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
-BLOCK_ENTRIES = 2**20  # of the networks that are the condition of one cell each
+from rcpkg.linalg import AT_A_TIME, slices
 
 Parents = Sequence[Sequence[int]]
 Possible = Mapping[int, NDArray[np.bool_]]  # states (…, r_j) of some features j that are summed over, of others all
@@ -300,7 +297,7 @@ class TableFeatures(FeatureMap):
         families, r = self.families, len(parameters.log_prob)
         mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
-        tables, at_once = families.split(parameters.log_prob), -(-BLOCK_ENTRIES // (r * families.width))
+        tables, at_once = families.split(parameters.log_prob), -(-AT_A_TIME // (r * families.width))
         for j, table in enumerate(tables):
             of_family = np.flatnonzero(family == j)
             for part in slices(len(of_family), at_once):

@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_number, gaps_refused
+from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused
 from rcpkg.families.blocks import Blocks
+from rcpkg.families.constants import (
+    BLOCK,
+    FAR_MEAN,
+    FUSED_CLASSES_PER_FEATURE,
+    GAPPY_BLOCK,
+    LARGEST_ROUNDING,
+    PASS_BLOCK,
+    TYPICAL_ROWS,
+)
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
@@ -19,19 +28,10 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
 from rcpkg.gaps import gappy, marginals_of_sets
-from rcpkg.linalg import EPS, slices
+from rcpkg.linalg import EPS, IN_CACHE, slices
 from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
-RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
-FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
-TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
-PASS_BLOCK = 2**12  # rows of one call of `weigh`
-LARGE_BLOCK = 2**16  # the same where features are independent: nothing of the size n r d is formed
-GAPPY_BLOCK = 2**15  # the same where values are missing
-BLOCK_ENTRIES = 2**17  # of blocks of quadratic features, which differ in width
-LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
-FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
 @constructed
@@ -93,7 +93,7 @@ class GaussianFamily(GaussianPrior):
         low, high = X.min(axis=0), X.max(axis=0)
         with np.errstate(over="ignore"):
             width = high - low
-        self._check_range(width, (width > RANGE[1]) | ((width > 0) & (width < RANGE[0])))
+        self._check_range(width, (width > LARGEST) | ((width > 0) & (width < LEAST_SPREAD)))
         return np.where(width > 0, amid(X), low), width > 0
 
     def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
@@ -152,7 +152,7 @@ class GaussianFamily(GaussianPrior):
         first, seen = np.zeros((2, r, X.shape[1]))
         second = np.zeros_like(form.by_class(form.outer(first, first)))
         weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
-        for rows in slices(len(X), form.rows_at_once(weights, X.shape[1])):
+        for rows in slices(len(X), PASS_BLOCK if self.independent else BLOCK):
             x = X[rows] - self._origin
             if self._incomplete:
                 there = ~np.isnan(x)
@@ -290,7 +290,7 @@ class GaussianFamily(GaussianPrior):
             fused = self._fused_statistics(X, parameters, weigh)
             if fused is not None:
                 return fused
-        blocks = list(slices(len(X), LARGE_BLOCK if self.independent else PASS_BLOCK))
+        blocks = list(slices(len(X), PASS_BLOCK))
         if self._lacks(X):  # rows of one pattern together
             gaps = np.isnan(X).any(axis=1)
             blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), GAPPY_BLOCK)]
@@ -312,7 +312,7 @@ class GaussianFamily(GaussianPrior):
         if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
             return None
         moments = np.zeros_like(coefficients)
-        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        size = max(64, min(1024, IN_CACHE // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
         for rows in slices(len(X), size):
             x = (X[rows] - origin).T.copy()
@@ -345,7 +345,7 @@ class GaussianFamily(GaussianPrior):
         X = np.where(missing, self.origin_, X)
         with np.errstate(over="ignore"):
             width = np.abs(X - self.origin_).max(axis=0)
-        self._check_range(width, width > RANGE[1])
+        self._check_range(width, width > LARGEST)
         self.varying_ = before | (width > 0)
         index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers, warn
-from rcpkg.families.blocks import ROUNDING, Blocks, Fault
+from rcpkg.families.blocks import Blocks, Fault
+from rcpkg.families.constants import VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
 
@@ -154,7 +155,7 @@ class GaussianPrior(GaussianSettings, Family):
         within, power = form.total(scatter), form.total(self._power(statistics)) / n
         total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
         variances = np.ones(statistics.first.shape[1])
-        by_total, by_within = (form.diagonal(covariance) > ROUNDING * power for covariance in (total, within))
+        by_total, by_within = (form.diagonal(covariance) > VARIANCE_ROUNDING * power for covariance in (total, within))
         variances[by_total] = form.diagonal(total)[by_total]
         rows = max(n.max(), n_rows or 0.0)
         tells = by_total & ~by_within  # the classes apart, all by itself: the more surely, the more rows say so

@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rcpkg.base import Array
-from rcpkg.families.cliques import LARGEST_TABLES, Families, Possible, margin, onto
-
-# Entries of an average table of the rows that go together. With fewer the calls of numpy take the time: a half costs up
-# to 1.4 times as much, where rows have few gaps; with more, rows go together that lack different features, and caches
-# are too small: double costs up to 1.3 times as much.
-TABLE_ENTRIES = 2**13
+from rcpkg.families.cliques import Families, Possible, margin, onto
+from rcpkg.families.constants import LARGEST_TABLES, TABLE_ENTRIES
 
 ROWS = -1  # the last axis of tables that are made, after the features
 Index = NDArray[np.intp]

@@ -14,7 +14,6 @@ from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.cliques import (
-    LARGEST_TABLES,
     Families,
     IndicatorFeatures,
     Parents,
@@ -22,6 +21,7 @@ from rcpkg.families.cliques import (
     is_decomposable,
     most_frequent,
 )
+from rcpkg.families.constants import LARGEST_TABLES
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.em import run_em
 from rcpkg.families.family import ClassPrior, safe_counts

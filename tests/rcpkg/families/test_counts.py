@@ -594,7 +594,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
     Z[3, 0] = 5.0
     whole = clone(model).fit(X, y, sample_weight=w)
     encoded = whole.family_.encode(X)
-    monkeypatch.setattr(states, "BLOCK_ENTRIES", 7 * X.shape[1])
+    monkeypatch.setattr(states, "AT_A_TIME", 7 * X.shape[1])
     fit = clone(model).fit(X, y, sample_weight=w)
     halves = clone(model).partial_fit(X[:50], y[:50], classes=[0, 1, 2], sample_weight=w[:50])
     halves = halves.partial_fit(X[50:], y[50:], sample_weight=w[50:])

@@ -175,7 +175,7 @@ def information_by_hand(X, y, weights=None):
 def test_mutual_information(monkeypatch, counts):
     """By scikit-learn, class by class; and whatever number of features is counted at a time."""
     monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
-    monkeypatch.setattr(structure, "LARGEST_BLOCK", 100)
+    monkeypatch.setattr(structure, "AT_A_TIME", 100)
     X, y = network_rows()
     of_class, pairs = structure.mutual_information(Rows.of(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):
@@ -552,5 +552,5 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]
-    assert model.family_.families_.width * 2 <= cliques.LARGEST_TABLES
+    assert model.family_.families_.width * 2 <= networks.LARGEST_TABLES
     assert np.isfinite(model.predict_log_proba(X[:5])).all()
