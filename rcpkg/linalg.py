@@ -65,9 +65,9 @@ def backtracked(
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(TRIALS):
             end = x + step * direction
-            after, more = function(end)
+            after, beside = function(end)
             if after <= value + SUFFICIENT_FALL * step * slope + 4 * EPS * abs(value):
-                return step, end, after, more
+                return step, end, after, beside
             bend = after - value - step * slope
             step *= float(np.clip(-step * slope / (2 * bend), 0.1, 0.5)) if np.isfinite(bend) else 0.5
     return None

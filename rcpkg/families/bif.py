@@ -88,10 +88,10 @@ def to_bif(model: NetworkClassifier, class_name: str = "class") -> str:
     check_is_fitted(model)
     names = [class_name, *getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.n_states_))])]
     values = [model.classes_, *model.categories_]
-    words, states = _words(names), [_words(of) for of in values]
+    words, states = _words(names), [_words(pa) for pa in values]
     parameters = model.parameters_
     tables = [np.exp(parameters.log_prior), *model.family_.families_.split(np.exp(parameters.log_prob))]
-    parents = [[], *([0, *(1 + f for f in of)] for of in model.parents_)]
+    parents = [[], *([0, *(1 + f for f in pa)] for pa in model.parents_)]
     lines = ["network unknown {", "}", *map(_declared, words, names, states, values)]
-    lines += [_distribution(j, of, table, words, states) for j, (of, table) in enumerate(zip(parents, tables))]
+    lines += [_distribution(j, pa, table, words, states) for j, (pa, table) in enumerate(zip(parents, tables))]
     return "\n".join(lines) + "\n"

@@ -256,7 +256,7 @@ class Blocks:
                 out[rows] = np.einsum("iyd,iyd->iy", Z, Z)
         return out
 
-    def add_moments(self, total: Array, X: Array, W: Array) -> None:
+    def add_second_moments(self, total: Array, X: Array, W: Array) -> None:
         """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten.
 
         One matrix product a class, or for independent features one for all classes, which the bar for iterations of

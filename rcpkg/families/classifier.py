@@ -71,8 +71,8 @@ class ClosedFormClassifier(GenerativeClassifier):
         unseen = self.family_.unseen
         if len(unseen):
             name = feature_name(getattr(self, "feature_names_in_", None), unseen[0])
-            more = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
-            warn(f"{name} holds missing values only{more}: it says nothing of the classes; leave it out")
+            others = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
+            warn(f"{name} holds missing values only{others}: it says nothing of the classes; leave it out")
 
     def _extend(self, X: Array) -> None:
         """Have the family and the statistics of the rows so far take the form that further rows X ask for."""
@@ -107,7 +107,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         rows = self._training_rows(X, y, sample_weight)
         self.family_.learn_structure(rows)
         statistics = finite(self.family_.raw_statistics, rows)
-        return self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+        return self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
 
     @atomic
     def partial_fit(
@@ -149,7 +149,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         if not first:
             statistics = finite(add, self.statistics_, statistics)
         try:
-            self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+            self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
         except InvalidStatistics as error:
             self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)

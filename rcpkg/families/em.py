@@ -66,8 +66,8 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
     while True:
         statistics = rows.sum(partial(expected, model, parameters))
         try:
-            parameters = (None if settled else model.settle(statistics, n_rows)) or model.parameters(statistics)
+            parameters = (None if settled else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
         except InvalidStatistics:  # a covariance has become singular on the way
-            parameters = model.settle(statistics, n_rows) or model.parameters(statistics)
+            parameters = model.fix_prior(statistics, n_rows) or model.parameters(statistics)
         settled = True
         yield statistics, parameters

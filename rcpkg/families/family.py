@@ -112,7 +112,7 @@ class Family(ClassPrior):
     def check_full(self, X: Any) -> None:
         """Refuse encoded rows on which the model is no full exponential family."""
 
-    def settle(self, statistics: Statistics, n_rows: int) -> Any:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> Any:
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
 

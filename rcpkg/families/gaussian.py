@@ -159,7 +159,7 @@ class GaussianFamily(GaussianPrior):
                 seen += weights[rows].T @ there
                 x[~there] = 0.0
             first += weights[rows].T @ x
-            form.add_moments(second, x, weights_of_second[rows])
+            form.add_second_moments(second, x, weights_of_second[rows])
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
@@ -201,7 +201,7 @@ class GaussianFamily(GaussianPrior):
             self._check_seen(self._weight(statistics))
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
-        _, scatter, weight = self._moments(statistics)
+        _, scatter, weight = self._means_and_scatter(statistics)
         covariance = (prior_scatter + scatter) / self.shape.over(m + weight)
         power = (self.shape.diagonal(prior_scatter) + self._power(statistics)) / (m + weight)
         whitener = self._whitener(covariance, power, self.shape.sum(statistics.count))
@@ -211,12 +211,12 @@ class GaussianFamily(GaussianPrior):
         first = count[:, None] * mean
         return Statistics(count=count, first=first, second=scatter + self.shape.outer(first, mean))
 
-    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         if statistics is self._completed:
             return None  # EM has decided
         if self._incomplete:
             self._check_seen(self._weight(statistics))
-        return super().settle(statistics, n_rows)
+        return super().fix_prior(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
         """Refuses also classes to which only the prior gives weight: they have no mean."""
@@ -240,7 +240,7 @@ class GaussianFamily(GaussianPrior):
         seen = super().raw_statistics(rows)
         self._incomplete, weight = False, self._weight(seen)
         self._check_seen(weight)
-        mean, scatter, total = self._moments(seen)
+        mean, scatter, total = self._means_and_scatter(seen)
         of_all = seen.first.sum(axis=0) / weight.sum(axis=0)
         power = self.shape.total(self._power(seen)) / weight.sum(axis=0)
         variance = np.divide(self.shape.diagonal(scatter), total, out=np.zeros_like(total), where=total > 0)
@@ -311,7 +311,7 @@ class GaussianFamily(GaussianPrior):
         coefficients = np.hstack([constant[:, None], slopes])
         if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
             return None
-        moments = np.zeros_like(coefficients)
+        sums = np.zeros_like(coefficients)
         size = max(64, min(1024, IN_CACHE // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
         for rows in slices(len(X), size):
@@ -319,8 +319,8 @@ class GaussianFamily(GaussianPrior):
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1] = 1.0, x
             products(x, block[d + 1 :])
-            moments += weigh((coefficients @ block).T, rows).T @ block.T
-        return features.statistics(moments[:, 0], moments[:, 1:], np.empty(0))
+            sums += weigh((coefficients @ block).T, rows).T @ block.T
+        return features.statistics(sums[:, 0], sums[:, 1:], np.empty(0))
 
     def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
         """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
@@ -410,7 +410,7 @@ class GaussianFamily(GaussianPrior):
         """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
         covariances with their shrinkage dampened, so that they stay positive definite."""
         form, m, (_, prior) = self.shape, self.prior_strength, self._prior(old)
-        mean, scatter, weight = self._moments(old)
+        mean, scatter, weight = self._means_and_scatter(old)
         count = safe_class_counts(old.count, change.count)
         if not (count > 0).all():  # in exact arithmetic a class keeps some weight
             raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
@@ -426,13 +426,13 @@ class GaussianFamily(GaussianPrior):
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
         independent features."""
         log_prior = self.class_log_prior(statistics.count)
-        mean, scatter, _ = self._moments(statistics)
+        mean, scatter, _ = self._means_and_scatter(statistics)
         return self._common_covariance(log_prior, mean, scatter, statistics)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Equal class weights, and for every class the mean and the covariance of all rows."""
         log_prior = equal_class_weights(self.class_log_prior(statistics.count))
-        _, scatter, _ = self._moments(statistics)
+        _, scatter, _ = self._means_and_scatter(statistics)
         mean = np.tile(statistics.first.sum(axis=0) / statistics.count.sum(), (len(statistics.count), 1))
         return self._common_covariance(log_prior, mean, scatter, statistics, self._between(statistics))
 

@@ -29,12 +29,12 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
     @property
     def means_(self) -> Array:
         """Means of the classes, shape (r, d)."""
-        return self.family_.decode(self._of_fitted().mean)
+        return self.family_.decode(self._fitted().mean)
 
     @property
     def covariances_(self) -> Array:
         """Covariances, or variances, of the shape that the model gives them; zero for features that do not vary."""
-        return self.family_.covariances(self._of_fitted())
+        return self.family_.covariances(self._fitted())
 
     def _joint_log_proba(self, X: Array) -> Array:
         """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
@@ -43,7 +43,7 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
         joint[np.isnan(joint)] = -np.inf
         return joint
 
-    def _of_fitted(self) -> GaussianParameters:
+    def _fitted(self) -> GaussianParameters:
         check_is_fitted(self)
         return self._fitted_parameters()
 
@@ -226,7 +226,7 @@ class LDA(GaussianClassifier):
 
     def _linear(self) -> tuple[Array, Array]:
         """The part of log p(x, y) that depends on y, wᵀx + b, for each class."""
-        log_prior, mean, _, A = self._of_fitted()
+        log_prior, mean, _, A = self._fitted()
         white = mean @ A.T
         coef = np.zeros((len(mean), len(self.family_.varying_)))
         coef[:, self.family_.varying_] = white @ A

@@ -42,7 +42,7 @@ class GaussianPrior(GaussianSettings, Family):
 
     A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
     `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
-    form (`settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    form (`fix_prior`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
     exponential family.
     """
 
@@ -61,7 +61,7 @@ class GaussianPrior(GaussianSettings, Family):
         """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d), of those seen."""
         return vars(s).get("seen", s.count[:, None])
 
-    def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
+    def _means_and_scatter(self, s: Statistics) -> tuple[Array, Array, Array]:
         """Sample means, the scatter about them, and its weight by feature; the last two summed where shared."""
         weight = self._weight(s)
         mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
@@ -70,7 +70,7 @@ class GaussianPrior(GaussianSettings, Family):
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
         weight = self._weight(statistics)
-        deviation = self._moments(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
+        deviation = self._means_and_scatter(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
         return self.shape.total(self.shape.outer(deviation * weight, deviation))
 
     def _power(self, statistics: Statistics) -> Array:
@@ -95,7 +95,7 @@ class GaussianPrior(GaussianSettings, Family):
             f"too far): {self._remedies}, or set {ridge}prior_strength > 0"
         )
 
-    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
@@ -118,7 +118,7 @@ class GaussianPrior(GaussianSettings, Family):
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
         form, n = self.shape, self._weight(statistics).sum(axis=0)
-        within, power = form.total(self._moments(statistics)[1]), form.total(self._power(statistics))
+        within, power = form.total(self._means_and_scatter(statistics)[1]), form.total(self._power(statistics))
         try:
             self._whitener(within / form.over(n), power / n, statistics.count.sum())
         except InvalidStatistics:
@@ -151,7 +151,7 @@ class GaussianPrior(GaussianSettings, Family):
         not few.
         """
         form, t, n = self.shape, self.singular_ridge, self._weight(statistics).sum(axis=0)
-        _, scatter, weight = self._moments(statistics)
+        _, scatter, weight = self._means_and_scatter(statistics)
         within, power = form.total(scatter), form.total(self._power(statistics)) / n
         total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
         variances = np.ones(statistics.first.shape[1])

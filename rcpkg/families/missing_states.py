@@ -53,7 +53,7 @@ def _network_of(families: Families, free: NDArray[np.bool_]) -> tuple[Families, 
             last = max(parents[j], key=rank.__getitem__)
             parents[last] |= parents[j] - {last}
     order = [j for j in families.order if free[j]]
-    return Families([sorted(of, key=rank.__getitem__) for of in parents], families.n_states, order), holders
+    return Families([sorted(pa, key=rank.__getitem__) for pa in parents], families.n_states, order), holders
 
 
 def _groups(families: Families, summed: NDArray[np.bool_], r: int) -> Iterator[Group]:
@@ -149,7 +149,7 @@ def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> I
 
 def state_probabilities(families: Families, places: Index, log_tables: list[Array], weights: Array) -> list[Array]:
     """Σ_y W_iy p(x_j = v | what is known of x_i, y) for each feature j, (n, r_j); one of a state that is known."""
-    found = [np.equal.outer(of, np.arange(k)).astype(float) for of, k in zip(places.T, families.n_states)]
+    found = [np.equal.outer(column, np.arange(k)).astype(float) for column, k in zip(places.T, families.n_states)]
     if not families.has_arcs:  # nothing is to be summed
         for j, table in enumerate(log_tables):
             gap = places[:, j] < 0

@@ -367,10 +367,10 @@ class MixtureFamily(MixtureSettings, Family):
     def raw_statistics(self, rows: Rows) -> Statistics:
         return self.closed_form_statistics(rows.map(partial(encoded, copy(self))).kept())
 
-    def settle(self, statistics: Statistics, n_rows: int) -> MixtureParameters | None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> MixtureParameters | None:
         if self._decided and statistics is self._decided[0]:
             return self._decided[1]
-        self.component.settle(statistics.components, n_rows)
+        self.component.fix_prior(statistics.components, n_rows)
         return None
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
@@ -398,13 +398,13 @@ class MixtureFamily(MixtureSettings, Family):
     def _settled(self, rows: Rows, counts: Statistics) -> Any:
         """θ of the component's family by the closed form of rows that have weights of its classes."""
         statistics = self.component.closed_form_statistics(rows)
-        theta = self.component.settle(statistics, int(counts.rows.sum()))
+        theta = self.component.fix_prior(statistics, int(counts.rows.sum()))
         return self.component.parameters(statistics) if theta is None else theta
 
     def _one_each(self, rows: Rows, counts: Statistics) -> Statistics:
         """The closed form of the component's family."""
         components = self.component.closed_form_statistics(rows)
-        self.component.settle(components, int(counts.rows.sum()))
+        self.component.fix_prior(components, int(counts.rows.sum()))
         statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
         self.log_likelihoods, self._decided = np.empty(0), (statistics, self.parameters(statistics))
         return statistics

@@ -64,7 +64,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
     @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
-        return [list(of) for of in self.families_.parents]
+        return [list(pa) for pa in self.families_.parents]
 
     @property
     def starts_(self) -> NDArray[np.intp]:
@@ -98,7 +98,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         if np.array_equal(families.n_states, self.n_states_):
             return statistics
         self._lay_out(families.parents)
-        places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
+        places = [np.searchsorted(new, states) for new, states in zip(self._states, old)]
         return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
 
     def _is_encoded(self, X: Any) -> bool:
@@ -227,8 +227,9 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         families = self.families_
         j = int(np.searchsorted(families.starts, column, side="right")) - 1
         values = np.unravel_index(column - families.starts[j], families.shapes[j])
-        *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
-        return f"{own}{' given ' + ', '.join(of) if of else ''} in {self._class_name(y)}"
+        members = zip(families.members[j], values)
+        *parents, feature = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in members)
+        return f"{feature}{' given ' + ', '.join(parents) if parents else ''} in {self._class_name(y)}"
 
     def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """Each feature permuted among the rows of a class."""
@@ -292,12 +293,12 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
     def _given_parents(self) -> Parents:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
-            given = [tuple(int(p) for p in of) for of in self.structure]
-            plain = all(p == q for of, kept in zip(self.structure, given) for p, q in zip(of, kept))
+            given = [tuple(int(p) for p in pa) for pa in self.structure]
+            plain = all(p == q for pa, kept in zip(self.structure, given) for p, q in zip(pa, kept))
         except (TypeError, ValueError):
             plain = False
         if not plain or any(
-            p < 0 or p >= len(given) or of.count(p) > 1 or p == j for j, of in enumerate(given) for p in of
+            p < 0 or p >= len(given) or pa.count(p) > 1 or p == j for j, pa in enumerate(given) for p in pa
         ):
             raise ValueError(
                 "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
@@ -348,10 +349,10 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
     def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """The network in which each feature has lost the last of its parents; r q pseudo-rows, where no feature has
         more than q states of its parents: one for each distribution of the richest."""
-        tables, n_parents = [], [len(of) for of in self.families_.parents]
+        tables, n_parents = [], [len(pa) for pa in self.families_.parents]
         strength = np.broadcast_to(np.asarray(self.prior_strength) / self.n_states_, self.n_states_.shape)
-        for table, of, m in zip(self.families_.split(statistics.cells), n_parents, strength):
-            fewer = table.sum(axis=of, keepdims=True) if of else table
+        for table, pa, m in zip(self.families_.split(statistics.cells), n_parents, strength):
+            fewer = table.sum(axis=pa, keepdims=True) if pa else table
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
@@ -364,7 +365,7 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
             parents = self.parents_[j]
             shape = (y.max() + 1, *self.n_states_[parents])
             groups = (places[:, parents], places[source[:, parents], parents])
-            source[:, j] = _matched(*(np.ravel_multi_index((y, *of.T), shape) for of in groups), rng)
+            source[:, j] = _matched(*(np.ravel_multi_index((y, *pa.T), shape) for pa in groups), rng)
         return np.take_along_axis(X, source, axis=0)
 
 
@@ -627,10 +628,12 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
     """
 
 
-def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.RandomState) -> NDArray[np.intp]:
-    """For each row a row, no row twice: at random one whose group ``before`` is the group of this one ``after``."""
-    source = np.empty(len(before), dtype=np.intp)
-    source[np.lexsort((rng.uniform(size=len(after)), after))] = np.argsort(before, kind="stable")
+def _matched(
+    groups_before: NDArray[np.intp], groups_after: NDArray[np.intp], rng: np.random.RandomState
+) -> NDArray[np.intp]:
+    """For each row a row, no row twice: at random one whose group before is the group of this one after."""
+    source = np.empty(len(groups_before), dtype=np.intp)
+    source[np.lexsort((rng.uniform(size=len(groups_after)), groups_after))] = np.argsort(groups_before, kind="stable")
     return source
 
 

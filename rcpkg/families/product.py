@@ -245,9 +245,9 @@ class ProductFamily(ProductSettings, Family):
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
 
-    def settle(self, statistics: Statistics, n_rows: int) -> None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> None:
         for family, part in zip(self.families, statistics):
-            family.settle(part, n_rows)
+            family.fix_prior(part, n_rows)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
         """Block by block."""

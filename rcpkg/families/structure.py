@@ -73,13 +73,13 @@ def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, 
 def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
     """Weights of the rows with a state u of a ``chosen`` feature and v of any, shape (K', K)."""
     K, first = int(n_states.sum()), int(n_states[: chosen.start].sum())
-    own = slice(first, first + int(n_states[chosen].sum()))
-    counts, rows = np.zeros((own.stop - own.start, K)), np.flatnonzero(weights)
+    ours = slice(first, first + int(n_states[chosen].sum()))
+    counts, rows = np.zeros((ours.stop - ours.start, K)), np.flatnonzero(weights)
     size = max(1, AT_A_TIME // (K + 1))
     for block in (rows[start : start + size] for start in range(0, len(rows), size)):
         Z = np.zeros((len(block), K + 1))
         Z[np.arange(len(block))[:, None], columns[block]] = 1.0
-        counts += (Z[:, own] * weights[block, None]).T @ Z[:, :K]
+        counts += (Z[:, ours] * weights[block, None]).T @ Z[:, :K]
     return counts
 
 
@@ -167,5 +167,5 @@ def k_dependence(
             parents[j] = strongest(j, earlier)
             continue
         found = [strongest(j, [i, *parents[i]]) for i in earlier]
-        parents[j] = max(found, key=lambda of: round(float(pairs[j, list(of)].sum()), DECIMALS), default=())
+        parents[j] = max(found, key=lambda pa: round(float(pairs[j, list(pa)].sum()), DECIMALS), default=())
     return parents

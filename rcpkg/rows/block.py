@@ -42,12 +42,12 @@ class Block(NamedTuple):
     def part(self, index: Any) -> Block:
         """Some of the rows."""
 
-        def of(part: Any) -> Any:
+        def rows_of(part: Any) -> Any:
             if isinstance(part, tuple):
-                return tuple(map(of, part))
+                return tuple(map(rows_of, part))
             return part if part is None else _safe_indexing(part, index)
 
-        return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))
+        return self._replace(X=rows_of(self.X), y=rows_of(self.y), weight=rows_of(self.weight))
 
     def counting(self) -> Block:
         """The rows of positive weight: others tell nothing, not even which states there are."""

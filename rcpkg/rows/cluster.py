@@ -36,12 +36,12 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
     if getattr(X, "numblocks", (1, 1))[1:] not in ((), (1,)):
         X = X.rechunk({1: -1})
     parts = [np.ravel(c.to_delayed()) if c is not None else None for c in (X, y, sample_weight)]
-    wrong = [len(of) for of in parts if of is not None and len(of) != len(parts[0])]
+    wrong = [len(collection) for collection in parts if collection is not None and len(collection) != len(parts[0])]
     if wrong:
         raise ValueError(f"X has {len(parts[0])} partitions, and its labels or weights {wrong[0]}: rechunk them")
     made = dask.delayed(_block_of, pure=True)
-    given = (parts[0], *(of if of is not None else [None] * len(parts[0]) for of in parts[1:]))
-    return [made(*of, label, weights, f"partition {k}") for k, of in enumerate(zip(*given))]
+    given = (parts[0], *(collection if collection is not None else [None] * len(parts[0]) for collection in parts[1:]))
+    return [made(*collection, label, weights, f"partition {k}") for k, collection in enumerate(zip(*given))]
 
 
 def changed(parts: Sequence[Any], change: Callable[[Block], Block]) -> list[Any]:
@@ -63,10 +63,12 @@ def results_of(parts: Sequence[Any], task: Callable[[Block], Any]) -> list[Any]:
     futures = [client.futures_of(part)[0] for part in parts]
     shares = _shares(client, futures)
     calls = [
-        client.submit(share, [futures[k] for k in own], workers=[worker], allow_other_workers=True, pure=False)
-        for worker, own in shares.items()
+        client.submit(share, [futures[k] for k in numbers], workers=[worker], allow_other_workers=True, pure=False)
+        for worker, numbers in shares.items()
     ]
-    found = {k: of for own, results in zip(shares.values(), client.gather(calls)) for k, of in zip(own, results)}
+    found: dict[int, list[Any]] = {}
+    for numbers, results in zip(shares.values(), client.gather(calls)):
+        found.update(zip(numbers, results))
     return [result for k in sorted(found) for result in found[k]]
 
 
@@ -99,15 +101,15 @@ def _shares(client: Any, futures: Sequence[Any]) -> dict[str, list[int]]:
     shares: dict[str, list[int]] = {worker: [] for worker in client.nthreads()}
     most = -(-len(futures) // len(shares))
     for k, future in enumerate(futures):
-        own = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
-        shares[min(own or shares, key=lambda worker: len(shares[worker]))].append(k)
-    return {worker: own for worker, own in shares.items() if own}
+        holders = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
+        shares[min(holders or shares, key=lambda worker: len(shares[worker]))].append(k)
+    return {worker: holders for worker, holders in shares.items() if holders}
 
 
 def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | None, name: str) -> Block:
     """The block of a partition."""
-    taken = [of for of in (label, weights) if of is not None]
-    absent = [of for of in taken if of not in X.columns]
+    taken = [column for column in (label, weights) if column is not None]
+    absent = [column for column in taken if column not in X.columns]
     if absent:
         raise ValueError(f"{name} has no column {absent[0]!r}; it has {list(X.columns)}")
     y = X[label].to_numpy() if label is not None else None if y is None else np.asarray(y)

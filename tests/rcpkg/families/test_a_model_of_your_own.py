@@ -166,7 +166,8 @@ def test_block_of_a_product(rows):
 class ThreeFunctions(Family):
     """What is left of the page's model without all that is not needed for the closed form."""
 
-    statistics, parameters, _of = PoissonFamily.statistics, PoissonFamily.parameters, PoissonFamily._of
+    statistics, parameters = PoissonFamily.statistics, PoissonFamily.parameters
+    _with_prior = PoissonFamily._with_prior
 
     def log_joint(self, X, parameters):
         return X @ np.log(parameters.rate).T + parameters.log_prior - parameters.rate.sum(axis=1)

@@ -902,5 +902,5 @@ def test_medians_of_the_positive_ones():
 def test_settling_gives_the_parameters_or_leaves_them_open(name):
     model, X, _, Y = fitted(name)
     statistics = model.statistics(model.family_.encode(X), Y)
-    settled = model.family_.settle(statistics, len(Y))
+    settled = model.family_.fix_prior(statistics, len(Y))
     assert settled is None or all(map(np.array_equal, settled, model.parameters(statistics)))
