@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = (
     ("rcbook.__main__", "rcbook.pages"),
     ("rcbook.findings",),
-    ("rcbook.draw",),
+    ("rcbook.draw", "rcbook.trials"),
     ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     ("rcbook",),  # its other modules are one room
