@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from rcbook import citation
 
 import rcpkg
 
@@ -143,11 +142,6 @@ def test_citation_agrees_with_package_and_bibliography():
     bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
-
-
-@pytest.mark.parametrize("name", citation.FILES)
-def test_records_for_archives_are_those_of_the_citation(name):
-    assert (ROOT / name).read_text(encoding="utf-8") == citation.files()[name]
 
 
 def test_public_names_are_sorted_and_exist():
