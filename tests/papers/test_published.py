@@ -137,6 +137,10 @@ def test_mean_ranks_and_counts_of_rc2025_agree(table):
         assert rank.sum() == pytest.approx(6, abs=0.0151)
 
 
+def test_caption_of_table_12_names_a_comparison_that_it_lacks():
+    assert published.table("rc2025", "12").method.unique().tolist() == ["RC vs DFE"]
+
+
 # Claims of the texts --------------------------------------------------------------------------------
 
 
