@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from model_cases import ML, fitted, gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 
 from rcpkg import (
     LDA,
@@ -98,16 +97,6 @@ def test_no_smaller_set_is_sufficient_and_none_of_its_size_better(name):
             assert features.all()
 
 
-def test_sets_up_to_a_size():
-    model, X, *_ = fitted("GaussianNB")
-    full, some, none = (sufficient_sets(model, X, 0.9, max_size=k) for k in (None, 1, 0))
-    small = full.features.sum(axis=1) <= 1
-    assert 0 < small.sum() < len(X)
-    assert_array_equal(some.features[small], full.features[small])
-    assert some.features[~small].all() and none.features.all()
-    assert_allclose(none.probability, model.predict_proba(X).max(axis=1))
-
-
 def test_what_a_sufficient_set_promises():
     """Under the model the other features bring the posterior down to t with probability ≤ (1 − level)/(1 − t)."""
     model, X, *_ = fitted("CategoricalNB")
@@ -139,11 +128,6 @@ def test_tables_with_text_and_names():
     assert sufficient_sets(model, X[:5]).features.shape == (5, 3)
 
 
-def test_sparse_rows():
-    model, X, *_ = fitted("MultinomialNB")
-    assert_allclose(contributions(model, csr_array(X[:3])), contributions(model, X[:3]))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -168,13 +152,6 @@ def test_what_has_no_marginals_or_no_finite_log_posterior_is_refused():
     with pytest.raises(ValueError, match="posterior zero: give the model a prior_strength"):
         contributions(CategoricalNB().fit(X, y), X)
     assert_array_equal(sufficient_sets(CategoricalNB().fit(X, y), X).features, [[True, False]] * 4)
-
-
-@pytest.mark.parametrize("method", ["hidden", "shapley"])
-def test_no_rows(method):
-    model = QDA().fit(*fitted("QDA")[1:3])
-    with pytest.raises(ValueError, match="0 sample"):
-        contributions(model, np.empty((0, 3)), method)
 
 
 def centred(values):

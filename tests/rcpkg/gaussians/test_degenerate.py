@@ -50,9 +50,6 @@ DEGENERATE = {
     "fewer rows than features": lambda: [part[:60] for part in load_digits(return_X_y=True)],
     "fewer rows of a class": lambda: [part[::15] for part in load_breast_cancer(return_X_y=True)],
 }
-WITHOUT = {"redundant": {"n_redundant": 0}}
-
-
 def degenerate_columns(data):
     X, y = data
     return np.column_stack([X, np.full(len(X), 0.1), X[:, 0], X[:, 1] - 2 * X[:, 2], np.zeros(len(X))]), y
@@ -441,20 +438,6 @@ def missing_rows():
     return X, y
 
 
-def test_missing_features_are_marginalised():
-    X, y = gaussian_rows()
-    model = GaussianNB().fit(X, y)
-    for j in range(3):
-        without = GaussianNB().fit(np.delete(X, j, axis=1), y)
-        Z = X.copy()
-        Z[:, j] = np.nan
-        assert_allclose(
-            model.predict_joint_log_proba(Z), without.predict_joint_log_proba(np.delete(X, j, axis=1)), atol=1e-10
-        )
-    assert_allclose(model.predict_proba(np.full((1, 3), np.nan)), [np.exp(model.class_log_prior_)])
-    assert GaussianNB().__sklearn_tags__().input_tags.allow_nan
-
-
 def test_moments_are_those_of_the_values_seen():
     X, y = missing_rows()
     model = GaussianNB().fit(X, y)
@@ -546,24 +529,6 @@ def test_lda_agrees_with_scikit_learn(classes):
     else:
         assert_allclose(scores - scores[:, :1], joint - joint[:, :1], atol=1e-8)
     assert not hasattr(LDA(), "coef_")
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_decision_functions(name):
-    model, X, y, _ = fitted(name)
-    assert_array_equal(model.decision_function(X), model.predict_log_proba(X))
-    pair = clone(model).fit(X, y > 0)
-    assert pair.decision_function(X).shape == (len(X),)
-    assert_array_equal(pair.decision_function(X) > 0, pair.predict(X))
-
-
-@pytest.mark.parametrize("name", GAUSSIAN)
-def test_means_and_covariances(name):
-    model, X, y, _ = fitted(name)
-    assert_allclose(model.means_, [X[y == c].mean(axis=0) for c in range(3)], atol=1e-12)
-    own = np.array([np.cov(X[y == c].T, bias=True) for c in range(3)])
-    own = own.mean(axis=0) if name in ("LDA", "SharedVarianceGaussianNB") else own
-    assert_allclose(model.covariances_, own if name in FULL else own.diagonal(axis1=-2, axis2=-1), atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", ["few", "of a singular class", "enough", "with gaps"])
