@@ -219,7 +219,8 @@ def statements(notebook: NotebookNode) -> list[str]:
 def verdicts(notebook: NotebookNode) -> list[str]:
     """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
 
-    A check is tagged check:<label>, or check where it belongs to no labelled result. Nothing else prints a verdict.
+    A check is tagged check:<label>, of a result, an exercise, a table, a figure or a section. Nothing else prints a
+    verdict.
     """
     problems = []
     for cell in code_cells(notebook):
@@ -234,7 +235,7 @@ def verdicts(notebook: NotebookNode) -> list[str]:
         if len(found) > 1 or "hide-input" not in tags(cell):
             problems.append(f"{cell.id}: a check has one tag check:<label> and the tag hide-input")
         label = found[0].partition(":")[2]
-        if label and label not in labels(notebook):
+        if label not in labels(notebook):
             problems.append(f"{cell.id}: tagged {found[0]}, but nothing here is labelled {label}")
         last = code.body[-1]
         if not (isinstance(last, ast.Expr) and calls == [last.value]):
