@@ -141,7 +141,7 @@ class GappyRows:
 
 
 class IndependentRows:
-    """The same of Gaussians with independent features, whose covariances are variances (r, d) or (d,)."""
+    """What `GappyRows` gives, for Gaussians with independent features: covariances are variances, (r, d) or (d,)."""
 
     def __init__(self, X: Array) -> None:
         self.X, self.missing = X, np.isnan(X)

@@ -256,17 +256,8 @@ def plain_python(source: str) -> str:
 
 
 def labels(notebook: NotebookNode) -> set[str]:
-    """Of blocks, equations, sections and exercises in the text, and the names of tables and figures."""
     text = prose(notebook)
-    options = [cell.metadata.get("mystnb", {}) for cell in code_cells(notebook)]
-    tables = [table for of in options for table in _entries(of.get("table", []))]
-    shown = {entry.get("name", "") for entry in (*tables, *(of["figure"] for of in options if "figure" in of))}
-    return set(LABEL.findall(text)) | set(re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE)) | shown
-
-
-def _entries(table: dict | list) -> list[dict]:
-    """A cell has one table or a list of them."""
-    return table if isinstance(table, list) else [table]
+    return set(LABEL.findall(text)) | set(re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE))
 
 
 def shape(notebook: NotebookNode) -> list[str]:

@@ -37,7 +37,7 @@ def _declared(word: str, name: object, states: list[str], values: Iterable[Any])
 
 
 def _distribution(j: int, parents: list[int], table: Array, words: list[str], states: list[list[str]]) -> str:
-    """Of a variable its probabilities, with all their digits, for the states of its parents."""
+    """The probabilities of a variable for all states of its parents, with all their digits."""
     names = ", ".join(words[f] for f in parents)
     lines = [f"probability ( {words[j]}{' | ' if parents else ''}{names} ) {{"]
     for given, p in zip(product(*(states[f] for f in parents)), table.reshape(-1, table.shape[-1])):

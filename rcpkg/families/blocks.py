@@ -51,7 +51,7 @@ class Blocks:
         return x[..., None] if self.independent else x[..., None, :]
 
     def sum(self, by_class: Array) -> Array:
-        """What is stored of something of each class: the sum where shared."""
+        """The sum over the classes where they share a covariance; else each class keeps its own."""
         return by_class.sum(axis=0) if self.shared else by_class
 
     def total(self, stored: Array) -> Array:
@@ -63,7 +63,7 @@ class Blocks:
         return common if self.shared else np.tile(common, (r, *[1] * common.ndim))
 
     def by_class(self, stored: Array) -> Array:
-        """With a first axis for the class, of length 1 where shared."""
+        """Give a stored array a first axis for the class, which has length 1 where classes share it."""
         return stored[None] if self.shared else stored
 
     def index(self, features: NDArray[np.intp]) -> tuple:
@@ -187,7 +187,7 @@ class Blocks:
         return int((np.linalg.eigvalsh(correlation) < noise).sum())
 
     def constant_directions(self, S: Array, power: Array) -> Array:
-        """A covariance, with variances 1 in proper units, of these directions."""
+        """The covariance that has, in proper units, variance 1 in the directions in which rows do not differ."""
         correlation, units, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
         vectors = vectors * units[..., :, None] * (values < noise)[..., None, :]

@@ -239,7 +239,7 @@ class TableFeatures(FeatureMap):
 
     @cached_property
     def entries(self) -> float:  # type: ignore[override]
-        """Of the columns that are kept."""
+        """Number of entries that are not zero in the columns that are kept."""
         table = self.table
         return float(table.nnz if issparse(table) else table.size)
 
@@ -287,8 +287,10 @@ class TableFeatures(FeatureMap):
         return Statistics(count=constant, cells=cells)
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
-        """Of two cells the mean product is the probability of one, and of the other under the condition of the first:
-        that of the network whose table has no other cell."""
+        """Means and covariances of the counts of cells: E[1_a 1_b | y] = p(a | y) p(b | a, y).
+
+        The second factor is that of the network whose table has no other cell than a.
+        """
         if not self.families.has_arcs:
             group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
             p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
@@ -319,14 +321,8 @@ class TableFeatures(FeatureMap):
 
 def most_frequent(families: Families, total: Array) -> NDArray[np.bool_]:
     """The cell of greatest ``total`` in each conditional distribution, the first of equal ones."""
-    if families.has_arcs:
-        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
-        return families.join(best, lead=0)
-    found = np.zeros(len(total), dtype=bool)
-    found[
-        [start + int(np.argmax(part)) for start, part in zip(families.firsts, np.split(total, families.firsts[1:]))]
-    ] = True
-    return found
+    best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
+    return families.join(best, lead=0)
 
 
 class IndicatorFeatures(TableFeatures):

@@ -111,7 +111,7 @@ class CountFamily(Family):
         return CategoricalParameters(self.class_log_prior(statistics.count), np.tile(pooled, (r, 1))), float(r)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
-        """As pooled, with equal class weights."""
+        """The distributions of all rows for each class, and equal class weights; r pseudo-rows."""
         parameters, size = self.pooled_parameters(statistics)
         return parameters._replace(log_prior=equal_class_weights(parameters.log_prior)), size
 

@@ -63,7 +63,7 @@ class FeatureMap:
         return np.ascontiguousarray(by_class.T), np.empty((self.n, 0))
 
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
-        """Those of the own features, shape (r, k), and of the shared ones, shape (l,), in statistics."""
+        """The entries of statistics that sum own features, shape (r, k), and shared ones, shape (l,)."""
         _, *parts = statistics
         return np.hstack([part.reshape(len(part), -1) for part in parts]), np.empty(0)
 
@@ -75,7 +75,7 @@ class FeatureMap:
         return Statistics(count=count, **shaped)
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
-        """Of an η: the constants, shape (r,), the own coefficients (r, k) and the shared ones (l,)."""
+        """The constants of an η, shape (r,), its coefficients of own features (r, k) and of shared ones (l,)."""
         return natural.count, *self.sums(natural)
 
     def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
@@ -100,7 +100,7 @@ class FeatureMap:
 
 
 class ProductFeatures(FeatureMap):
-    """Those of conditionally independent blocks: the own features of all blocks, then the shared ones of all."""
+    """Features of conditionally independent blocks: first the own ones of all blocks, then the shared ones."""
 
     def __init__(self, maps: list[FeatureMap], names: list[str]) -> None:
         self.maps, self.names, self.n = maps, names, maps[0].n

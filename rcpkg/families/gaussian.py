@@ -143,7 +143,7 @@ class GaussianFamily(GaussianPrior):
             raise gaps_refused(name, "impute them")
 
     def same_form(self, other: object) -> bool:
-        """With the same features that vary."""
+        """Whether the other family also has the same features that vary, and covariances of the same shape."""
         return super().same_form(other) and self.shape == other.shape and np.array_equal(self.varying_, other.varying_)
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
@@ -224,12 +224,12 @@ class GaussianFamily(GaussianPrior):
         return super().class_log_prior(count)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Where values of independent features are missing, those of what is seen, which are additive."""
+        """Sums over what is seen, which are additive, if features are independent; else those of the closed form."""
         return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Where values are missing those of completed rows, which have the moments of what is seen or, where
-        covariances are full, those that EM leads to from independent features."""
+        """The statistics of the closed form. Where values are missing they are the statistics of completed rows: with
+        the moments of what is seen or, if covariances are full, those to which EM converges from there."""
         if not self._incomplete:  # what is missing shows in the sums: no pass for it
             complete = super().raw_statistics(rows)
             if not np.isnan(complete.first).any():
@@ -332,9 +332,11 @@ class GaussianFamily(GaussianPrior):
         return EPS * float((np.abs(coefficients) @ typical).max())
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
-        it moves to them."""
+        """Extend statistics to what further rows X ask for.
+
+        A feature that varies for the first time joins with moments of zero, since it was at the origin. Where values
+        are missing for the first time, the weights of what is seen join. The origin moves to rows far from it.
+        """
         if not self.independent and np.isnan(X).any():
             raise ValueError(
                 f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "

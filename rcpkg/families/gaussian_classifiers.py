@@ -12,7 +12,7 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianSettings
 
 
 class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianFamily):
-    """What the four Gaussian classifiers share; which of them it is two switches say."""
+    """The four Gaussian classifiers, which differ in two switches: shared covariances, and independent features."""
 
     _shared: ClassVar[bool]
     _independent: ClassVar[bool]

@@ -148,7 +148,7 @@ def products(x: Array, out: Array) -> None:
 
 
 def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Of x and x², feature by feature."""
+    """Means and covariances of x and x² within the classes, feature by feature."""
     r, d = mean.shape
     covariance = np.zeros((r, 2 * d, 2 * d))
     a, b = np.arange(d), np.arange(d, 2 * d)

@@ -37,7 +37,7 @@ STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps t
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
-    """A method that only networks have which are full exponential families."""
+    """Decorator of a method that a network has if it is a full exponential family."""
     return available_if(lambda family: family._is_full)(method)
 
 
@@ -115,7 +115,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return self._with_indicators(self.known_places(X))
 
     def _encode_unknown(self, X: Array) -> Any:
-        """The same of rows whose states may be unknown, which are then as good as missing."""
+        """Indicators of rows whose states may be unknown; such states count as missing."""
         return self._with_indicators(self.places(X))
 
     def statistics(self, X: Any, weights: Array) -> Statistics:
@@ -158,8 +158,8 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return rows.sum(partial(count_in_parts, self))
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Those of the families of which all is known or, where features with missing values have parents or children,
-        those that EM leads to from there."""
+        """Counts of the families of which all is known or, where features with missing values have parents or children,
+        the expected counts to which EM converges from there."""
         known = super().closed_form_statistics(rows)
         return run_em(self, rows, self.parameters(known)) if any(rows.each(_has_places)) else known
 
@@ -207,7 +207,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
             raise Unsupported("a network that is not decomposable is no full exponential family")
 
     def same_form(self, other: object) -> bool:
-        """With the same states and parents of each feature, too."""
+        """Whether the other network also has the same states and parents of each feature."""
         return (
             super().same_form(other)
             and all(map(np.array_equal, self.categories_, other.categories_))
@@ -335,8 +335,11 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
         return new.count.sum() * self.mean_parameters(self.parameters(new))
 
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """In a curved family each distribution keeps its total, which is but the length of its steps: the changes of
-        the totals are no gradient, and nothing would bring them back."""
+        """Totals of the conditional distributions after a change.
+
+        In a curved family each distribution keeps its total. The total sets only the length of its steps; its change is
+        no gradient, and no later step would undo it.
+        """
         totals = self.families_.sums(old.cells)
         return safe_counts(totals, self.families_.sums(change.cells)) if self._is_full else totals
 
@@ -480,7 +483,7 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
 
 
 class NetworkClassifier(NetworkSettings, CategoricalClassifier):
-    """What the classifiers share in which features are parents."""
+    """A classifier by a network in which features may be parents."""
 
     @property
     def parents_(self) -> list[list[int]]:

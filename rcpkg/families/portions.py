@@ -101,7 +101,7 @@ def counted(family: Any, block: Block) -> Statistics:
 
 
 def encode_and_count(family: Any, block: Block) -> Statistics:
-    """Those of a block that is encoded for it."""
+    """Encode a block, and count it: the statistics s(X, Y)."""
     return counted(family, encoded(family, block))
 
 
@@ -111,7 +111,7 @@ def chosen(columns: NDArray[np.intp], block: Block) -> Block:
 
 
 def part_of(place: int, block: Block) -> Block:
-    """Those rows of an encoded block that one ``place`` of a product holds."""
+    """The columns of an encoded block that belong to the family at this ``place`` of a product."""
     return block._replace(X=block.X[place])
 
 

@@ -73,19 +73,14 @@ def check_names(label: Any, weights: Any) -> None:
         raise ValueError(f"label and weights must be two columns; both are {label!r}")
 
 
-class Named:
-    """A task whose errors tell of which block they are."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, block: Block) -> Any:
-        try:
-            return self.task(block)
-        except ValueError as error:
-            if not block.name or str(error).startswith(block.name):
-                raise
-            raise type(error)(f"{block.name}: {error}") from error
+def attempt(task: Callable[[Block], Any], block: Block) -> Any:
+    """What a task makes of a block; its error tells of which block it is."""
+    try:
+        return task(block)
+    except ValueError as error:
+        if not block.name or str(error).startswith(block.name):
+            raise
+        raise type(error)(f"{block.name}: {error}") from error
 
 
 class OfX:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rcpkg.linalg import Array
-from rcpkg.rows.block import Block, Named, OfX, check_names
+from rcpkg.rows.block import Block, OfX, attempt, check_names
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: str | None) -> list[Any]:
@@ -48,7 +49,7 @@ def changed(parts: Sequence[Any], change: Callable[[Block], Block]) -> list[Any]
     """The blocks with each changed, where it is."""
     import dask
 
-    made = dask.delayed(_UnlessEmpty(Named(change)), pure=False)
+    made = dask.delayed(partial(_changed_if_any, change), pure=False)
     return [made(part) for part in parts]
 
 
@@ -56,7 +57,7 @@ def results_of(parts: Sequence[Any], task: Callable[[Block], Any]) -> list[Any]:
     """What a task makes of each block, by one call a worker; under a scheduler without workers a task a block."""
     import dask
 
-    share, client = _Share(Named(task)), _client()
+    share, client = partial(_results_of_blocks, task), _client()
     if client is None:
         results = dask.compute(*[dask.delayed(share, pure=False)([part]) for part in parts])
         return [result for (of_block,) in results for result in of_block]
@@ -77,7 +78,7 @@ def lazy_array(parts: Sequence[Any], function: Callable[[Any], Array], like: Arr
     from dask import array as da
     from dask import delayed
 
-    made = delayed(_Predictions(function, like), pure=False)
+    made = delayed(partial(_prediction, function, like), pure=False)
     shape = np.nan, *like.shape[1:]
     return da.concatenate([da.from_delayed(made(part), shape, dtype=like.dtype) for part in parts])
 
@@ -117,28 +118,16 @@ def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | Non
     return Block(X.drop(columns=taken) if taken else X, y, weight, name)
 
 
-class _Share:
+def _results_of_blocks(task: Callable[[Block], Any], blocks: list[Block]) -> list[list[Any]]:
     """What a task makes of some blocks: a list for each, of one result, or empty as the block is."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, blocks: list[Block]) -> list[list[Any]]:
-        return [[self.task(block)] if block.n else [] for block in blocks]
+    return [[attempt(task, block)] if block.n else [] for block in blocks]
 
 
-class _UnlessEmpty(_Share):
-    """The change of a block, if it has rows."""
-
-    def __call__(self, block: Block) -> Any:  # type: ignore[override]
-        return self.task(block) if block.n else block
+def _changed_if_any(change: Callable[[Block], Block], block: Block) -> Block:
+    """The block changed, if it has rows."""
+    return attempt(change, block) if block.n else block
 
 
-class _Predictions:
+def _prediction(function: Callable[[Any], Array], like: Array, block: Block) -> Array:
     """A function of the X of a block, and what is ``like`` it where there are no rows."""
-
-    def __init__(self, function: Callable[[Any], Array], like: Array) -> None:
-        self.function, self.like = function, like
-
-    def __call__(self, block: Block) -> Array:
-        return Named(OfX(self.function))(block) if block.n else self.like
+    return attempt(OfX(function), block) if block.n else like

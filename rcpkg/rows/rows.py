@@ -12,7 +12,7 @@ from inspect import signature
 from itertools import islice
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,7 +23,7 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.columns import as_numbers, in_table
 from rcpkg.linalg import Array, slices
-from rcpkg.rows.block import Block, Named, OfX, check_lengths, check_names
+from rcpkg.rows.block import Block, OfX, attempt, check_lengths, check_names
 from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
 BLOCK_SIZE = 2**17  # rows of a block that is read from a file
@@ -42,7 +42,7 @@ class Rows:
 
     def each(self, task: Callable[[Block], Any]) -> Iterable[Any]:
         """What a ``task``, which can be pickled, makes of each block, in the order of the blocks."""
-        return map(Named(task), self)
+        return map(partial(attempt, task), self)
 
     def sum(self, task: Callable[[Block], Any]) -> Any:
         """What a ``task`` makes of the blocks, added up in their order."""
@@ -341,7 +341,7 @@ def by_block(method: Method) -> Method:
     @wraps(method)
     def whole(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(X, Rows):
-            return X.collected(_Predicted(self, method.__name__, args, kwargs))
+            return X.collected(partial(_prediction, self, method.__name__, args, kwargs))
         return method(self, X, *args, **kwargs)
 
     return cast(Method, whole)
@@ -363,13 +363,6 @@ def in_memory(fit: Method) -> Method:
     return cast(Method, whole)
 
 
-class _Predicted(NamedTuple):
+def _prediction(model: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], X: Any) -> Array:
     """A method of a model as a function of X."""
-
-    model: Any
-    method: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    def __call__(self, X: Any) -> Array:
-        return getattr(self.model, self.method)(X, *self.args, **self.kwargs)
+    return getattr(model, method)(X, *args, **kwargs)

@@ -450,8 +450,8 @@ def test_mixed_product_is_the_product_of_its_densities():
         ([("a__b", QDA(), [0]), ("c", QDA(), [1])], "must not contain __"),
         ([("blocks", QDA(), [0]), ("c", QDA(), [1])], "conflict with constructor"),
         ([("a", QDA(), [0, 1]), ("b", QDA(), [1])], "must not share columns"),
-        ([("a", QDA(), [0, 9])], "between 0 and 4"),
-        ([("a", QDA(), ["u"])], "no column names"),
+        ([("a", QDA(), [0, 9])], r"must be in \[0, 4\]"),
+        ([("a", QDA(), ["u"])], "only supported for dataframes"),
         ([("a", sk_nb.GaussianNB(), [0])], "block 'a' must be one of the models"),
     ],
 )
