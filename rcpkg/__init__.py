@@ -35,6 +35,7 @@ from rcpkg.families import (
     Mixture,
     MultinomialNB,
     ProductModel,
+    Scorer,
     SharedVarianceGaussianNB,
     Statistics,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "RiskCalibration",
     "RiskCalibrationCV",
     "Rows",
+    "Scorer",
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",

@@ -18,6 +18,7 @@ from rcpkg.families.mixture import Mixture, MixtureParameters
 from rcpkg.families.multinomial import MultinomialNB
 from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
+from rcpkg.families.scorer import Scorer
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "MultinomialNB",
     "ProductModel",
     "ProductParameters",
+    "Scorer",
     "SharedVarianceGaussianNB",
     "Statistics",
     "Unsupported",

@@ -102,6 +102,11 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
         filled[gaps] = (weights @ np.exp(parameters.log_prob[:, 1::2]))[gaps]
         return filled
 
+    def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
+        threshold = 0.0 if self.binarize is None else self.binarize
+        columns = np.arange(len(self.n_states_))
+        return [{"kind": "binary", "columns": columns, "binarize": threshold, **parameters._asdict()}]
+
     def feature_map(
         self, X: BinaryIndicators, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None
     ) -> BinaryFeatures:

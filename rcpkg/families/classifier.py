@@ -20,6 +20,7 @@ from rcpkg.checks import check_number, check_weights, number_labels, warn
 from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
+from rcpkg.families.scorer import Scorer, frozen
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -180,6 +181,12 @@ class ClosedFormClassifier(GenerativeClassifier):
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.family_.draw(self._fitted_parameters(), y, rng), self.classes_[y]
+
+    def scorer(self) -> Scorer:
+        """The model frozen to arrays, for one row at a time: `Scorer`."""
+        check_is_fitted(self)
+        require(self, "a scorer")
+        return frozen(self)
 
     def _training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
         """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family."""

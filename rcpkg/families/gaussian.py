@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,6 +178,11 @@ class GaussianFamily(GaussianPrior):
             squares, log_det = gappy(X[gaps], self.independent).marginals_of_classes(mean, covariance)
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
+
+    def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:
+        columns = np.flatnonzero(self.varying_)
+        switches = {"shared": self.shared, "independent": self.independent}
+        return [{"kind": "gaussian", "columns": columns, **switches, **parameters._asdict()}]
 
     def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
         """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r)."""

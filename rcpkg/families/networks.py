@@ -91,6 +91,11 @@ class NetworkFamily(CategoricalSettings, StateFamily):
             joined[np.ix_(members, members)] = True
         return joined
 
+    def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
+        columns = np.arange(len(self.n_states_))
+        network = {"states": list(self.categories_), "parents": self.parents_}
+        return [{"kind": "table", "columns": columns, **network, **parameters._asdict()}]
+
     def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old, families = self._states, self.families_

@@ -282,6 +282,15 @@ class ProductFamily(ProductSettings, Family):
             silent[:, columns] = family.missing(X[:, columns])
         return silent
 
+    @_of_all_blocks
+    def frozen(self, parameters: ProductParameters) -> list[dict[str, Any]]:
+        parts = zip(self.families, parameters.blocks, self.columns_)
+        return [
+            part | {"columns": columns[part["columns"]]}
+            for family, theta, columns in parts
+            for part in family.frozen(theta)
+        ]
+
     def log_base(self, X: Array) -> Array | float:
         return sum(family.log_base(x) for family, x in zip(self.families, self._parts(X)))
 
