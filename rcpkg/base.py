@@ -49,17 +49,17 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
     -------
     array of shape (n, r)
     """
-    largest = _by_row(np.maximum, joint)
+    largest = by_row(np.maximum, joint)
     impossible = np.isneginf(largest[:, 0])
     if impossible.any():
         joint = np.where(impossible[:, None], log_prior, joint)
-        largest = _by_row(np.maximum, joint)
+        largest = by_row(np.maximum, joint)
     posterior = joint - largest
-    posterior -= np.log(_by_row(np.add, np.exp(posterior)))
+    posterior -= np.log(by_row(np.add, np.exp(posterior)))
     return posterior
 
 
-def _by_row(function: np.ufunc, A: Array) -> Array:
+def by_row(function: np.ufunc, A: Array) -> Array:
     """The function over each row, shape (n, 1): of two columns many times faster than a reduction, to the same bit."""
     if A.shape[1] == 2:
         return function(A[:, :1], A[:, 1:])

@@ -8,6 +8,7 @@ MARGINALS = "the joint model of rows with gaps"
 NEEDS = {
     "sampling": ("draw",),
     MARGINALS: ("expected_rows",),
+    "a scorer": ("frozen",),
     "a safe step": ("safe_update",),
     "convergence": ("natural_parameters", "safe_update"),
     "distances of joint models": ("natural_parameters", "mean_parameters"),

@@ -108,13 +108,9 @@ def class_prior_of(
     ratio = np.exp(log_ratio)
     prior = np.exp(log_prior)
     start = np.log(ratio @ prior).sum()
-    weights, n_iter, relative = prior, 0, ratio / (ratio @ prior)[:, None]  # p'(y | x_i) / π'_y
-    # of a concave function: what is still to be gained is at most the largest slope towards one class
-    while (gain := relative.mean(axis=0)).max() - 1 > tol and n_iter < max_iter:
-        weights = weights * gain / (weights @ gain)
-        relative = ratio / (ratio @ weights)[:, None]
-        n_iter += 1
-    if gain.max() - 1 > tol:
+    weights, n_iter = em(ratio, prior, tol, max_iter)
+    relative = ratio / (ratio @ weights)[:, None]  # p'(y | x_i) / π'_y
+    if relative.mean(axis=0).max() - 1 > tol:
         warnings.warn(f"EM has not converged in {max_iter} steps: raise max_iter", stacklevel=2)
     interval = _interval(relative, weights, confidence)
     wide = np.diff(interval)[:, 0] > WIDE
@@ -126,6 +122,18 @@ def class_prior_of(
             stacklevel=2,
         )
     return ClassPrior(weights, interval, float(np.log(ratio @ weights).sum() - start), n_iter)
+
+
+def em(ratio: Array, weights: Array, tol: float, max_iter: int) -> tuple[Array, int]:
+    """Weights π' that maximise Σ_i log Σ_y π'_y ρ_iy, for ratios ρ (n, r) ∝ p(x_i | y), from some ``weights``, and the
+    steps π'_y ← π'_y mean_i ρ_iy / Σ_k π'_k ρ_ik that it took."""
+    for n_iter in range(max_iter + 1):
+        gain = (ratio / (ratio @ weights)[:, None]).mean(axis=0)
+        # of a concave function: what is still to be gained is at most the largest slope towards one class
+        if gain.max() - 1 <= tol or n_iter == max_iter:
+            break
+        weights = weights * gain / (weights @ gain)
+    return weights, n_iter
 
 
 def _log_posterior(model: Any, X: ArrayLike) -> Array:

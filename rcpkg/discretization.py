@@ -32,12 +32,12 @@ def _best_cut(sums: Array) -> int | None:
     right, n = whole - left, whole.sum()
     before, after = _entropy(left), _entropy(right)
     expected = (left.sum(axis=1) * before + right.sum(axis=1) * after) / n
-    at = int(np.argmin(expected))
-    k, k1, k2 = (int(np.count_nonzero(counts)) for counts in (whole, left[at], right[at]))
+    cut = int(np.argmin(expected))
+    k, k1, k2 = (int(np.count_nonzero(counts)) for counts in (whole, left[cut], right[cut]))
     entropy = float(_entropy(whole))
     # log₂(3ᵏ − 2), in a form that does not overflow
-    delta = k * np.log2(3.0) + np.log1p(-2.0 * 3.0**-k) / np.log(2) - k * entropy + k1 * before[at] + k2 * after[at]
-    return at + 1 if entropy - expected[at] > (np.log2(n - 1) + delta) / n else None
+    delta = k * np.log2(3.0) + np.log1p(-2.0 * 3.0**-k) / np.log(2) - k * entropy + k1 * before[cut] + k2 * after[cut]
+    return cut + 1 if entropy - expected[cut] > (np.log2(n - 1) + delta) / n else None
 
 
 def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
@@ -80,12 +80,12 @@ def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
     cuts, intervals = [], [(0, len(values))]
     while intervals:
         start, end = intervals.pop()
-        at = _best_cut(sums[start : end + 1]) if end - start > 1 else None
-        if at is not None:
-            cuts.append(start + at)
-            intervals += [(start, start + at), (start + at, end)]
-    at = np.array(sorted(cuts), dtype=np.intp)
-    below, above = values[at - 1], values[at]
+        cut = _best_cut(sums[start : end + 1]) if end - start > 1 else None
+        if cut is not None:
+            cuts.append(start + cut)
+            intervals += [(start, start + cut), (start + cut, end)]
+    cut = np.array(sorted(cuts), dtype=np.intp)
+    below, above = values[cut - 1], values[cut]
     with np.errstate(over="ignore"):
         middle = below + (above - below) / 2
     return np.where(middle < above, middle, below)  # where rounding leaves no number between, or the width overflows

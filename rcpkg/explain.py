@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from scipy.special import gammaln, log_softmax
 
 from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
@@ -20,6 +21,7 @@ from rcpkg.linalg import Array, slices
 
 LARGEST_TABLE = 2**15  # rows, with features hidden, of which a model is asked at a time
 MOST_FEATURES = 16  # where all sets of them are taken
+MOST_SETS = 2**MOST_FEATURES  # that are connected
 
 
 class Sufficient(NamedTuple):
@@ -29,12 +31,21 @@ class Sufficient(NamedTuple):
     probability: Array
 
 
-def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidden") -> Array:
-    """How far each feature of a row moves the log posterior of each class.
+def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidden", value: str = "log_proba") -> Array:
+    r"""How far each feature of a row moves the log posterior of each class.
 
-    "hidden": log p(y | x) − log p(y | x without x_j), the others being known. "shapley": the mean of
-    log p(y | x_S, x_j) − log p(y | x_S) over all orders in which features may become known, S being those before j;
-    these add up to log p(y | x) − log p(y).
+    "hidden": v(all) − v(all but x_j). "shapley": the mean of v(S and j) − v(S) over all orders in which features may
+    become known, S being those before j; these add up to v(all) − v(none). The value v(S) is log p(y | x_S) or, for
+    "log_odds", this less its mean over the classes: differences between two classes, the log odds, are the same.
+
+    Shapley values of log odds need but the sets C of features that are connected in the graph of the model, in which
+    features are joined that may depend on each other given the class and all others (`Family.graph`):
+
+    .. math:: \phi_j = \sum_{C \ni j} -\frac{b!\,(c-1)!}{(b+c)!}\, w_C
+              + \sum_{\partial C \ni j} \frac{(b-1)!\,c!}{(b+c)!}\, w_C,
+              \qquad w_C = \log p(x_{-C} \mid y) - \log p(x \mid y),
+
+    with c features in C and b in its boundary ∂C. Of naive Bayes these are d sets, of a chain d (d + 1)/2.
 
     Parameters
     ----------
@@ -43,7 +54,9 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     X : array-like of shape (n, d)
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
-        The latter takes all 2^d sets of at most 16 features.
+    value : {"log_proba", "log_odds"}, default="log_proba"
+        Shapley values of the former take all 2^d sets of at most 16 features, those of the latter at most 65,536
+        connected sets.
 
     Returns
     -------
@@ -53,7 +66,7 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     Raises
     ------
     ValueError
-        Where a class has the posterior zero, or the features are too many.
+        Where a class has the posterior zero, or the sets of features are too many.
 
     References
     ----------
@@ -62,21 +75,97 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     """
     X = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
-    d, values = X.shape[1], []
+    check_choice("value", value, ("log_proba", "log_odds"))
     if method == "hidden":
-        log_P = _finite_log_posteriors(model, X, ~np.eye(d + 1, d, dtype=bool))
-        return (log_P[-1] - log_P[:-1]).swapaxes(0, 1)
+        log_P = _finite(_log_posteriors(model, X, ~np.eye(X.shape[1] + 1, X.shape[1], dtype=bool)))
+        found = (log_P[-1] - log_P[:-1]).swapaxes(0, 1)
+    else:
+        everywhere = value == "log_proba" or _graph(model, X.shape[1]).all()
+        found = (_over_all_sets if everywhere else _over_connected_sets)(model, X)
+    return found if value == "log_proba" else found - found.mean(axis=2, keepdims=True)
+
+
+def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
+    """Shapley values of log p(y | x_S), by their definition."""
+    d, values = X.shape[1], []
     if d > MOST_FEATURES:
-        raise ValueError(f"X has {d} features: method='shapley' takes all 2^d sets of at most {MOST_FEATURES}")
+        raise ValueError(
+            f"X has {d} features: Shapley values of log posteriors take all 2^d sets of at most {MOST_FEATURES}; "
+            "value='log_odds' takes fewer where features depend on few others"
+        )
     sets = np.arange(2**d)
-    seen = (sets[:, None] >> np.arange(d)) % 2 == 1
-    weight = np.array([1 / (d * comb(d - 1, size)) for size in range(d)])[np.minimum(seen.sum(axis=1), d - 1)]
+    size = np.bitwise_count(sets).astype(np.intp)
+    weight = np.array([1 / (d * comb(d - 1, k)) for k in range(d)])[np.minimum(size, d - 1)]
     for rows in slices(max(1, len(X)), max(1, LARGEST_TABLE >> d)):  # no rows: the model refuses them
-        log_P = _finite_log_posteriors(model, X.iloc[rows], seen)
-        without = [sets[~seen[:, j]] for j in range(d)]
+        log_P = _finite(_of_all_sets(model, X.iloc[rows]))
+        without = [sets[(sets >> j) % 2 == 0] for j in range(d)]
         gains = [np.tensordot(weight[S], log_P[S + 2**j] - log_P[S], 1) for j, S in enumerate(without)]
         values.append(np.stack(gains, axis=1))
     return np.concatenate(values)
+
+
+def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
+    """log p(y | x_S), shape (2^d, n, r), of all sets S, the bits of their numbers; a family may know a faster way."""
+    d, rows, family = X.shape[1], model._check_X(X), getattr(model, "family_", None)
+    if hasattr(family, "log_joint_of_sets") and not _missing(model, X).any():
+        while hasattr(model, "estimator_"):  # of a calibrated one the joint model
+            model = model.estimator_
+        return log_softmax(family.log_joint_of_sets(rows, model._fitted_parameters()), axis=2)
+    return _log_posteriors(model, X, (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1)
+
+
+def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
+    """Shapley values of log odds: of log p(y | x_S) but for a term that is the same for all classes."""
+    missing, graph = _missing(model, X), _graph(model, X.shape[1])
+    found = np.zeros((*X.shape, len(model.classes_)))
+    patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        rows = np.flatnonzero(of_row.ravel() == k)
+        inside, edge = _connected_sets(graph, pattern)
+        c, b = inside.sum(axis=1), edge.sum(axis=1)
+        joins, leaves = (
+            np.exp(gammaln(i) + gammaln(j) - gammaln(b + c + 1)) for i, j in ((np.maximum(b, 1), c + 1), (b + 1, c))
+        )
+        share = edge * joins[:, None] - inside * leaves[:, None]
+        for part in slices(len(rows), max(1, LARGEST_TABLE // len(inside))):
+            log_P = _finite(_log_posteriors(model, X.iloc[rows[part]], np.vstack([~inside, ~pattern])))
+            found[rows[part]] = np.einsum("sd,snr->ndr", share, log_P[:-1] - log_P[-1])
+    return found
+
+
+def _connected_sets(
+    graph: NDArray[np.bool_], missing: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Connected sets of features that are not ``missing``, and their boundaries, both of shape (s, d).
+
+    What is missing is summed out: its neighbours are joined.
+    """
+    joined = graph & ~np.eye(len(graph), dtype=bool)
+    for j in np.flatnonzero(missing):
+        joined |= np.outer(joined[j], joined[j])
+        joined[j] = joined[:, j] = False
+    np.fill_diagonal(joined, False)
+    near = [sum(1 << int(k) for k in np.flatnonzero(row)) for row in joined]  # sets are the bits of integers
+    found = []
+    to_grow = [(1 << int(j), near[j], (2 << int(j)) - 1) for j in np.flatnonzero(~missing)]
+    while to_grow:  # a set grows by neighbours that no set before it has taken, so that each is found once
+        inside, edge, taken = to_grow.pop()
+        found.append((inside, edge))
+        if len(found) > MOST_SETS:
+            raise ValueError(
+                f"the graph of the model has more than {MOST_SETS:,} connected sets of features: Shapley values are "
+                "exact for fewer features, or for features that depend on fewer others"
+            )
+        open_ = edge & ~taken
+        while open_:
+            bit = open_ & -open_
+            open_ ^= bit
+            taken |= bit
+            grown = inside | bit
+            to_grow.append((grown, (edge | near[bit.bit_length() - 1]) & ~grown, taken))
+    bits = np.array([[(s >> j) & 1 for s in of for j in range(len(graph))] for of in found], dtype=bool)
+    inside, edge = bits.reshape(len(found), 2, len(graph)).swapaxes(0, 1)
+    return inside, edge
 
 
 def sufficient_sets(
@@ -84,7 +173,8 @@ def sufficient_sets(
 ) -> Sufficient:
     """Smallest sets S of features that alone give p(c | x_S) ≥ ``level`` to the class c predicted from the whole row.
 
-    Of several the one with the greatest posterior. Under the model, the probability that the other features bring
+    Of several the one with the greatest posterior. If features are independent given two classes, they are found by
+    sorting; elsewhere all sets of a size are tried. Under the model, the probability that the other features bring
     p(c | x) down to t or less is then at most (1 − level)/(1 − t).
 
     Parameters
@@ -116,18 +206,46 @@ def sufficient_sets(
     P, d = model.predict_proba(X), X.shape[1]
     c, probability, left = P.argmax(axis=1), P.max(axis=1), np.arange(len(P))
     features = np.ones((len(P), d), dtype=bool)
+    ranks = _ranks_of_evidence(model, X, c)
     for size in range(d if max_size is None else min(max_size + 1, d)):
         if not len(left):
             break
-        sets = np.array(list(combinations(range(d), size)), dtype=np.intp)
-        seen = np.zeros((len(sets), d), dtype=bool)
-        seen[np.arange(len(sets))[:, None], sets] = True
+        if ranks is None:
+            sets = np.array(list(combinations(range(d), size)), dtype=np.intp)
+            seen = np.zeros((len(sets), 1, d), dtype=bool)
+            seen[np.arange(len(sets))[:, None], 0, sets] = True
+        else:
+            seen = ranks[None, left] < size
         posterior = np.exp(_log_posteriors(model, X.iloc[left], seen)[:, np.arange(len(left)), c[left]])
         best, place = posterior.max(axis=0), posterior.argmax(axis=0)
         enough = best >= level
-        features[left[enough]], probability[left[enough]] = seen[place[enough]], best[enough]
+        of_row = np.arange(len(left)) if ranks is not None else np.zeros(len(left), dtype=np.intp)
+        features[left[enough]], probability[left[enough]] = seen[place, of_row][enough], best[enough]
         left = left[~enough]
     return Sufficient(features, probability)
+
+
+def _ranks_of_evidence(model: GenerativeClassifier, X: pd.DataFrame, c: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Ranks (n, d) of the features by what they tell for the classes c, if there are two and features are independent
+    given them: log odds are sums, so that the first k are the best set of k. None elsewhere."""
+    d = X.shape[1]
+    if len(model.classes_) > 2 or (_graph(model, d) & ~np.eye(d, dtype=bool)).any():
+        return None
+    log_P = _log_posteriors(model, X, np.eye(d, dtype=bool))
+    told = np.where(c == 1, 1, -1) * (log_P[..., 1] - log_P[..., 0])
+    return np.argsort(np.argsort(-told.T, axis=1, kind="stable"), axis=1)
+
+
+def _graph(model: GenerativeClassifier, d: int) -> NDArray[np.bool_]:
+    """The graph of the family of a model; without one any two features may depend on each other."""
+    family = getattr(model, "family_", None)
+    return np.ones((d, d), dtype=bool) if family is None else family.graph(d)
+
+
+def _missing(model: GenerativeClassifier, X: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which values say nothing, (n, d)."""
+    rows, family = model._check_X(X), getattr(model, "family_", None)
+    return np.isnan(rows) if family is None else family.missing(rows)
 
 
 def _table(model: GenerativeClassifier, X: Any) -> pd.DataFrame:
@@ -137,16 +255,18 @@ def _table(model: GenerativeClassifier, X: Any) -> pd.DataFrame:
 
 
 def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:
-    """log p(y | x_S), shape (p, n, r), of rows for sets S of features that are ``seen``, shape (p, d)."""
+    """log p(y | x_S), shape (p, n, r), of rows for sets S of features that are ``seen``, shape (p, d) or, where each
+    row has sets of its own, (p, n, d)."""
+    seen = seen[:, None] if seen.ndim == 2 else seen
     parts = []
     for some in np.array_split(seen, max(1, -(-len(seen) * len(X) // LARGEST_TABLE))):
-        rows = pd.concat([X] * len(some), ignore_index=True).where(np.repeat(some, len(X), axis=0))
+        shown = np.broadcast_to(some, (len(some), *X.shape)).reshape(-1, X.shape[1])
+        rows = pd.concat([X] * len(some), ignore_index=True).where(shown)
         parts.append(model.predict_log_proba(rows).reshape(len(some), len(X), -1))
     return np.concatenate(parts)
 
 
-def _finite_log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:
-    log_P = _log_posteriors(model, X, seen)
+def _finite(log_P: Array) -> Array:
     if not np.isfinite(log_P).all():
         raise ValueError("X has rows of which a class has the posterior zero: give the model a prior_strength > 0")
     return log_P

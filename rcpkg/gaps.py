@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-from rcpkg.linalg import Array, correlations
-
-LARGEST_BLOCK = 2**19  # numbers that the factors and the rows of a block hold
+from rcpkg.linalg import AT_A_TIME, Array, correlations
 
 
 class Patterns(NamedTuple):
@@ -30,7 +28,7 @@ class Patterns(NamedTuple):
         return map(slice, self.bounds[:-1], self.bounds[1:])
 
 
-def patterns(missing: NDArray[np.bool_], largest: int = LARGEST_BLOCK) -> list[Patterns]:
+def patterns(missing: NDArray[np.bool_], largest: int = AT_A_TIME) -> list[Patterns]:
     """The patterns of rows (n, d), in blocks of few enough that p d² + n d numbers are hardly more than ``largest``.
 
     A pattern with too many rows for one block is met in several.
@@ -143,7 +141,7 @@ class GappyRows:
 
 
 class IndependentRows:
-    """The same of Gaussians with independent features, whose covariances are variances (r, d) or (d,)."""
+    """What `GappyRows` gives, for Gaussians with independent features: covariances are variances, (r, d) or (d,)."""
 
     def __init__(self, X: Array) -> None:
         self.X, self.missing = X, np.isnan(X)
@@ -166,6 +164,26 @@ class IndependentRows:
         means, X = means - origin, np.where(self.missing, 0.0, self.X - origin)
         hidden = weights.T @ self.missing
         return weights.T @ X + hidden * means, weights.T @ (X * X) + hidden * (means * means + variances)
+
+
+def marginals_of_sets(deviations: Array, covariance: Array) -> tuple[Array, Array]:
+    """(x_S − μ_S)ᵀ Σ_SS⁻¹ (x_S − μ_S), shape (2^d, n), and log|Σ_SS|, (2^d,), of all sets S, the bits of their numbers.
+
+    What is known of some features is a Schur complement of the rest, which two sets share that differ in one feature:
+    some 2^d d numbers in place of 2^d d³, with the pivots of Cholesky factors. Of 16 features all Shapley values of a
+    row take a hundredth of the time that the marginals take by patterns.
+    """
+    rest, scale = correlations(covariance[None])
+    x, quadratic, log_det = (deviations / scale[0])[None], np.zeros((1, len(deviations))), np.zeros(1)
+    for s in scale[0]:
+        pivot, column, first = rest[:, 0, 0], rest[:, 1:, 0], x[:, :, 0]
+        log_det = np.concatenate([log_det, log_det + np.log(pivot) + 2 * np.log(s)])
+        quadratic = np.concatenate([quadratic, quadratic + first**2 / pivot[:, None]])
+        slope = column / pivot[:, None]
+        given = x[:, :, 1:] - first[:, :, None] * slope[:, None]
+        x = np.concatenate([x[:, :, 1:], given])
+        rest = np.concatenate([rest[:, 1:, 1:], rest[:, 1:, 1:] - column[:, :, None] * slope[:, None]])
+    return quadratic, log_det
 
 
 def gappy(X: Array, independent: bool) -> GappyRows | IndependentRows:

@@ -102,11 +102,12 @@ def takes(name: str) -> str:
 
     kind = getattr(rcpkg, name)
     wraps = "estimator" in inspect.signature(kind).parameters
-    first = [rcpkg.QDA()] if wraps else [[("block", rcpkg.QDA(), [0])]] if name == "ProductModel" else []
+    of_models = {"ProductModel": [[("block", rcpkg.QDA(), [0])]], "Mixture": [rcpkg.QDA()]}
+    first = [rcpkg.QDA()] if wraps else of_models.get(name, [])
     model = kind(*first)
     found = {
         "weights": "sample_weight" in inspect.signature(kind.fit).parameters,
-        "portions": hasattr(kind, "partial_fit"),
+        "portions": hasattr(kind if wraps else model, "partial_fit"),
         "costs": "cost" in model.get_params(),
         "sparse": not wraps and model.__sklearn_tags__().input_tags.sparse,
     }

@@ -152,6 +152,7 @@ def tables(notebook: NotebookNode) -> list[str]:
         names += [entry.get("name", "") for entry in entries]
         if len(entries) != len(shown) and (entries or not UNSEEN & set(tags(cell))):
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
+        below = code_below(cell, notebook) if shown else ""
         for html, entry in zip(shown, entries):
             text = re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
             elsewhere = r"\{[\w:]+\}`[^`]*`|`[^`]*`|\$[^$]*\$|(?:Tables?|§) ?[\d.]+(?:(?:,| and| to) §?[\d.]+)*"
@@ -160,11 +161,21 @@ def tables(notebook: NotebookNode) -> list[str]:
                 problems.append(f"{cell.id}: table without a caption that can stand alone")
             numbers = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", caption)
             for number in {n.rstrip(",") for n in numbers}:
-                if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{text} {cell.source}"):
+                if not re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", f"{text} {cell.source} {below}"):
                     problems.append(f"{cell.id}: the caption's {number} is neither in the table nor in its code")
             problems += [f"{cell.id}: {raw} needs words in rcbook.words" for raw in RAW.findall(in_words(text))]
     problems += [f"table name {name!r} is not tab-…" for name in names if not name.startswith("tab-")]
     return problems + [f"two tables are named {name}" for name in sorted({n for n in names if names.count(n) > 1})]
+
+
+def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
+    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module."""
+    modules = {}
+    for node in (node for cell in code_cells(notebook) for node in ast.walk(ast.parse(plain_python(cell.source)))):
+        if isinstance(node, ast.ImportFrom) and node.module in ("rcbook.draw", "rcbook.trials"):
+            modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    called_ = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
+    return "\n".join(inspect.getsource(getattr(importlib.import_module(modules[m]), name)) for m, name in called_)
 
 
 def bare_tables(notebook: NotebookNode) -> int:
@@ -208,7 +219,8 @@ def statements(notebook: NotebookNode) -> list[str]:
 def verdicts(notebook: NotebookNode) -> list[str]:
     """The code of a check is folded; in view is the one line of `rcbook.checking.checked`, which asserts what it says.
 
-    A check is tagged check:<label>, or check where it belongs to no labelled result. Nothing else prints a verdict.
+    A check is tagged check:<label>, of a result, an exercise, a table, a figure or a section. Nothing else prints a
+    verdict.
     """
     problems = []
     for cell in code_cells(notebook):
@@ -223,7 +235,7 @@ def verdicts(notebook: NotebookNode) -> list[str]:
         if len(found) > 1 or "hide-input" not in tags(cell):
             problems.append(f"{cell.id}: a check has one tag check:<label> and the tag hide-input")
         label = found[0].partition(":")[2]
-        if label and label not in labels(notebook):
+        if label not in labels(notebook):
             problems.append(f"{cell.id}: tagged {found[0]}, but nothing here is labelled {label}")
         last = code.body[-1]
         if not (isinstance(last, ast.Expr) and calls == [last.value]):

@@ -68,7 +68,8 @@ BLOCKS = {
             model separates the training rows, and no optimum is finite.
         joint_model_ : str
             Which of the models with the posteriors of the training rows ``estimator_`` is: the "optimum" with a target,
-            the "most probable" one, what the "search" for posteriors ended at, or an "iterate" on the way.
+            the "most probable" one, an "iterate" on the way, or what the "search" for posteriors ended at: there is no
+            way to the most probable one, or no finite optimum, since rows are separable, wholly or in part.
         """,
     "converged_": """
         converged_ : bool

@@ -24,7 +24,7 @@ from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, Logistic
 from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
-from rcpkg.linalg import EPS
+from rcpkg.linalg import EPS, cholesky
 
 LARGEST = 1500  # coordinates of a dense Hessian
 PRODUCTS = 200  # of conjugate gradients, at most
@@ -36,6 +36,8 @@ SAMPLE = 20  # rows for each coordinate that stand for all in a curvature
 OF_CLASS = 20  # and rows of each class for each feature
 DEPENDENT = 1e-12  # squared distance of a feature from the span of others, relative to its size, that is rounding
 TEMPERS = (0.5, 0.2, 0.08)  # powers of a model that is far too sure of itself, where a search may begin
+MOVED = 0.1  # in the log-odds of a row by one more step: 1e-4 or less at a finite optimum, about 1 on the way to none
+FLAT = 1e-10  # curvature relative to that at equal posteriors: at finite optima 1e-7 or more, 1e-12 on the way to none
 NEGLIGIBLE = 0.1  # weight of a row for a pair of classes, relative to the mean, that a sampled curvature may leave out
 
 
@@ -63,8 +65,13 @@ class Iterate:
         return self.objective.curvature(self.z)
 
     @cached_property
+    def newton_step(self) -> Array:
+        """H⁻¹g, which the next step of Newton's method subtracts."""
+        return self.objective.newton_step(self)
+
+    @cached_property
     def promise(self) -> float:
-        """What the next Newton step gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
+        """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
         return self.objective.promise(self)
 
     @cached_property
@@ -140,15 +147,19 @@ class Smooth:
 
     def estimate(self, point: Iterate) -> float:
         """gᵀH⁻¹g / 2 at a point by what stands for H."""
+        if self.exact:
+            return point.promise
         g = point.at.gradient
         return max(0.5 * float(g @ point.curvature.solve(g)), 0.0)
 
     def promise(self, point: Iterate) -> float:
         """The same by H."""
-        if self.exact:
-            return self.estimate(point)
-        g = point.at.gradient
-        return 0.5 * float(g @ conjugate(g, self.product(point.z, 0.0), point.curvature.solve))
+        return max(0.5 * float(point.at.gradient @ point.newton_step), 0.0)
+
+    def newton_step(self, point: Iterate) -> Array:
+        """H⁻¹g at a point."""
+        g, solve = point.at.gradient, point.curvature.solve
+        return solve(g) if self.exact else conjugate(g, self.product(point.z, 0.0), solve)
 
     def iterate(self, z: Array, at: Evaluation | None = None, estimated: float | None = None) -> Iterate:
         """The point of z."""
@@ -402,6 +413,27 @@ class Conditional(Smooth):
             return out
 
         return times
+
+    def is_attained(self, point: Iterate) -> bool:
+        """Whether a point without a target is near a finite optimum: one more step hardly moves the log-odds of any
+        row, and no direction is flat for want of rows that doubt, as on the way to no optimum where rows are separable,
+        wholly or in part. Of each class alone, or each coefficient, where the Hessian is too large."""
+        D = self.data.coefficients(self.scored(point.newton_step))
+        if any(np.ptp(products(D, block), axis=0).max() > MOVED for _, block in self.data.features.blocks()):
+            return False
+        # rows that are not flat for some of them are not so for all
+        return self.penalised or any(not part.is_flat(point.z) for part in dict.fromkeys((self.part, self)))
+
+    def is_flat(self, z: Array) -> bool:
+        """Whether a direction has next to no curvature at z."""
+        if self.dense:
+            pairs = [(self.hessian(z), self.reference)]
+        elif self.by_class:
+            pairs = list(zip(self.blocks(z), self.blocks(None)))
+        else:
+            h, flat = (self.data.diagonal(V) for V in (self.scored(z), self.scored(0 * z)))
+            return bool(np.any(h < FLAT * flat))
+        return any(not cholesky(H - FLAT * flat).pivot for H, flat in pairs)
 
     # --- where to begin -----------------------------------------------------------------------------------------------
 

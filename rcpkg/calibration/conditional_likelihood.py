@@ -85,8 +85,9 @@ class ConditionalLikelihood(Learner):
         "converged"; "separable": see ``separable_``; "max_iter"; "no_step": the line search found no better η.
     joint_model_ : str
         Which of the models with these posteriors ``estimator_`` is: with a target the "optimum"; else the
-        "most probable" one or, where there is no way to that, what the "search" ended at. These may tell rows with
-        missing values otherwise.
+        "most probable" one or, where there is no way to that or no finite optimum (rows are separable, wholly or in
+        part), what the "search" ended at. Another solver may then end at a model that tells rows with missing values,
+        and rows far from those of the table, otherwise.
     separable_ : bool
         There is no penalty, and the last η gives each row's own class the largest score: no finite optimum exists.
 

@@ -103,6 +103,9 @@ class Named(Smooth):
 
     estimate = promise
 
+    def is_attained(self, point: Iterate) -> bool:
+        return self.minimal.is_attained(self.minimal.at_natural(point.natural))
+
 
 def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:
     """SSᵀ of the coordinates with this name, at the start z."""

@@ -29,7 +29,7 @@ from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.capabilities import Unsupported, require
 from rcpkg.checks import check_number
-from rcpkg.families import ClosedFormClassifier, Family, Statistics, can, class_counts
+from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
 
 STOPS = {
@@ -211,6 +211,11 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         """Draw rows and labels (X, y) from the calibrated joint distribution."""
         check_is_fitted(self)
         return self.estimator_.sample(n_samples, random_state)
+
+    def scorer(self) -> Scorer:
+        """The calibrated model frozen to arrays, for one row at a time: `Scorer`."""
+        check_is_fitted(self)
+        return self.estimator_.scorer()
 
     def _check_X(self, X: ArrayLike) -> Array:
         return self.estimator_._check_X(X)

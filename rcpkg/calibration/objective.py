@@ -217,7 +217,7 @@ class Objective:
         rows = rows.map(encode).kept()
         labels = finite(family.closed_form_statistics, rows)
         given = {"rule": rule, "labels": labels, "estimator": model}
-        closed_form = family.settle(labels, rows.sum(attrgetter("n")))
+        closed_form = family.fix_prior(labels, rows.sum(attrgetter("n")))
         check_in_view(gaps_in_view)
         if gaps_in_view is not None:
             block = shown(given_rows.only("gaps_in_view"), model, gaps_in_view, check_random_state(random_state))

@@ -8,7 +8,9 @@ end by themselves, and it is unique up to what no model depends on. There is non
 member of the family, since features depend on each other or are more than rows; and none is sought for families without
 minimal coordinates or with more than `MOST_DIRECTIONS` such directions. Then the model is the one that the search ended
 at, ``joint_model_`` says "search", and another optimiser may tell rows with missing values otherwise, and complete rows
-outside of that span. With a target the optimum is one model.
+outside of that span. Where rows are separable, wholly or in part, posteriors have no finite optimum either, and each
+optimiser ends at others: ``joint_model_`` says "search", too, of the most probable model with these. With a target the
+optimum is one model.
 """
 
 import warnings
@@ -93,7 +95,8 @@ def most_probable(path: Path) -> Path:
     moved = along_the_fibre(F, finite(path.chosen.natural))
     for point in filter(None, (moved, direct)):
         if F.at(F.labels, point.parameters).losses.log_loss <= log_loss + LOST:
-            path.chosen, path.joint_model = point, "search" if point is direct else "most probable"
+            unique = point is moved and is_attained(path)
+            path.chosen, path.joint_model = point, "most probable" if unique else "search"
             return path
     warnings.warn(
         "rounding loses the posteriors that were found, since some features are very skewed or correlated: transform "
@@ -102,6 +105,20 @@ def most_probable(path: Path) -> Path:
         stacklevel=2,
     )
     return path
+
+
+def is_attained(path: Path) -> bool:
+    """Whether a path without a target ended near a finite optimum, as far as the family's coordinates can tell."""
+    F, point = path.objective, path.point
+    if path.stop_reason == "separable":
+        return False
+    if isinstance(F, Objective):
+        try:
+            F = in_coordinates(F)
+        except Unsupported:
+            return True
+        point = F.at_natural(point.natural)
+    return F.is_attained(point)
 
 
 def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:

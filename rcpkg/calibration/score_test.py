@@ -159,7 +159,7 @@ def null_of(
     model.check_full(encoded)
     statistics = model.statistics(encoded, Y)
     asked_for_prior = model.has_prior
-    model.settle(statistics, len(labels))
+    model.fix_prior(statistics, len(labels))
     if asked_for_prior:
         raise InvalidStatistics(
             "the test is of maximum likelihood, and the estimator asks for a prior: set its prior_strength (and "

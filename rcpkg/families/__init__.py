@@ -14,9 +14,11 @@ from rcpkg.families.features import FeatureMap
 from rcpkg.families.gaussian_classifiers import LDA, QDA, GaussianNB, SharedVarianceGaussianNB
 from rcpkg.families.gaussian_prior import GaussianParameters
 from rcpkg.families.hooks import Hooks
+from rcpkg.families.mixture import Mixture, MixtureParameters
 from rcpkg.families.multinomial import MultinomialNB
 from rcpkg.families.networks import TAN, CategoricalNB, KDependenceBayes
 from rcpkg.families.product import ProductModel, ProductParameters
+from rcpkg.families.scorer import Scorer
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
 
 __all__ = [
@@ -34,9 +36,12 @@ __all__ = [
     "GaussianParameters",
     "Hooks",
     "KDependenceBayes",
+    "Mixture",
+    "MixtureParameters",
     "MultinomialNB",
     "ProductModel",
     "ProductParameters",
+    "Scorer",
     "SharedVarianceGaussianNB",
     "Statistics",
     "Unsupported",

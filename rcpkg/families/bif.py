@@ -37,7 +37,7 @@ def _declared(word: str, name: object, states: list[str], values: Iterable[Any])
 
 
 def _distribution(j: int, parents: list[int], table: Array, words: list[str], states: list[list[str]]) -> str:
-    """Of a variable its probabilities, with all their digits, for the states of its parents."""
+    """The probabilities of a variable for all states of its parents, with all their digits."""
     names = ", ".join(words[f] for f in parents)
     lines = [f"probability ( {words[j]}{' | ' if parents else ''}{names} ) {{"]
     for given, p in zip(product(*(states[f] for f in parents)), table.reshape(-1, table.shape[-1])):
@@ -88,10 +88,10 @@ def to_bif(model: NetworkClassifier, class_name: str = "class") -> str:
     check_is_fitted(model)
     names = [class_name, *getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.n_states_))])]
     values = [model.classes_, *model.categories_]
-    words, states = _words(names), [_words(of) for of in values]
+    words, states = _words(names), [_words(pa) for pa in values]
     parameters = model.parameters_
     tables = [np.exp(parameters.log_prior), *model.family_.families_.split(np.exp(parameters.log_prob))]
-    parents = [[], *([0, *(1 + f for f in of)] for of in model.parents_)]
+    parents = [[], *([0, *(1 + f for f in pa)] for pa in model.parents_)]
     lines = ["network unknown {", "}", *map(_declared, words, names, states, values)]
-    lines += [_distribution(j, of, table, words, states) for j, (of, table) in enumerate(zip(parents, tables))]
+    lines += [_distribution(j, pa, table, words, states) for j, (pa, table) in enumerate(zip(parents, tables))]
     return "\n".join(lines) + "\n"

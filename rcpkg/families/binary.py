@@ -13,7 +13,8 @@ from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import TableFeatures
-from rcpkg.families.count_model import ROUNDING, CategoricalParameters
+from rcpkg.families.constants import COUNT_ROUNDING
+from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family
 from rcpkg.families.named_categories import CategoricalClassifier
 from rcpkg.families.networks import STATE_OF_GAPS, CategoricalFamily, CategoricalSettings
@@ -51,7 +52,7 @@ class BinaryIndicators:
         zero = weights.sum(axis=1, keepdims=True) - one
         if self.missing.nnz:
             zero -= weights @ self.missing
-        zero[np.abs(zero) <= ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
+        zero[np.abs(zero) <= COUNT_ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
         return np.stack([zero, one], axis=2).reshape(len(weights), -1)
 
 
@@ -100,6 +101,11 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
         filled, gaps = encoded.ones.toarray(), encoded.missing.toarray() > 0
         filled[gaps] = (weights @ np.exp(parameters.log_prob[:, 1::2]))[gaps]
         return filled
+
+    def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
+        threshold = 0.0 if self.binarize is None else self.binarize
+        columns = np.arange(len(self.n_states_))
+        return [{"kind": "binary", "columns": columns, "binarize": threshold, **parameters._asdict()}]
 
     def feature_map(
         self, X: BinaryIndicators, kind: str = "minimal", statistics: Statistics | None = None, pooled: Any = None

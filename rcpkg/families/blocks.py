@@ -13,16 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from rcpkg.base import Array
+from rcpkg.families.constants import BLOCK, INDEFINITE, LEAST_DIGITS, LEAST_PRECISION, VARIANCE_ROUNDING
 from rcpkg.families.family import dampened
 from rcpkg.linalg import EPS, cholesky, correlations, slices
-
-ROUNDING = 100 * EPS  # a variance is positive if it exceeds this share of the second moment beneath it
-INDEFINITE = 1e-12  # least eigenvalue of a precision, relative to the mean size of all, that counts as positive
-LEAST_PRECISION = 0.1  # what it is raised to if it does not
-LEAST_DIGITS = 0.01  # rounding of a correlation matrix, times the trace of its inverse, up to which it has an inverse
-BLOCK = 256  # rows a block: the intermediate products of a block stay in cache
-CACHED = 2**17  # numbers in a block of many rows
-MANY = 2**15  # rows from which it pays to go through them in such blocks, and to take those of each class apart
 
 
 class Fault(NamedTuple):
@@ -58,7 +51,7 @@ class Blocks:
         return x[..., None] if self.independent else x[..., None, :]
 
     def sum(self, by_class: Array) -> Array:
-        """What is stored of something of each class: the sum where shared."""
+        """The sum over the classes where they share a covariance; else each class keeps its own."""
         return by_class.sum(axis=0) if self.shared else by_class
 
     def total(self, stored: Array) -> Array:
@@ -70,7 +63,7 @@ class Blocks:
         return common if self.shared else np.tile(common, (r, *[1] * common.ndim))
 
     def by_class(self, stored: Array) -> Array:
-        """With a first axis for the class, of length 1 where shared."""
+        """Give a stored array a first axis for the class, which has length 1 where classes share it."""
         return stored[None] if self.shared else stored
 
     def index(self, features: NDArray[np.intp]) -> tuple:
@@ -159,7 +152,7 @@ class Blocks:
         """Whiteners, or why there are none: S is a difference of second moments ``power`` and a square, and bears
         rounding errors in proportion to the former."""
         variances = self.diagonal(S)
-        low = ~(variances > ROUNDING * np.abs(power))
+        low = ~(variances > VARIANCE_ROUNDING * np.abs(power))
         if low.any():
             return Fault(*map(int, np.argwhere(np.atleast_2d(low))[0]), False)
         if self.independent:
@@ -180,7 +173,7 @@ class Blocks:
         """Correlations (B, s, s), zero of features without variance; scales; the eigenvalue below which there is but
         rounding."""
         variances = self.diagonal(S)
-        varies = variances > ROUNDING * power
+        varies = variances > VARIANCE_ROUNDING * power
         scale = np.sqrt(np.where(varies, variances, 1.0))
         noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
         there, units = self.vectors(varies), self.vectors(scale)
@@ -194,7 +187,7 @@ class Blocks:
         return int((np.linalg.eigvalsh(correlation) < noise).sum())
 
     def constant_directions(self, S: Array, power: Array) -> Array:
-        """A covariance, with variances 1 in proper units, of these directions."""
+        """The covariance that has, in proper units, variance 1 in the directions in which rows do not differ."""
         correlation, units, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
         vectors = vectors * units[..., :, None] * (values < noise)[..., None, :]
@@ -263,29 +256,14 @@ class Blocks:
                 out[rows] = np.einsum("iyd,iyd->iy", Z, Z)
         return out
 
-    def rows_at_once(self, W: Array, d: int) -> int:
-        """How many rows `add_moments` takes: more than `BLOCK` of many rows with labels, where each counts in one class
-        at most, and of independent features."""
-        few = 2**16 if self.independent else BLOCK
-        labels = self.independent or (not self.shared and np.count_nonzero(W) <= len(W))
-        return max(BLOCK, CACHED // max(d, 1)) if labels and len(W) >= MANY else few
-
-    def add_moments(self, total: Array, X: Array, W: Array) -> None:
+    def add_second_moments(self, total: Array, X: Array, W: Array) -> None:
         """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten.
 
-        One matrix product a class, for independent features one for all classes, which the bar for iterations of QDA
-        asks for: sums over products of single rows take several times as long. Rows of weight zero are left out where
-        each row counts in one class, as in the closed form; what is added is the same.
+        One matrix product a class, or for independent features one for all classes, which the bar for iterations of
+        QDA asks for: sums over products of single rows take several times as long.
         """
         if self.independent:
             total += W.T @ np.multiply(X, X, out=X)
             return
-        if len(X) <= BLOCK:
-            for of_class, w in zip(total, W.T):
-                of_class += (X * w[:, None]).T @ X
-            return
-        columns = np.ascontiguousarray(X.T)
         for of_class, w in zip(total, W.T):
-            counts = w != 0
-            x = columns.compress(counts, axis=1)
-            of_class += (x * w.compress(counts)) @ x.T
+            of_class += (X * w[:, None]).T @ X

@@ -20,6 +20,7 @@ from rcpkg.checks import check_number, check_weights, number_labels, warn
 from rcpkg.columns import as_labels
 from rcpkg.families.family import ClassPrior, Family, feature_name
 from rcpkg.families.portions import BlockSummary, check_blocks, check_same_columns, describe_block, numbered
+from rcpkg.families.scorer import Scorer, frozen
 from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -71,8 +72,8 @@ class ClosedFormClassifier(GenerativeClassifier):
         unseen = self.family_.unseen
         if len(unseen):
             name = feature_name(getattr(self, "feature_names_in_", None), unseen[0])
-            more = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
-            warn(f"{name} holds missing values only{more}: it says nothing of the classes; leave it out")
+            others = f", and so do {len(unseen) - 1} more" if len(unseen) > 1 else ""
+            warn(f"{name} holds missing values only{others}: it says nothing of the classes; leave it out")
 
     def _extend(self, X: Array) -> None:
         """Have the family and the statistics of the rows so far take the form that further rows X ask for."""
@@ -107,7 +108,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         rows = self._training_rows(X, y, sample_weight)
         self.family_.learn_structure(rows)
         statistics = finite(self.family_.raw_statistics, rows)
-        return self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+        return self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
 
     @atomic
     def partial_fit(
@@ -149,7 +150,7 @@ class ClosedFormClassifier(GenerativeClassifier):
         if not first:
             statistics = finite(add, self.statistics_, statistics)
         try:
-            self._set_statistics(statistics, self.family_.settle(statistics, self._n_rows))
+            self._set_statistics(statistics, self.family_.fix_prior(statistics, self._n_rows))
         except InvalidStatistics as error:
             self.statistics_ = statistics
             self.parameters_, self._insufficient = None, str(error)
@@ -180,6 +181,12 @@ class ClosedFormClassifier(GenerativeClassifier):
         rng = check_random_state(random_state)
         y = rng.choice(len(self.classes_), size=n_samples, p=np.exp(self.class_log_prior_))
         return self.family_.draw(self._fitted_parameters(), y, rng), self.classes_[y]
+
+    def scorer(self) -> Scorer:
+        """The model frozen to arrays, for one row at a time: `Scorer`."""
+        check_is_fitted(self)
+        require(self, "a scorer")
+        return frozen(self)
 
     def _training_rows(self, X: ArrayLike | Rows, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Rows:
         """Validated rows of positive weight with class numbers; sets ``classes_`` and prepares the family."""

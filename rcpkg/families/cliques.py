@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
-from rcpkg.families.features import FeatureMap, Indicators
+from rcpkg.families.features import FeatureMap
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import slices
-
-LARGEST_TABLES = 2**24  # cells of all classes: 128 MB for each copy of the statistics
-BLOCK_ENTRIES = 2**20  # of the networks that are the condition of one cell each
+from rcpkg.linalg import AT_A_TIME, slices
 
 Parents = Sequence[Sequence[int]]
 Possible = Mapping[int, NDArray[np.bool_]]  # states (…, r_j) of some features j that are summed over, of others all
@@ -29,14 +26,14 @@ def topological_order(parents: Parents) -> list[int]:
     if not any(parents):
         return list(range(len(parents)))
     try:
-        return list(TopologicalSorter({j: list(of) for j, of in enumerate(parents)}).static_order())
+        return list(TopologicalSorter({j: list(pa) for j, pa in enumerate(parents)}).static_order())
     except CycleError as error:
         raise ValueError(f"structure must have no directed circle; features {error.args[1]} form one") from None
 
 
 def is_decomposable(parents: Parents) -> bool:
     """Whether any two parents of a feature are joined themselves, one being a parent of the other."""
-    return all(a in parents[b] or b in parents[a] for of in parents for i, a in enumerate(of) for b in of[:i])
+    return all(a in parents[b] or b in parents[a] for pa in parents for i, a in enumerate(pa) for b in pa[:i])
 
 
 def onto(array: Array, have: tuple[int, ...], want: tuple[int, ...]) -> Array:
@@ -72,14 +69,14 @@ class Families:
     """
 
     def __init__(self, parents: Parents, n_states: NDArray[np.intp], order: list[int] | None = None) -> None:
-        self.parents = [tuple(int(p) for p in of) for of in parents]
+        self.parents = [tuple(int(p) for p in pa) for pa in parents]
         self.n_states = n_states
         self.order = topological_order(self.parents) if order is None else order
         rank = {j: place for place, j in enumerate(self.order)}
-        self.last = [max(of, key=rank.__getitem__, default=-1) for of in self.parents]  # which the others precede
+        self.last = [max(pa, key=rank.__getitem__, default=-1) for pa in self.parents]  # which the others precede
         self.decomposable, self.has_arcs = is_decomposable(self.parents), any(self.parents)
-        self.members = [(*of, j) for j, of in enumerate(self.parents)]
-        self.shapes = [tuple(int(n_states[f]) for f in of) for of in self.members]
+        self.members = [(*pa, j) for j, pa in enumerate(self.parents)]
+        self.shapes = [tuple(int(n_states[f]) for f in pa) for pa in self.members]
         self.sizes = np.array([prod(shape) for shape in self.shapes], dtype=object)
         self.width = int(self.sizes.sum())
 
@@ -117,9 +114,9 @@ class Families:
         if self.has_arcs:
             by_feature = np.ascontiguousarray(places.T, dtype=np.int32)
             columns = np.empty_like(by_feature)
-            for j, (of, start) in enumerate(zip(self.parents, self.starts)):
+            for j, (pa, start) in enumerate(zip(self.parents, self.starts)):
                 column = np.zeros(n, dtype=np.int32)
-                for f in (*of, j):
+                for f in (*pa, j):
                     column *= np.int32(self.n_states[f])
                     column += by_feature[f]
                 columns[j] = column + np.int32(start)
@@ -135,7 +132,7 @@ class Families:
 
     def complete(self, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether all members of each family are known, (n, d), from what is known of the features, (d, n)."""
-        return np.array([known[list(of)].all(axis=0) for of in self.members]).T
+        return np.array([known[list(pa)].all(axis=0) for pa in self.members]).T
 
     def collect(self, log_tables: list[Array], possible: Possible = ANY) -> tuple[list[Array], list[Array], Array]:
         """Sums of ∏_j exp t_j(x_pa(j), x_j) over all x, feature by feature: tables, messages, and the log of the sum.
@@ -149,12 +146,12 @@ class Families:
         for j, states in possible.items():
             heard[j] = np.where(self._before_parents(states, j), 0.0, -np.inf)
         for j in reversed(self.order):
-            of = self.parents[j]
+            pa = self.parents[j]
             tables[j] = tables[j] + heard[j]
             messages[j] = _log_sum(tables[j])
-            if of:
+            if pa:
                 carrier = self.last[j]
-                heard[carrier] = heard[carrier] + onto(messages[j], of, self.members[carrier])
+                heard[carrier] = heard[carrier] + onto(messages[j], pa, self.members[carrier])
             else:
                 total = total + messages[j]
         return tables, messages, np.asarray(total)
@@ -181,10 +178,10 @@ class Families:
         """Probabilities p(x_pa(j), x_j) of the families of a decomposable network from p(x_j | x_pa(j))."""
         joint: list[Array] = [np.empty(0)] * len(conditionals)
         for j in self.order:
-            of, joint[j] = self.parents[j], conditionals[j]
-            if of:
+            pa, joint[j] = self.parents[j], conditionals[j]
+            if pa:
                 carrier = self.last[j]
-                joint[j] = margin(joint[carrier], self.members[carrier], of)[..., None] * joint[j]
+                joint[j] = margin(joint[carrier], self.members[carrier], pa)[..., None] * joint[j]
         return joint
 
     def normalised(self, log_cells: Array) -> tuple[Array, Array]:
@@ -202,8 +199,8 @@ class Families:
     def moved(self, cells: Array, others: "Families", places: list[NDArray[np.intp]]) -> Array:
         """Cells in the layout of the same network with more states, where state v of feature j has ``places[j][v]``."""
         new = np.zeros((*cells.shape[:-1], others.width))
-        for of, old, table in zip(self.members, self.split(cells), others.split(new)):
-            table[np.ix_(np.arange(len(table)), *(places[f] for f in of))] = old
+        for pa, old, table in zip(self.members, self.split(cells), others.split(new)):
+            table[np.ix_(np.arange(len(table)), *(places[f] for f in pa))] = old
         return new
 
 
@@ -242,24 +239,24 @@ class TableFeatures(FeatureMap):
 
     @cached_property
     def entries(self) -> float:  # type: ignore[override]
-        """Of the columns that are kept."""
+        """Number of entries that are not zero in the columns that are kept."""
         table = self.table
         return float(table.nnz if issparse(table) else table.size)
 
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
         return statistics.cells[:, self.kept], np.empty(0)
 
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+    def statistics(self, count: Array, by_class: Array, shared: Array) -> Statistics:
         families, cells = self.families, np.zeros((len(count), self.families.width))
-        cells[:, self.kept] = own
+        cells[:, self.kept] = by_class
         if not families.has_arcs:
             rest = self.length * count[:, None] - families.sums(cells)
             return Statistics(count=count, cells=np.where(self.left_out, families.spread(rest), cells))
         tables, left_out = families.split(cells), families.split(self.left_out)
         for j in families.order:
-            of, carrier, whole = families.parents[j], families.last[j], count
-            if of:
-                whole = margin(tables[carrier], families.members[carrier], of)
+            pa, carrier, whole = families.parents[j], families.last[j], count
+            if pa:
+                whole = margin(tables[carrier], families.members[carrier], pa)
             rest = whole[..., None] - tables[j].sum(axis=-1, keepdims=True)
             tables[j] = np.where(left_out[j], rest, tables[j])
         return Statistics(count=count, cells=families.join(tables))
@@ -271,27 +268,29 @@ class TableFeatures(FeatureMap):
         cells = np.where(self.unused, 0.0, natural.cells)
         if not families.has_arcs:
             base = families.sums(np.where(self.left_out, cells, 0.0))
-            own = (cells - families.spread(base))[:, self.kept]
-            return constant + self.length * base.sum(axis=1), own, np.empty(0)
+            by_class = (cells - families.spread(base))[:, self.kept]
+            return constant + self.length * base.sum(axis=1), by_class, np.empty(0)
         tables, left_out = families.split(cells), families.split(self.left_out)
         for j in reversed(families.order):
-            of, base = families.parents[j], np.where(left_out[j], tables[j], 0.0).sum(axis=-1)
+            pa, base = families.parents[j], np.where(left_out[j], tables[j], 0.0).sum(axis=-1)
             tables[j] = tables[j] - base[..., None]
-            if of:
+            if pa:
                 carrier = families.last[j]
-                tables[carrier] = tables[carrier] + onto(base, of, families.members[carrier])
+                tables[carrier] = tables[carrier] + onto(base, pa, families.members[carrier])
             else:
                 constant = constant + base
         return constant, families.join(tables)[:, self.kept], np.empty(0)
 
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+    def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
         cells = np.where(self.unused, -np.inf, np.zeros((len(constant), len(self.unused))))
-        cells[:, self.kept] = own
+        cells[:, self.kept] = by_class
         return Statistics(count=constant, cells=cells)
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
-        """Of two cells the mean product is the probability of one, and of the other under the condition of the first:
-        that of the network whose table has no other cell."""
+        """Means and covariances of the counts of cells: E[1_a 1_b | y] = p(a | y) p(b | a, y).
+
+        The second factor is that of the network whose table has no other cell than a.
+        """
         if not self.families.has_arcs:
             group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
             p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
@@ -300,7 +299,7 @@ class TableFeatures(FeatureMap):
         families, r = self.families, len(parameters.log_prob)
         mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
-        tables, at_once = families.split(parameters.log_prob), -(-BLOCK_ENTRIES // (r * families.width))
+        tables, at_once = families.split(parameters.log_prob), -(-AT_A_TIME // (r * families.width))
         for j, table in enumerate(tables):
             of_family = np.flatnonzero(family == j)
             for part in slices(len(of_family), at_once):
@@ -322,14 +321,8 @@ class TableFeatures(FeatureMap):
 
 def most_frequent(families: Families, total: Array) -> NDArray[np.bool_]:
     """The cell of greatest ``total`` in each conditional distribution, the first of equal ones."""
-    if families.has_arcs:
-        best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
-        return families.join(best, lead=0)
-    found = np.zeros(len(total), dtype=bool)
-    found[
-        [start + int(np.argmax(part)) for start, part in zip(families.firsts, np.split(total, families.firsts[1:]))]
-    ] = True
-    return found
+    best = [np.equal.outer(t.argmax(axis=-1), np.arange(t.shape[-1])) for t in families.split(total)]
+    return families.join(best, lead=0)
 
 
 class IndicatorFeatures(TableFeatures):
@@ -338,8 +331,7 @@ class IndicatorFeatures(TableFeatures):
 
     def __init__(self, families: Families, X: csr_array, *left: NDArray[np.bool_] | None) -> None:
         super().__init__(families, X, *left)
-        columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
-        self.indicators = Indicators(columns, families.n_states, self.kept)
+        self.columns = np.ascontiguousarray(X.indices.reshape(X.shape[0], -1).T)
         self.feature = np.repeat(np.arange(len(families.n_states)), families.n_states)
 
     @cached_property
@@ -355,5 +347,5 @@ class IndicatorFeatures(TableFeatures):
         return M[self.kept]
 
     def write(self, index: Any, out: Array) -> None:
-        columns = self.indicators.columns[:, index]
+        columns = self.columns[:, index]
         np.equal(columns[self.feature[self.kept]], self.kept[:, None], out=out)

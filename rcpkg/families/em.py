@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import InvalidStatistics
+from rcpkg.families.constants import EM_STEPS, EM_TOL
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
-
-MAX_STEPS = 1000
-TOL = 1e-12  # ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends the search
 
 
 def expected(model: Any, parameters: Any, block: Block) -> Statistics:
@@ -28,19 +26,19 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
     Warns
     -----
     ConvergenceWarning
-        Where after `MAX_STEPS` the model still moves.
+        Where after `EM_STEPS` the model still moves.
     """
     last = None
-    for _, (statistics, parameters) in zip(range(MAX_STEPS), em(model, rows, start)):
+    for _, (statistics, parameters) in zip(range(EM_STEPS), em(model, rows, start)):
         s, natural = statistics.ravel(), model.natural_parameters(parameters).ravel()
         if last:
             with np.errstate(invalid="ignore"):  # of cells that stay empty
                 moved = (s - last[0]) * (natural - last[1])
-            if abs(np.nansum(moved)) <= TOL * statistics.count.sum():
+            if abs(np.nansum(moved)) <= EM_TOL * statistics.count.sum():
                 return statistics
         last = s, natural
     warnings.warn(
-        f"EM has not converged after {MAX_STEPS} steps: too much is missing for so many parameters. Set "
+        f"EM has not converged after {EM_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
         ConvergenceWarning,
         stacklevel=4,
@@ -68,8 +66,8 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
     while True:
         statistics = rows.sum(partial(expected, model, parameters))
         try:
-            parameters = (None if settled else model.settle(statistics, n_rows)) or model.parameters(statistics)
+            parameters = (None if settled else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
         except InvalidStatistics:  # a covariance has become singular on the way
-            parameters = model.settle(statistics, n_rows) or model.parameters(statistics)
+            parameters = model.fix_prior(statistics, n_rows) or model.parameters(statistics)
         settled = True
         yield statistics, parameters

@@ -112,13 +112,21 @@ class Family(ClassPrior):
     def check_full(self, X: Any) -> None:
         """Refuse encoded rows on which the model is no full exponential family."""
 
-    def settle(self, statistics: Statistics, n_rows: int) -> Any:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> Any:
         """Decide, by the statistics of the closed form of so many rows, on what θ adds to statistics from now on; the
         parameters at these, or None if they were not needed for that."""
 
     def log_base(self, X: Array) -> Array | float:
         """What ``log_joint`` leaves out of log p(x, y), the same for every class: (n,), or a number."""
         return 0.0
+
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        """Which of d features may depend on each other given the class and all others, (d, d): here any two."""
+        return np.ones((d, d), dtype=bool)
+
+    def missing(self, X: Array) -> NDArray[np.bool_]:
+        """Which values of validated rows (n, d) say nothing, since they are missing or unknown."""
+        return np.isnan(X)
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         """``change``, smaller where the model expects less than ``expected`` = s(X, P), its posteriors on the rows."""

@@ -5,7 +5,7 @@ statistics are a linear map of (e_y ⊗ f(x), shared(x)): conditional likelihood
 the curvature of a joint model follows from moments within the classes.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,6 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.families.statistics import Statistics
-
-
-class Indicators(NamedTuple):
-    """Features that are indicators of states: the column of the state of each row, shape (d, n), and those in use."""
-
-    columns: NDArray[np.integer]
-    n_states: NDArray[np.intp]
-    kept: NDArray[np.intp]
 
 
 class FeatureMap:
@@ -38,7 +30,6 @@ class FeatureMap:
     shared: int = 0
     totalled: NDArray[np.bool_]  # of the own features: whether targets by totals need but their sum over classes
     table: Array | csr_array | None = None  # the own features (n, k), where they are held and not formed anew
-    indicators: Indicators | None = None  # likewise, where they are indicators
     entries: float  # number of own features of all rows that are not zero
 
     def __init__(self, family: Any, X: Any) -> None:
@@ -67,29 +58,29 @@ class FeatureMap:
 
     def features(self) -> tuple[Array, Array]:
         """Own features of all rows, shape (n, k), and shared ones, shape (n, l)."""
-        own = np.empty((self.own, self.n))
-        self.write(slice(None), own)
-        return np.ascontiguousarray(own.T), np.empty((self.n, 0))
+        by_class = np.empty((self.own, self.n))
+        self.write(slice(None), by_class)
+        return np.ascontiguousarray(by_class.T), np.empty((self.n, 0))
 
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
-        """Those of the own features, shape (r, k), and of the shared ones, shape (l,), in statistics."""
+        """The entries of statistics that sum own features, shape (r, k), and shared ones, shape (l,)."""
         _, *parts = statistics
         return np.hstack([part.reshape(len(part), -1) for part in parts]), np.empty(0)
 
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
+    def statistics(self, count: Array, by_class: Array, shared: Array) -> Statistics:
         """The statistics that have these sums: the inverse of ``sums``."""
         (_, *names), (_, *parts) = vars(self.like), self.like
-        pieces = np.split(own, np.cumsum([part[0].size for part in parts])[:-1], axis=1)
+        pieces = np.split(by_class, np.cumsum([part[0].size for part in parts])[:-1], axis=1)
         shaped = {name: piece.reshape(-1, *part.shape[1:]) for name, piece, part in zip(names, pieces, parts)}
         return Statistics(count=count, **shaped)
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
-        """Of an η: the constants, shape (r,), the own coefficients (r, k) and the shared ones (l,)."""
+        """The constants of an η, shape (r,), its coefficients of own features (r, k) and of shared ones (l,)."""
         return natural.count, *self.sums(natural)
 
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+    def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
         """The η with these coefficients."""
-        return self.statistics(constant, own, shared)
+        return self.statistics(constant, by_class, shared)
 
     def ridge(self) -> Array:
         """M of shape (k, q): aM are the coefficients of the rows as given, least in norm, with the same scores as a."""
@@ -109,7 +100,7 @@ class FeatureMap:
 
 
 class ProductFeatures(FeatureMap):
-    """Those of conditionally independent blocks: the own features of all blocks, then the shared ones of all."""
+    """Features of conditionally independent blocks: first the own ones of all blocks, then the shared ones."""
 
     def __init__(self, maps: list[FeatureMap], names: list[str]) -> None:
         self.maps, self.names, self.n = maps, names, maps[0].n
@@ -118,35 +109,35 @@ class ProductFeatures(FeatureMap):
         self.ends = np.cumsum([m.own for m in maps])[:-1], np.cumsum([m.shared for m in maps])[:-1]
         self.entries = float(self.n * self.own)
         if len(maps) == 1:
-            self.table, self.indicators, self.entries = maps[0].table, maps[0].indicators, maps[0].entries
+            self.table, self.entries = maps[0].table, maps[0].entries
 
     def write(self, index: Any, out: Array) -> None:
         for m, piece in zip(self.maps, np.split(out, self.ends[0])):
             m.write(index, piece)
 
     def features(self) -> tuple[Array, Array]:
-        own, shared = zip(*(m.features() for m in self.maps))
-        return np.hstack(own), np.hstack(shared)
+        by_class, shared = zip(*(m.features() for m in self.maps))
+        return np.hstack(by_class), np.hstack(shared)
 
-    def _pieces(self, own: Array, shared: Array) -> zip:
-        return zip(np.split(own, self.ends[0], axis=1), np.split(shared, self.ends[1]))
+    def _pieces(self, by_class: Array, shared: Array) -> zip:
+        return zip(np.split(by_class, self.ends[0], axis=1), np.split(shared, self.ends[1]))
 
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
-        own, shared = zip(*(m.sums(block) for m, block in zip(self.maps, statistics)))
-        return np.hstack(own), np.concatenate(shared)
+        by_class, shared = zip(*(m.sums(block) for m, block in zip(self.maps, statistics)))
+        return np.hstack(by_class), np.concatenate(shared)
 
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        blocks = [m.statistics(count, *piece) for m, piece in zip(self.maps, self._pieces(own, shared))]
+    def statistics(self, count: Array, by_class: Array, shared: Array) -> Statistics:
+        blocks = [m.statistics(count, *piece) for m, piece in zip(self.maps, self._pieces(by_class, shared))]
         return Statistics(**dict(zip(self.names, blocks)))
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
-        constants, own, shared = zip(*(m.coefficients(block) for m, block in zip(self.maps, natural)))
-        return np.sum(constants, axis=0), np.hstack(own), np.concatenate(shared)
+        constants, by_class, shared = zip(*(m.coefficients(block) for m, block in zip(self.maps, natural)))
+        return np.sum(constants, axis=0), np.hstack(by_class), np.concatenate(shared)
 
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
+    def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
         """The constants go to the first block."""
         blocks = []
-        for m, piece in zip(self.maps, self._pieces(own, shared)):
+        for m, piece in zip(self.maps, self._pieces(by_class, shared)):
             blocks.append(m.natural(constant, *piece))
             constant = np.zeros(len(constant))
         return Statistics(**dict(zip(self.names, blocks)))

@@ -5,33 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import check_number, gaps_refused
+from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused
 from rcpkg.families.blocks import Blocks
+from rcpkg.families.constants import (
+    BLOCK,
+    FAR_MEAN,
+    FUSED_CLASSES_PER_FEATURE,
+    GAPPY_BLOCK,
+    LARGEST_ROUNDING,
+    PASS_BLOCK,
+    TYPICAL_ROWS,
+)
 from rcpkg.families.em import run_em
 from rcpkg.families.family import equal_class_weights, safe_class_counts
 from rcpkg.families.gaussian_features import Monomials, products
 from rcpkg.families.gaussian_prior import GaussianParameters, GaussianPrior, per_class
 from rcpkg.families.portions import has_gaps
 from rcpkg.families.statistics import Statistics
-from rcpkg.gaps import gappy
-from rcpkg.linalg import EPS, slices
+from rcpkg.gaps import gappy, marginals_of_sets
+from rcpkg.linalg import EPS, IN_CACHE, slices
 from rcpkg.rows import Rows
 
 LOG_2PI = np.log(2 * np.pi)
-RANGE = 1e-150, 1e150  # of what rows may differ in a feature: its square and the inverse of that can be represented
-FAR_MEAN = 1e4  # typical deviations from the median; moments about a mean farther off lose digits
-TYPICAL_ROWS = 1000  # rows from which medians and deviations are taken, if there are more
-PASS_BLOCK = 2**12  # rows of one call of `weigh`
-LARGE_BLOCK = 2**16  # the same where features are independent: nothing of the size n r d is formed
-GAPPY_BLOCK = 2**15  # the same where values are missing
-BLOCK_ENTRIES = 2**17  # of blocks of quadratic features, which differ in width
-LARGEST_ROUNDING = 1e-9  # of a log density; beyond it the products class by class are used, which lose no digits
-FUSED_CLASSES_PER_FEATURE = 0.3  # from this ratio r/d on, quadratic features beat class-by-class products
 
 
 @constructed
@@ -93,7 +94,7 @@ class GaussianFamily(GaussianPrior):
         low, high = X.min(axis=0), X.max(axis=0)
         with np.errstate(over="ignore"):
             width = high - low
-        self._check_range(width, (width > RANGE[1]) | ((width > 0) & (width < RANGE[0])))
+        self._check_range(width, (width > LARGEST) | ((width > 0) & (width < LEAST_SPREAD)))
         return np.where(width > 0, amid(X), low), width > 0
 
     def _check_range(self, width: Array, extreme: NDArray[np.bool_]) -> None:
@@ -107,6 +108,9 @@ class GaussianFamily(GaussianPrior):
     @property
     def unseen(self) -> NDArray[np.intp]:
         return np.flatnonzero(np.isnan(getattr(self, "origin_", 0.0)))
+
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        return np.full((d, d), not self.independent)
 
     def encode(self, X: Array) -> Array:
         """The features that vary."""
@@ -140,7 +144,7 @@ class GaussianFamily(GaussianPrior):
             raise gaps_refused(name, "impute them")
 
     def same_form(self, other: object) -> bool:
-        """With the same features that vary."""
+        """Whether the other family also has the same features that vary, and covariances of the same shape."""
         return super().same_form(other) and self.shape == other.shape and np.array_equal(self.varying_, other.varying_)
 
     def statistics(self, X: Array, weights: Array) -> Statistics:
@@ -149,14 +153,14 @@ class GaussianFamily(GaussianPrior):
         first, seen = np.zeros((2, r, X.shape[1]))
         second = np.zeros_like(form.by_class(form.outer(first, first)))
         weights_of_second = weights.sum(axis=1, keepdims=True) if form.shared else weights
-        for rows in slices(len(X), form.rows_at_once(weights, X.shape[1])):
+        for rows in slices(len(X), PASS_BLOCK if self.independent else BLOCK):
             x = X[rows] - self._origin
             if self._incomplete:
                 there = ~np.isnan(x)
                 seen += weights[rows].T @ there
                 x[~there] = 0.0
             first += weights[rows].T @ x
-            form.add_moments(second, x, weights_of_second[rows])
+            form.add_second_moments(second, x, weights_of_second[rows])
         parts = {"seen": seen} if self._incomplete else {}
         return Statistics(count=weights.sum(axis=0), first=first, second=second[0] if form.shared else second, **parts)
 
@@ -175,6 +179,24 @@ class GaussianFamily(GaussianPrior):
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
 
+    def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:
+        columns = np.flatnonzero(self.varying_)
+        switches = {"shared": self.shared, "independent": self.independent}
+        return [{"kind": "gaussian", "columns": columns, **switches, **parameters._asdict()}]
+
+    def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
+        """log p(x_S, y) of complete rows for all sets S of features, the bits of their numbers, shape (2^d, n, r)."""
+        Z, r = self.encode(X), len(parameters.mean)
+        sets, varying = np.arange(2 ** X.shape[1]), np.flatnonzero(self.varying_)
+        among = sum(((sets >> j) & 1) << k for k, j in enumerate(varying))
+        joint = np.empty((2 ** len(varying), len(X), r))
+        covariances = self.shape.by_class(parameters.covariance)
+        for y, mean in enumerate(parameters.mean):
+            S = covariances[y % len(covariances)]
+            squares, log_det = marginals_of_sets(Z - mean, np.diag(S) if self.independent else S)
+            joint[:, :, y] = -0.5 * (squares + log_det[:, None])
+        return joint[among] + parameters.log_prior
+
     def parameters(self, statistics: Statistics) -> GaussianParameters:
         """Means s_y/s_0y and covariances S_y/s_0y − μ_y ⊗ μ_y, or their MAP versions (rc2025 §3.1, app. C).
 
@@ -185,7 +207,7 @@ class GaussianFamily(GaussianPrior):
             self._check_seen(self._weight(statistics))
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
-        _, scatter, weight = self._moments(statistics)
+        _, scatter, weight = self._means_and_scatter(statistics)
         covariance = (prior_scatter + scatter) / self.shape.over(m + weight)
         power = (self.shape.diagonal(prior_scatter) + self._power(statistics)) / (m + weight)
         whitener = self._whitener(covariance, power, self.shape.sum(statistics.count))
@@ -195,12 +217,12 @@ class GaussianFamily(GaussianPrior):
         first = count[:, None] * mean
         return Statistics(count=count, first=first, second=scatter + self.shape.outer(first, mean))
 
-    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         if statistics is self._completed:
             return None  # EM has decided
         if self._incomplete:
             self._check_seen(self._weight(statistics))
-        return super().settle(statistics, n_rows)
+        return super().fix_prior(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
         """Refuses also classes to which only the prior gives weight: they have no mean."""
@@ -208,12 +230,12 @@ class GaussianFamily(GaussianPrior):
         return super().class_log_prior(count)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Where values of independent features are missing, those of what is seen, which are additive."""
+        """Sums over what is seen, which are additive, if features are independent; else those of the closed form."""
         return super().raw_statistics(rows) if self._incomplete else self.closed_form_statistics(rows)
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Where values are missing those of completed rows, which have the moments of what is seen or, where
-        covariances are full, those that EM leads to from independent features."""
+        """The statistics of the closed form. Where values are missing they are the statistics of completed rows: with
+        the moments of what is seen or, if covariances are full, those to which EM converges from there."""
         if not self._incomplete:  # what is missing shows in the sums: no pass for it
             complete = super().raw_statistics(rows)
             if not np.isnan(complete.first).any():
@@ -224,7 +246,7 @@ class GaussianFamily(GaussianPrior):
         seen = super().raw_statistics(rows)
         self._incomplete, weight = False, self._weight(seen)
         self._check_seen(weight)
-        mean, scatter, total = self._moments(seen)
+        mean, scatter, total = self._means_and_scatter(seen)
         of_all = seen.first.sum(axis=0) / weight.sum(axis=0)
         power = self.shape.total(self._power(seen)) / weight.sum(axis=0)
         variance = np.divide(self.shape.diagonal(scatter), total, out=np.zeros_like(total), where=total > 0)
@@ -274,7 +296,7 @@ class GaussianFamily(GaussianPrior):
             fused = self._fused_statistics(X, parameters, weigh)
             if fused is not None:
                 return fused
-        blocks = list(slices(len(X), LARGE_BLOCK if self.independent else PASS_BLOCK))
+        blocks = list(slices(len(X), PASS_BLOCK))
         if self._lacks(X):  # rows of one pattern together
             gaps = np.isnan(X).any(axis=1)
             blocks = [rows[b] for rows in map(np.flatnonzero, (~gaps, gaps)) for b in slices(len(rows), GAPPY_BLOCK)]
@@ -295,16 +317,16 @@ class GaussianFamily(GaussianPrior):
         coefficients = np.hstack([constant[:, None], slopes])
         if self._rounding(parameters, coefficients) > LARGEST_ROUNDING:
             return None
-        moments = np.zeros_like(coefficients)
-        size = max(64, min(1024, BLOCK_ENTRIES // coefficients.shape[1]))
+        sums = np.zeros_like(coefficients)
+        size = max(64, min(1024, IN_CACHE // coefficients.shape[1]))
         monomials = np.empty((coefficients.shape[1], size))
         for rows in slices(len(X), size):
             x = (X[rows] - origin).T.copy()
             block = monomials[:, : x.shape[1]]
             block[0], block[1 : d + 1] = 1.0, x
             products(x, block[d + 1 :])
-            moments += weigh((coefficients @ block).T, rows).T @ block.T
-        return features.statistics(moments[:, 0], moments[:, 1:], np.empty(0))
+            sums += weigh((coefficients @ block).T, rows).T @ block.T
+        return features.statistics(sums[:, 0], sums[:, 1:], np.empty(0))
 
     def _rounding(self, parameters: GaussianParameters, coefficients: Array) -> float:
         """Rounding error of the polynomial at rows of typical size: near singularity, its terms cancel."""
@@ -316,9 +338,11 @@ class GaussianFamily(GaussianPrior):
         return EPS * float((np.abs(coefficients) @ typical).max())
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """A feature that was constant so far, at the origin, and is no longer so, joins with moments of zero; likewise
-        the weights of what is seen, where values are missing for the first time. Where the rows lie far from the origin
-        it moves to them."""
+        """Extend statistics to what further rows X ask for.
+
+        A feature that varies for the first time joins with moments of zero, since it was at the origin. Where values
+        are missing for the first time, the weights of what is seen join. The origin moves to rows far from it.
+        """
         if not self.independent and np.isnan(X).any():
             raise ValueError(
                 f"{self._column_name(int(np.isnan(X).any(axis=0).argmax()))} holds missing values, which further "
@@ -329,7 +353,7 @@ class GaussianFamily(GaussianPrior):
         X = np.where(missing, self.origin_, X)
         with np.errstate(over="ignore"):
             width = np.abs(X - self.origin_).max(axis=0)
-        self._check_range(width, width > RANGE[1])
+        self._check_range(width, width > LARGEST)
         self.varying_ = before | (width > 0)
         index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
@@ -394,7 +418,7 @@ class GaussianFamily(GaussianPrior):
         """Counts as those of categories, and the means and covariances that ``old`` + ``change`` has with these counts,
         covariances with their shrinkage dampened, so that they stay positive definite."""
         form, m, (_, prior) = self.shape, self.prior_strength, self._prior(old)
-        mean, scatter, weight = self._moments(old)
+        mean, scatter, weight = self._means_and_scatter(old)
         count = safe_class_counts(old.count, change.count)
         if not (count > 0).all():  # in exact arithmetic a class keeps some weight
             raise InvalidStatistics("a class has lost all its weight, below the range of numbers; lower learning_rate")
@@ -410,13 +434,13 @@ class GaussianFamily(GaussianPrior):
         """Observed class weights and means, and the pooled within-class covariance; r(d + 1) pseudo-rows, or 2r for
         independent features."""
         log_prior = self.class_log_prior(statistics.count)
-        mean, scatter, _ = self._moments(statistics)
+        mean, scatter, _ = self._means_and_scatter(statistics)
         return self._common_covariance(log_prior, mean, scatter, statistics)
 
     def grand_parameters(self, statistics: Statistics) -> tuple[GaussianParameters, float]:
         """Equal class weights, and for every class the mean and the covariance of all rows."""
         log_prior = equal_class_weights(self.class_log_prior(statistics.count))
-        _, scatter, _ = self._moments(statistics)
+        _, scatter, _ = self._means_and_scatter(statistics)
         mean = np.tile(statistics.first.sum(axis=0) / statistics.count.sum(), (len(statistics.count), 1))
         return self._common_covariance(log_prior, mean, scatter, statistics, self._between(statistics))
 

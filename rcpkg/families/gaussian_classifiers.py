@@ -12,7 +12,7 @@ from rcpkg.families.gaussian_prior import GaussianParameters, GaussianSettings
 
 
 class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianFamily):
-    """What the four Gaussian classifiers share; which of them it is two switches say."""
+    """The four Gaussian classifiers, which differ in two switches: shared covariances, and independent features."""
 
     _shared: ClassVar[bool]
     _independent: ClassVar[bool]
@@ -29,12 +29,12 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
     @property
     def means_(self) -> Array:
         """Means of the classes, shape (r, d)."""
-        return self.family_.decode(self._of_fitted().mean)
+        return self.family_.decode(self._fitted().mean)
 
     @property
     def covariances_(self) -> Array:
         """Covariances, or variances, of the shape that the model gives them; zero for features that do not vary."""
-        return self.family_.covariances(self._of_fitted())
+        return self.family_.covariances(self._fitted())
 
     def _joint_log_proba(self, X: Array) -> Array:
         """log p(x, y); −∞ where a row lies so far off that its distance from a class cannot be represented."""
@@ -43,7 +43,7 @@ class GaussianClassifier(GaussianSettings, ConjugateClassifier, family=GaussianF
         joint[np.isnan(joint)] = -np.inf
         return joint
 
-    def _of_fitted(self) -> GaussianParameters:
+    def _fitted(self) -> GaussianParameters:
         check_is_fitted(self)
         return self._fitted_parameters()
 
@@ -69,14 +69,16 @@ class QDA(GaussianClassifier):
         the covariance within the classes, and "diagonal" for its diagonal; these two do not depend on the units.
     singular_ridge : float, default=2.0
         t. Variance added to a singular covariance, t times that of each feature within the classes; all classes get it
-        in directions in which the rows do not differ at all. It acts only where ``prior_strength`` is zero and maximum
+        in directions in which the rows do not differ at all. It acts beside the prior, and only where maximum
         likelihood fails, or rests on few rows. A feature that is constant within each class but not in all rows raises
         a warning, and gets t/n times its variance in all n rows. Features that are constant in all rows take no part.
-        With 0 they do, and a singular covariance is an error: maximum likelihood as in the sources.
+        With 0 they do, and without a prior a singular covariance is an error: maximum likelihood, or MAP, as in the
+        sources.
     rows_per_feature : float, default=3.0
         κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
-        average, or of all that share it, less the means that they give. All covariances then have the ridge times
-        κ − ν/d; else they are those of maximum likelihood and of scikit-learn, unless singular. 0: always so.
+        average, or of all that share it, less the means that they give, and ``prior_strength``. All covariances then
+        have the ridge times κ − ν/d; else they are those of maximum likelihood and of scikit-learn, or of MAP, unless
+        singular. 0: always so.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
@@ -227,7 +229,7 @@ class LDA(GaussianClassifier):
 
     def _linear(self) -> tuple[Array, Array]:
         """The part of log p(x, y) that depends on y, wᵀx + b, for each class."""
-        log_prior, mean, _, A = self._of_fitted()
+        log_prior, mean, _, A = self._fitted()
         white = mean @ A.T
         coef = np.zeros((len(mean), len(self.family_.varying_)))
         coef[:, self.family_.varying_] = white @ A

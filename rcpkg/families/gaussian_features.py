@@ -49,11 +49,11 @@ class Monomials(FeatureMap):
             np.multiply(x, x, out=out)
 
     def features(self) -> tuple[Array, Array]:
-        own, _ = super().features()
+        by_class, _ = super().features()
         shared = np.empty((self.shared, self.n))
         if self.common:
             self._multiply(self.x, shared)
-        return own, np.ascontiguousarray(shared.T)
+        return by_class, np.ascontiguousarray(shared.T)
 
     def _congruent(self, first: Array, second: Array, M: Array) -> tuple[Array, Array]:
         """Mᵀa and MᵀAM."""
@@ -64,10 +64,10 @@ class Monomials(FeatureMap):
         entries = second[..., self.i, self.j] if self.full else second
         return (first, entries) if self.common else (np.hstack([first, entries]), np.empty(0))
 
-    def _split(self, own: Array, shared: Array, each: Array | float = 1.0) -> tuple[Array, Array]:
+    def _split(self, by_class: Array, shared: Array, each: Array | float = 1.0) -> tuple[Array, Array]:
         """The inverse of `_join`, entries of the second degree times ``each``."""
         d = len(self.x)
-        first, entries = (own, shared * each) if self.common else (own[:, :d], own[:, d:] * each)
+        first, entries = (by_class, shared * each) if self.common else (by_class[:, :d], by_class[:, d:] * each)
         if not self.full:
             return first, entries
         square = np.empty((*entries.shape[:-1], d, d))
@@ -77,8 +77,8 @@ class Monomials(FeatureMap):
     def sums(self, statistics: Statistics) -> tuple[Array, Array]:
         return self._join(*self._congruent(statistics.first, statistics.second, self.factor))
 
-    def statistics(self, count: Array, own: Array, shared: Array) -> Statistics:
-        first, second = self._congruent(*self._split(own, shared), self.inverse)
+    def statistics(self, count: Array, by_class: Array, shared: Array) -> Statistics:
+        first, second = self._congruent(*self._split(by_class, shared), self.inverse)
         return Statistics(count=count, first=first, second=second)
 
     def _moved(self, natural: Statistics, shift: Array) -> Statistics:
@@ -92,14 +92,14 @@ class Monomials(FeatureMap):
 
     def coefficients(self, natural: Statistics) -> tuple[Array, Array, Array]:
         eta = self._moved(natural, self.shift)
-        own, shared = self._join(*self._congruent(eta.first, eta.second, self.inverse.T))
+        by_class, shared = self._join(*self._congruent(eta.first, eta.second, self.inverse.T))
         if self.common:
-            return eta.count, own, shared * self.twice
-        own[:, len(self.x) :] *= self.twice
-        return eta.count, own, shared
+            return eta.count, by_class, shared * self.twice
+        by_class[:, len(self.x) :] *= self.twice
+        return eta.count, by_class, shared
 
-    def natural(self, constant: Array, own: Array, shared: Array) -> Statistics:
-        first, second = self._congruent(*self._split(own, shared, 1 / self.twice), self.factor.T)
+    def natural(self, constant: Array, by_class: Array, shared: Array) -> Statistics:
+        first, second = self._congruent(*self._split(by_class, shared, 1 / self.twice), self.factor.T)
         return self._moved(Statistics(count=constant, first=first, second=second), -self.shift)
 
     def ridge(self) -> Array:
@@ -148,7 +148,7 @@ def products(x: Array, out: Array) -> None:
 
 
 def _diagonal_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Of x and x², feature by feature."""
+    """Means and covariances of x and x² within the classes, feature by feature."""
     r, d = mean.shape
     covariance = np.zeros((r, 2 * d, 2 * d))
     a, b = np.arange(d), np.arange(d, 2 * d)

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import check_numbers, warn
-from rcpkg.families.blocks import ROUNDING, Blocks, Fault
+from rcpkg.families.blocks import Blocks, Fault
+from rcpkg.families.constants import VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
 
@@ -41,7 +42,7 @@ class GaussianPrior(GaussianSettings, Family):
 
     A covariance that is singular, or of few rows, has a prior, the pseudo-statistics s⁰ = (0, 0, D) of
     `_pseudo_scatter`: θ(s) is the maximum of the likelihood at s + s⁰. They are decided once, by the rows of the closed
-    form (`settle`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
+    form (`fix_prior`), and do not change with s: learners that move s move s + s⁰, by the same steps, in the same
     exponential family.
     """
 
@@ -60,7 +61,7 @@ class GaussianPrior(GaussianSettings, Family):
         """Weights of the means: (r, 1), those of the classes, or where values are missing (r, d), of those seen."""
         return vars(s).get("seen", s.count[:, None])
 
-    def _moments(self, s: Statistics) -> tuple[Array, Array, Array]:
+    def _means_and_scatter(self, s: Statistics) -> tuple[Array, Array, Array]:
         """Sample means, the scatter about them, and its weight by feature; the last two summed where shared."""
         weight = self._weight(s)
         mean = np.divide(s.first, weight, out=np.zeros_like(s.first), where=weight > 0)
@@ -69,7 +70,7 @@ class GaussianPrior(GaussianSettings, Family):
     def _between(self, statistics: Statistics) -> Array:
         """Scatter of the class means about the mean of all rows."""
         weight = self._weight(statistics)
-        deviation = self._moments(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
+        deviation = self._means_and_scatter(statistics)[0] - statistics.first.sum(axis=0) / weight.sum(axis=0)
         return self.shape.total(self.shape.outer(deviation * weight, deviation))
 
     def _power(self, statistics: Statistics) -> Array:
@@ -94,28 +95,30 @@ class GaussianPrior(GaussianSettings, Family):
             f"too far): {self._remedies}, or set {ridge}prior_strength > 0"
         )
 
-    def settle(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> GaussianParameters | None:
         """Decide by the statistics of the closed form on the prior that is relative to the rows."""
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
             raise InvalidStatistics("all rows of X are equal, or of its block: no feature has a variance; drop them")
-        if not self.prior_strength and self.singular_ridge:
-            if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
-                try:
-                    return self.parameters(statistics)
-                except InvalidStatistics:
-                    pass  # the ridge is for it
-            ridge = self._ridge(statistics, n_rows)
-            self._pseudo_scatter = ridge if ridge.any() else None
-        elif self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
+        if self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
+        if not self.singular_ridge:
+            return None
+        if not self._want_of_rows(statistics, n_rows, statistics.first.shape[1]):
+            try:  # by the rows alone, so that parameters are continuous in the prior_strength
+                found = self.without_prior().parameters(statistics)
+                return None if self.has_prior else found
+            except InvalidStatistics:
+                pass  # the ridge is for it
+        ridge = self._ridge(statistics, n_rows)
+        self._pseudo_scatter = ridge if ridge.any() else None
         return None
 
     def _rows_as_prior(self, statistics: Statistics) -> tuple[Array, Array]:
         """The mean of all rows, about the origin, and their pooled covariance, with the ridge if it is singular."""
         form, n = self.shape, self._weight(statistics).sum(axis=0)
-        within, power = form.total(self._moments(statistics)[1]), form.total(self._power(statistics))
+        within, power = form.total(self._means_and_scatter(statistics)[1]), form.total(self._power(statistics))
         try:
             self._whitener(within / form.over(n), power / n, statistics.count.sum())
         except InvalidStatistics:
@@ -128,12 +131,14 @@ class GaussianPrior(GaussianSettings, Family):
         """The part max(κ − ν/d, 0) of the ridge that all covariances have for want of rows; κ is ``rows_per_feature``.
 
         d is the dimension of the rows, and ν the degrees of freedom of a covariance: the rows that it is taken from, of
-        a class on average, less the means that are estimated from them. Weights count as rows, but the ``n_rows`` do
-        not count for less than one each, so that weights that sum to one make no rows few.
+        a class on average, less the means that are estimated from them, and the pseudo-rows of the prior. Weights count
+        as rows, but the ``n_rows`` do not count for less than one each, so that weights that sum to one make no rows
+        few.
         """
         r = len(statistics.count)
         degrees = max(statistics.count.sum(), n_rows) - r
-        return max(self.rows_per_feature - max(degrees if self.shape.shared else degrees / r, 0.0) / d, 0.0)
+        degrees = max(degrees if self.shape.shared else degrees / r, 0.0) + self.prior_strength
+        return max(self.rows_per_feature - degrees / d, 0.0)
 
     def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
@@ -146,11 +151,11 @@ class GaussianPrior(GaussianSettings, Family):
         not few.
         """
         form, t, n = self.shape, self.singular_ridge, self._weight(statistics).sum(axis=0)
-        _, scatter, weight = self._moments(statistics)
+        _, scatter, weight = self._means_and_scatter(statistics)
         within, power = form.total(scatter), form.total(self._power(statistics)) / n
         total, within = (within + self._between(statistics)) / form.over(n), within / form.over(n)
         variances = np.ones(statistics.first.shape[1])
-        by_total, by_within = (form.diagonal(covariance) > ROUNDING * power for covariance in (total, within))
+        by_total, by_within = (form.diagonal(covariance) > VARIANCE_ROUNDING * power for covariance in (total, within))
         variances[by_total] = form.diagonal(total)[by_total]
         rows = max(n.max(), n_rows or 0.0)
         tells = by_total & ~by_within  # the classes apart, all by itself: the more surely, the more rows say so
@@ -207,9 +212,11 @@ class GaussianPrior(GaussianSettings, Family):
     def _prior(self, statistics: Statistics) -> tuple[Array | float, Array]:
         """μ₀ about the origin, and the scatter m Σ₀ + D."""
         m, d = self.prior_strength, statistics.first.shape[1]
+        ridge = np.zeros_like(self.shape.from_diagonal(np.zeros(d)))
+        if self._pseudo_scatter is not None:
+            ridge = self._pseudo_scatter
         if m == 0:
-            zero = np.zeros_like(self.shape.from_diagonal(np.zeros(d)))
-            return 0.0, zero if self._pseudo_scatter is None else self._pseudo_scatter
+            return 0.0, ridge
         varying = getattr(self, "varying_", np.ones(d, dtype=bool))
         grand, pooled = self._named_prior or (None, None)
         if (_is_name(self.prior_mean) or _is_name(self.prior_covariance)) and grand is None:
@@ -221,7 +228,7 @@ class GaussianPrior(GaussianSettings, Family):
             covariance = self._covariance_of(covariance, len(varying))[index]
         else:
             covariance = pooled if covariance == "pooled" else self.shape.from_diagonal(self.shape.diagonal(pooled))
-        return mean, m * covariance
+        return mean, m * covariance + ridge
 
     @property
     def has_prior(self) -> bool:

@@ -28,6 +28,10 @@ class Hooks(Protocol):
         ``log_joint`` is then that of the marginals."""
         ...
 
+    def frozen(self, parameters: Any) -> list[dict[str, Any]]:
+        """The parts of a `Scorer`: what kind they are, their columns, and the arrays of θ."""
+        ...
+
     def natural_parameters(self, parameters: Any) -> Statistics:
         """η(θ), normalised: log p(x, y) = ⟨η, s(x, y)⟩ + log h(x)."""
         ...
@@ -104,4 +108,5 @@ REPLACED = {
     "gaps in training": ("expected_statistics", "closed_form_statistics", "check_complete"),
     "features of its own form": ("feature_map", "scores"),
     "what log_joint leaves out of log p(x, y)": ("log_base",),
+    "Shapley values of log odds over fewer sets": ("graph", "missing"),
 }

@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rcpkg.base import Array
-from rcpkg.families.cliques import LARGEST_TABLES, Families, Possible, margin, onto
-
-# Entries of an average table of the rows that go together. With fewer the calls of numpy take the time: a half costs up
-# to 1.4 times as much, where rows have few gaps; with more, rows go together that lack different features, and caches
-# are too small: double costs up to 1.3 times as much.
-TABLE_ENTRIES = 2**13
+from rcpkg.families.cliques import Families, Possible, margin, onto
+from rcpkg.families.constants import LARGEST_TABLES, TABLE_ENTRIES
 
 ROWS = -1  # the last axis of tables that are made, after the features
 Index = NDArray[np.intp]
@@ -57,7 +53,7 @@ def _network_of(families: Families, free: NDArray[np.bool_]) -> tuple[Families, 
             last = max(parents[j], key=rank.__getitem__)
             parents[last] |= parents[j] - {last}
     order = [j for j in families.order if free[j]]
-    return Families([sorted(of, key=rank.__getitem__) for of in parents], families.n_states, order), holders
+    return Families([sorted(pa, key=rank.__getitem__) for pa in parents], families.n_states, order), holders
 
 
 def _groups(families: Families, summed: NDArray[np.bool_], r: int) -> Iterator[Group]:
@@ -153,7 +149,7 @@ def _posteriors(families: Families, places: Index, log_tables: list[Array]) -> I
 
 def state_probabilities(families: Families, places: Index, log_tables: list[Array], weights: Array) -> list[Array]:
     """Σ_y W_iy p(x_j = v | what is known of x_i, y) for each feature j, (n, r_j); one of a state that is known."""
-    found = [np.equal.outer(of, np.arange(k)).astype(float) for of, k in zip(places.T, families.n_states)]
+    found = [np.equal.outer(column, np.arange(k)).astype(float) for column, k in zip(places.T, families.n_states)]
     if not families.has_arcs:  # nothing is to be summed
         for j, table in enumerate(log_tables):
             gap = places[:, j] < 0

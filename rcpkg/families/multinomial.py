@@ -25,7 +25,7 @@ class MultinomialFamily(CountFamily):
         self._check_counts(X)
         self._lay_out(X.shape[1])
 
-    def settle(self, statistics: Statistics, n_rows: int) -> None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> None:
         self._check_positive(statistics.count.sum(keepdims=True))
         self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 
@@ -100,7 +100,7 @@ class MultinomialFamily(CountFamily):
         words = np.where(share > 0, known.sum(axis=1)[:, None], self.length_)
         rates = weights * words / np.where(share > 0, share, 1.0)
         missing = np.isnan(_data(X))
-        rows, columns = (of[missing] for of in X.tocoo().coords) if issparse(X) else np.nonzero(missing)
+        rows, columns = (index[missing] for index in X.tocoo().coords) if issparse(X) else np.nonzero(missing)
         filled = _data(known).copy()
         filled[missing] = np.einsum("iy,yi->i", rates[rows], np.exp(parameters.log_prob[:, columns]))
         return _with_data(known, filled)

@@ -51,7 +51,7 @@ class NamedCategories(ClosedFormClassifier):
         self._names = {j: _merged([block.names[j] for block in seen if j in block.names]) for j in sorted(columns)}
 
     def _all_representatives(self, seen: list[BlockSummary]) -> Array:
-        """With the codes of the names of all blocks."""
+        """The representatives of all blocks, whose names are coded by the names of all of them."""
         for block in seen:
             for j, names in block.names.items():
                 codes, places = block.X[:, j], _places(names, self._names[j])

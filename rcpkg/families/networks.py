@@ -14,7 +14,6 @@ from rcpkg.base import Array, constructed
 from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.cliques import (
-    LARGEST_TABLES,
     Families,
     IndicatorFeatures,
     Parents,
@@ -22,6 +21,7 @@ from rcpkg.families.cliques import (
     is_decomposable,
     most_frequent,
 )
+from rcpkg.families.constants import LARGEST_TABLES
 from rcpkg.families.count_model import CategoricalParameters, CountFamily
 from rcpkg.families.em import run_em
 from rcpkg.families.family import ClassPrior, safe_counts
@@ -37,7 +37,7 @@ STATE_OF_GAPS = "give missing values a state of their own"  # in place of gaps t
 
 
 def _of_full_family(method: Callable[..., Any]) -> Any:
-    """A method that only networks have which are full exponential families."""
+    """Decorator of a method that a network has if it is a full exponential family."""
     return available_if(lambda family: family._is_full)(method)
 
 
@@ -64,7 +64,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
     @property
     def parents_(self) -> list[list[int]]:
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
-        return [list(of) for of in self.families_.parents]
+        return [list(pa) for pa in self.families_.parents]
 
     @property
     def starts_(self) -> NDArray[np.intp]:
@@ -84,6 +84,18 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         self.families_ = Families(parents, self.n_states_)
         self.families_.lay_out()
 
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        """Parents and children, and parents of the same child."""
+        joined = np.zeros((d, d), dtype=bool)
+        for members in self.families_.members:
+            joined[np.ix_(members, members)] = True
+        return joined
+
+    def frozen(self, parameters: CategoricalParameters) -> list[dict[str, Any]]:
+        columns = np.arange(len(self.n_states_))
+        network = {"states": list(self.categories_), "parents": self.parents_}
+        return [{"kind": "table", "columns": columns, **network, **parameters._asdict()}]
+
     def extend_statistics(self, X: Array | csr_array, statistics: Statistics) -> Statistics:
         """Statistics of the rows so far, with empty cells for the states that these rows are the first to hold."""
         old, families = self._states, self.families_
@@ -91,7 +103,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         if np.array_equal(families.n_states, self.n_states_):
             return statistics
         self._lay_out(families.parents)
-        places = [np.searchsorted(new, of) for new, of in zip(self._states, old)]
+        places = [np.searchsorted(new, states) for new, states in zip(self._states, old)]
         return Statistics(count=statistics.count, cells=families.moved(statistics.cells, self.families_, places))
 
     def _is_encoded(self, X: Any) -> bool:
@@ -108,7 +120,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return self._with_indicators(self.known_places(X))
 
     def _encode_unknown(self, X: Array) -> Any:
-        """The same of rows whose states may be unknown, which are then as good as missing."""
+        """Indicators of rows whose states may be unknown; such states count as missing."""
         return self._with_indicators(self.places(X))
 
     def statistics(self, X: Any, weights: Array) -> Statistics:
@@ -151,8 +163,8 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return rows.sum(partial(count_in_parts, self))
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Those of the families of which all is known or, where features with missing values have parents or children,
-        those that EM leads to from there."""
+        """Counts of the families of which all is known or, where features with missing values have parents or children,
+        the expected counts to which EM converges from there."""
         known = super().closed_form_statistics(rows)
         return run_em(self, rows, self.parameters(known)) if any(rows.each(_has_places)) else known
 
@@ -200,7 +212,7 @@ class NetworkFamily(CategoricalSettings, StateFamily):
             raise Unsupported("a network that is not decomposable is no full exponential family")
 
     def same_form(self, other: object) -> bool:
-        """With the same states and parents of each feature, too."""
+        """Whether the other network also has the same states and parents of each feature."""
         return (
             super().same_form(other)
             and all(map(np.array_equal, self.categories_, other.categories_))
@@ -220,8 +232,9 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         families = self.families_
         j = int(np.searchsorted(families.starts, column, side="right")) - 1
         values = np.unravel_index(column - families.starts[j], families.shapes[j])
-        *of, own = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in zip(families.members[j], values))
-        return f"{own}{' given ' + ', '.join(of) if of else ''} in {self._class_name(y)}"
+        members = zip(families.members[j], values)
+        *parents, feature = (f"{self._feature_name(f)} = {self.categories_[f][v]}" for f, v in members)
+        return f"{feature}{' given ' + ', '.join(parents) if parents else ''} in {self._class_name(y)}"
 
     def redraw(self, X: Array | csr_array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """Each feature permuted among the rows of a class."""
@@ -285,12 +298,12 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
     def _given_parents(self) -> Parents:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
-            given = [tuple(int(p) for p in of) for of in self.structure]
-            plain = all(p == q for of, kept in zip(self.structure, given) for p, q in zip(of, kept))
+            given = [tuple(int(p) for p in pa) for pa in self.structure]
+            plain = all(p == q for pa, kept in zip(self.structure, given) for p, q in zip(pa, kept))
         except (TypeError, ValueError):
             plain = False
         if not plain or any(
-            p < 0 or p >= len(given) or of.count(p) > 1 or p == j for j, of in enumerate(given) for p in of
+            p < 0 or p >= len(given) or pa.count(p) > 1 or p == j for j, pa in enumerate(given) for p in pa
         ):
             raise ValueError(
                 "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
@@ -327,8 +340,11 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
         return new.count.sum() * self.mean_parameters(self.parameters(new))
 
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
-        """In a curved family each distribution keeps its total, which is but the length of its steps: the changes of
-        the totals are no gradient, and nothing would bring them back."""
+        """Totals of the conditional distributions after a change.
+
+        In a curved family each distribution keeps its total. The total sets only the length of its steps; its change is
+        no gradient, and no later step would undo it.
+        """
         totals = self.families_.sums(old.cells)
         return safe_counts(totals, self.families_.sums(change.cells)) if self._is_full else totals
 
@@ -341,10 +357,10 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
     def nested_parameters(self, statistics: Statistics) -> tuple[CategoricalParameters, float]:
         """The network in which each feature has lost the last of its parents; r q pseudo-rows, where no feature has
         more than q states of its parents: one for each distribution of the richest."""
-        tables, n_parents = [], [len(of) for of in self.families_.parents]
+        tables, n_parents = [], [len(pa) for pa in self.families_.parents]
         strength = np.broadcast_to(np.asarray(self.prior_strength) / self.n_states_, self.n_states_.shape)
-        for table, of, m in zip(self.families_.split(statistics.cells), n_parents, strength):
-            fewer = table.sum(axis=of, keepdims=True) if of else table
+        for table, pa, m in zip(self.families_.split(statistics.cells), n_parents, strength):
+            fewer = table.sum(axis=pa, keepdims=True) if pa else table
             tables.append(np.broadcast_to(fewer + m, table.shape))
         size = len(statistics.count) * float(np.max(self.families_.sizes // self.n_states_))
         log_prob = self._log_frequencies(self.families_.join(tables))
@@ -357,7 +373,7 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
             parents = self.parents_[j]
             shape = (y.max() + 1, *self.n_states_[parents])
             groups = (places[:, parents], places[source[:, parents], parents])
-            source[:, j] = _matched(*(np.ravel_multi_index((y, *of.T), shape) for of in groups), rng)
+            source[:, j] = _matched(*(np.ravel_multi_index((y, *pa.T), shape) for pa in groups), rng)
         return np.take_along_axis(X, source, axis=0)
 
 
@@ -472,7 +488,7 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
 
 
 class NetworkClassifier(NetworkSettings, CategoricalClassifier):
-    """What the classifiers share in which features are parents."""
+    """A classifier by a network in which features may be parents."""
 
     @property
     def parents_(self) -> list[list[int]]:
@@ -620,10 +636,12 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
     """
 
 
-def _matched(before: NDArray[np.intp], after: NDArray[np.intp], rng: np.random.RandomState) -> NDArray[np.intp]:
-    """For each row a row, no row twice: at random one whose group ``before`` is the group of this one ``after``."""
-    source = np.empty(len(before), dtype=np.intp)
-    source[np.lexsort((rng.uniform(size=len(after)), after))] = np.argsort(before, kind="stable")
+def _matched(
+    groups_before: NDArray[np.intp], groups_after: NDArray[np.intp], rng: np.random.RandomState
+) -> NDArray[np.intp]:
+    """For each row a row, no row twice: at random one whose group before is the group of this one after."""
+    source = np.empty(len(groups_before), dtype=np.intp)
+    source[np.lexsort((rng.uniform(size=len(groups_after)), groups_after))] = np.argsort(groups_before, kind="stable")
     return source
 
 

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from rcpkg.base import Array
 from rcpkg.checks import check_weights
 from rcpkg.columns import as_labels
+from rcpkg.families.constants import BLOCK_SAMPLE
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, check_lengths
 
-TYPICAL_ROWS = 64  # of a block, by which a model sees how the rows lie
 COLUMNS = ("n_features_in_", "feature_names_in_", "columns_")
 
 
@@ -101,7 +101,7 @@ def counted(family: Any, block: Block) -> Statistics:
 
 
 def encode_and_count(family: Any, block: Block) -> Statistics:
-    """Those of a block that is encoded for it."""
+    """Encode a block, and count it: the statistics s(X, Y)."""
     return counted(family, encoded(family, block))
 
 
@@ -111,7 +111,7 @@ def chosen(columns: NDArray[np.intp], block: Block) -> Block:
 
 
 def part_of(place: int, block: Block) -> Block:
-    """Those rows of an encoded block that one ``place`` of a product holds."""
+    """The columns of an encoded block that belong to the family at this ``place`` of a product."""
     return block._replace(X=block.X[place])
 
 
@@ -127,14 +127,14 @@ def has_gaps(block: Block) -> bool:
 
 
 def typical_rows(X: Array) -> Array:
-    """Some `TYPICAL_ROWS` rows, evenly spread, and of each column the least, the greatest and a missing value."""
+    """Some `BLOCK_SAMPLE` rows, evenly spread, and of each column the least, the greatest and a missing value."""
     n = X.shape[0]
-    some = X[:: max(1, n // TYPICAL_ROWS)]
+    some = X[:: max(1, n // BLOCK_SAMPLE)]
     if issparse(X):
         if not X.nnz:
             return X
         extremes = X.tocoo().coords[0][[np.argmin(X.data), np.argmax(X.data)]]
-        return X[np.unique([*range(0, n, max(1, n // TYPICAL_ROWS)), *extremes])]
+        return X[np.unique([*range(0, n, max(1, n // BLOCK_SAMPLE)), *extremes])]
     missing = np.isnan(X)
     if not missing.any():
         return np.vstack([some, X.min(axis=0), X.max(axis=0)])

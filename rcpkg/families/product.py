@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import field
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 
 from rcpkg.base import Array, constructed
@@ -35,37 +35,18 @@ class ProductParameters(NamedTuple):
 
 def _column_numbers(chosen: Any, d: int, names: NDArray | None) -> NDArray[np.intp]:
     """Numbers of the columns, of d, that integers, a slice, a mask or names choose, as in `ColumnTransformer`."""
-    if isinstance(chosen, slice):
-        if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
-            ends = [end if end is None else _by_name([end], names)[0] for end in (chosen.start, chosen.stop)]
-            chosen = slice(ends[0], None if ends[1] is None else ends[1] + 1, chosen.step)
-        if not all(end is None or isinstance(end, Integral) for end in (chosen.start, chosen.stop, chosen.step)):
-            raise ValueError(f"blocks must choose columns by slices of integers or of names; got {chosen!r}")
-        chosen = np.arange(d)[chosen]
-    columns = np.atleast_1d(chosen)
-    if columns.dtype.kind in "UOT" and all(isinstance(name, str) for name in columns):
-        return _by_name(columns.tolist(), names)
-    if columns.dtype.kind == "b":
-        if columns.shape != (d,):
-            raise ValueError(f"blocks must choose columns by masks of length {d}; got {chosen!r}")
-        return np.flatnonzero(columns)
-    if columns.ndim != 1 or (columns.size and columns.dtype.kind not in "iu"):
+    X = np.empty((0, d)) if names is None else pd.DataFrame(columns=names)
+    try:
+        every = isinstance(chosen, slice) and chosen == slice(None)  # which is taken for a slice of names
+        columns = _get_column_indices(X, slice(0, None) if every else chosen)
+        if np.ndim(columns) > 1:
+            raise ValueError("they have more than one axis")
+    except (TypeError, ValueError, NotImplementedError) as error:
         raise ValueError(
-            f"blocks must choose columns by integers, a mask, names, a slice or a callable; got {chosen!r}"
-        )
-    if columns.min(initial=0) < -d or columns.max(initial=0) >= d:
-        raise ValueError(f"blocks must name columns between 0 and {d - 1}; got {columns.tolist()}")
-    return columns.astype(np.intp) % d
-
-
-def _by_name(chosen: list[str], names: NDArray | None) -> NDArray[np.intp]:
-    if names is None:
-        raise ValueError("blocks name columns by strings, but X has no column names; pass a DataFrame or integers")
-    known = names.tolist()
-    missing = [name for name in chosen if name not in known]
-    if missing:
-        raise ValueError(f"blocks name columns that X does not have: {missing}")
-    return np.array([known.index(name) for name in chosen], dtype=np.intp)
+            "blocks must choose columns of X by integers, a mask, a slice or a callable, or names of a DataFrame; "
+            f"{chosen!r} does not: {error}"
+        ) from error
+    return np.atleast_1d(np.asarray(columns, dtype=np.intp))
 
 
 @constructed
@@ -77,7 +58,7 @@ class ProductSettings(ClassPrior):
 
 
 def _of_all_blocks(method: Callable[..., Any]) -> Any:
-    """A method that a product has whose blocks all have it."""
+    """Decorator of a method that a product has if all its blocks have it."""
     name = method.__name__
     return available_if(lambda self: all(hasattr(family, name) for family in self.families))(method)
 
@@ -92,7 +73,7 @@ class ProductFamily(ProductSettings, Family):
 
     @property
     def families(self) -> list[Family]:
-        """Those of the blocks."""
+        """The families of the blocks, in order."""
         return list(self.blocks.values())
 
     def describe(self, **rows: Any) -> Self:
@@ -106,7 +87,7 @@ class ProductFamily(ProductSettings, Family):
         return self
 
     def _description(self, columns: NDArray[np.intp]) -> dict[str, Any]:
-        """What is known of some of the columns."""
+        """What the product knows of the rows, for some of the columns."""
         known = {"names": {k: self.names[j] for k, j in enumerate(columns) if j in self.names}}
         if hasattr(self, "classes_"):
             known["classes_"] = self.classes_
@@ -125,7 +106,7 @@ class ProductFamily(ProductSettings, Family):
             family.prepare(X[:, columns])
 
     def representatives(self, X: Array) -> Array:
-        """Those of each block side by side, as often as there are of the one that has most."""
+        """Representatives of the blocks side by side; a block with fewer rows than another repeats them."""
         parts = [family.representatives(X[:, columns]) for family, columns in zip(self.families, self.columns_)]
         rows = np.tile(X[:1], (max(map(len, parts)), 1))
         for part, columns in zip(parts, self.columns_):
@@ -133,7 +114,7 @@ class ProductFamily(ProductSettings, Family):
         return rows
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """Block by block."""
+        """Apply the method of each block."""
         return self._blockwise("extend_statistics", self._parts(X), statistics)
 
     @property
@@ -161,12 +142,12 @@ class ProductFamily(ProductSettings, Family):
         return tuple(family.encode(x) for family, x in zip(self.families, self._parts(X)))
 
     def _blockwise(self, method: str, *arguments: Iterable) -> Statistics:
-        """What a method of the blocks gives of an argument a block, by the names of the blocks."""
+        """Call a method of each block with its part of each argument; the results go by the names of the blocks."""
         parts = (getattr(family, method)(*of_block) for family, *of_block in zip(self.families, *arguments))
         return Statistics(**dict(zip(self.blocks, parts)))
 
     def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
-        """Block by block: given the class, what one block has tells nothing of another."""
+        """The expected statistics of each block: given the class, blocks are independent."""
         parts = self._parts(X)
         return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
 
@@ -199,7 +180,7 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def from_natural(self, natural: Statistics) -> ProductParameters:
-        """Those of the blocks; the class distribution is their normalised product."""
+        """Parameters of each block; the class distribution is the normalised product of those of the blocks."""
         blocks = tuple(family.from_natural(part) for family, part in zip(self.families, natural))
         log_prior = np.sum([block.log_prior for block in blocks], axis=0)
         return ProductParameters(log_prior - logsumexp(log_prior), blocks)
@@ -222,11 +203,11 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Block by block."""
+        """Apply the method of each block."""
         return self._blockwise("safe_update", old, change)
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        """Block by block."""
+        """Apply the method of each block."""
         return self._blockwise("precondition", old, expected, change)
 
     @_of_all_blocks
@@ -245,16 +226,16 @@ class ProductFamily(ProductSettings, Family):
         blocks, sizes = zip(*targets)
         return ProductParameters(log_prior, blocks), max(sizes)
 
-    def settle(self, statistics: Statistics, n_rows: int) -> None:
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> None:
         for family, part in zip(self.families, statistics):
-            family.settle(part, n_rows)
+            family.fix_prior(part, n_rows)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Block by block."""
+        """Apply the method of each block."""
         return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Block by block."""
+        """Apply the method of each block."""
         return self._blockwise(
             "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.families))]
         )
@@ -267,7 +248,7 @@ class ProductFamily(ProductSettings, Family):
         statistics: Statistics | None = None,
         pooled: ProductParameters | None = None,
     ) -> ProductFeatures:
-        """Those of the blocks."""
+        """The features of all blocks."""
         names = list(self.blocks)
         of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
         maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.families, X, *of_blocks)]
@@ -275,7 +256,7 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Block by block."""
+        """Apply the method of each block."""
         drawn = X.copy()
         for family, columns in zip(self.families, self.columns_):
             drawn[:, columns] = family.redraw(X[:, columns], y, rng)
@@ -283,9 +264,32 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
-        """Those of each block, by its name."""
+        """The expected rows of each block, by its name."""
         parts = zip(self.blocks.items(), self._parts(X), parameters.blocks)
         return {name: family.expected_rows(x, weights, block) for (name, family), x, block in parts}
+
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        """That of each block."""
+        joined = np.zeros((d, d), dtype=bool)
+        for family, columns in zip(self.families, self.columns_):
+            joined[np.ix_(columns, columns)] = family.graph(len(columns))
+        return joined
+
+    def missing(self, X: Array) -> NDArray[np.bool_]:
+        """Block by block; columns of no block say nothing."""
+        silent = np.ones(X.shape, dtype=bool)
+        for family, columns in zip(self.families, self.columns_):
+            silent[:, columns] = family.missing(X[:, columns])
+        return silent
+
+    @_of_all_blocks
+    def frozen(self, parameters: ProductParameters) -> list[dict[str, Any]]:
+        parts = zip(self.families, parameters.blocks, self.columns_)
+        return [
+            part | {"columns": columns[part["columns"]]}
+            for family, theta, columns in parts
+            for part in family.frozen(theta)
+        ]
 
     def log_base(self, X: Array) -> Array | float:
         return sum(family.log_base(x) for family, x in zip(self.families, self._parts(X)))
@@ -302,11 +306,11 @@ class ProductFamily(ProductSettings, Family):
 
     @property
     def has_prior(self) -> bool:
-        """Of the classes or of a block."""
+        """Whether the classes or a block have a prior."""
         return super().has_prior or any(part.has_prior for part in self.families)
 
     def same_form(self, other: object) -> bool:
-        """With the same blocks."""
+        """Whether the other product also has the same blocks of the same columns."""
         return (
             super().same_form(other)
             and list(self.blocks) == list(other.blocks)
@@ -315,7 +319,7 @@ class ProductFamily(ProductSettings, Family):
         )
 
     def without_prior(self) -> Self:
-        """Of the classes and of each block."""
+        """This product without the priors of the classes and of each block."""
         product = super().without_prior()
         product.blocks = {name: family.without_prior() for name, family in self.blocks.items()}
         return product
@@ -410,7 +414,7 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         return ProductFamily(blocks={name: model.family() for name, model in known}, **self._settings())
 
     def _with_family(self, family: Family, statistics: Statistics, parameters: Any = None) -> Self:
-        """With the settings of the blocks, too."""
+        """This classifier with another family, whose settings its blocks take."""
         model = super()._with_family(family, statistics, parameters)
         model._named_models = [
             (name, clone(block).set_params(**{key: getattr(family.blocks[name], key) for key in block._settings()}))

@@ -9,19 +9,17 @@ from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
 from rcpkg.checks import check_sequence
+from rcpkg.families.constants import LARGEST_CODE
 from rcpkg.families.count_model import CountFamily
 from rcpkg.families.statistics import Statistics
-from rcpkg.linalg import slices
+from rcpkg.linalg import AT_A_TIME, slices
 from rcpkg.rows import Block
-
-LARGEST_CODE = 2**20  # a category beyond it is taken for an identifier or a measurement
-BLOCK_ENTRIES = 2**20  # of rows that are encoded at a time: the copies stay small
 
 
 def row_blocks(X: Array | csr_array) -> list[slice]:
-    """Blocks of rows, of some `BLOCK_ENTRIES` entries each; of sparse rows one, since these take no more memory when
+    """Blocks of rows, of some `AT_A_TIME` entries each; of sparse rows one, since these take no more memory when
     they are encoded."""
-    return [slice(None)] if issparse(X) else slices(X.shape[0], max(1, BLOCK_ENTRIES // max(1, X.shape[1])))
+    return [slice(None)] if issparse(X) else slices(X.shape[0], max(1, AT_A_TIME // max(1, X.shape[1])))
 
 
 class StateFamily(CountFamily):
@@ -121,6 +119,9 @@ class StateFamily(CountFamily):
     def places(self, X: Array) -> NDArray[np.int32]:
         """Place of each entry of rows X among the states of its feature, shape (n, d); −1 where it is none of them."""
         return self._places_of(self._codes(X))
+
+    def missing(self, X: Array) -> NDArray[np.bool_]:
+        return self.places(X) < 0
 
     def _places_of(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
         if all(len(states) == states[-1] + 1 for states in self._states):

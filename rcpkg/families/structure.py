@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from rcpkg.base import Array
+from rcpkg.families.constants import DECIMALS, LARGEST_COUNTS
+from rcpkg.linalg import AT_A_TIME
 from rcpkg.rows import Block, Rows
-
-LARGEST_COUNTS = 2**23  # pairs of states that are counted at a time: 64 MB
-LARGEST_BLOCK = 2**21  # entries of indicators that are made dense at a time
-DECIMALS = 12  # of a mutual information in nats; beyond them is rounding, which must not decide between equals
 
 
 def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -> tuple[Array, Array]:
@@ -75,13 +73,13 @@ def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, 
 def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
     """Weights of the rows with a state u of a ``chosen`` feature and v of any, shape (K', K)."""
     K, first = int(n_states.sum()), int(n_states[: chosen.start].sum())
-    own = slice(first, first + int(n_states[chosen].sum()))
-    counts, rows = np.zeros((own.stop - own.start, K)), np.flatnonzero(weights)
-    size = max(1, LARGEST_BLOCK // (K + 1))
+    ours = slice(first, first + int(n_states[chosen].sum()))
+    counts, rows = np.zeros((ours.stop - ours.start, K)), np.flatnonzero(weights)
+    size = max(1, AT_A_TIME // (K + 1))
     for block in (rows[start : start + size] for start in range(0, len(rows), size)):
         Z = np.zeros((len(block), K + 1))
         Z[np.arange(len(block))[:, None], columns[block]] = 1.0
-        counts += (Z[:, own] * weights[block, None]).T @ Z[:, :K]
+        counts += (Z[:, ours] * weights[block, None]).T @ Z[:, :K]
     return counts
 
 
@@ -169,5 +167,5 @@ def k_dependence(
             parents[j] = strongest(j, earlier)
             continue
         found = [strongest(j, [i, *parents[i]]) for i in earlier]
-        parents[j] = max(found, key=lambda of: round(float(pairs[j, list(of)].sum()), DECIMALS), default=())
+        parents[j] = max(found, key=lambda pa: round(float(pairs[j, list(pa)].sum()), DECIMALS), default=())
     return parents

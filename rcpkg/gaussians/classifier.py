@@ -19,10 +19,9 @@ from rcpkg.choice import (
     log_losses,
     refuse_groups,
 )
-from rcpkg.gaussians.constants import SCORES_AT_A_TIME
 from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
 from rcpkg.gaussians.scatter import Sample
-from rcpkg.linalg import Array, slices
+from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows, in_memory
 
 
@@ -117,7 +116,7 @@ class GridClassifier(MomentClassifier):
             )
         if not exists.all():
             self._warn_of_constants(sample, np.mean(exists))
-        block = max(1, SCORES_AT_A_TIME // one.size)
+        block = max(1, AT_A_TIME // one.size)
         errors, losses, weights = self._cross_validated(grid, sample, present, groups, block)
         place, self.cv_errors_, self.cv_log_loss_ = self._choose(errors, losses, weights, exists)
         self.statistics_ = sample.statistics

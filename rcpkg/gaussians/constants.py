@@ -23,13 +23,3 @@ VANISHING_VOLUME = 1e-10
 #: Weight that stands for a class without rows in the iterative models; any number moves no estimate that is far below
 #: one row and whose square root is positive
 ABSENT = 1e-300
-
-# Memory -----------------------------------------------------------------------------------------------------------
-# Twice as much takes twice the memory. Results are the same; below a tenth the time of Python's loops shows.
-
-#: Scores log p(x, y) that are held at a time while held-out rows are judged: 64 MB
-SCORES_AT_A_TIME = 2**23
-#: Entries of scatter matrices without a row that RDA and EDDA fit at a time: 16 MB
-SCATTERS_AT_A_TIME = 2**21
-#: Entries of the bordered matrices that are made tridiagonal at a time: 4 MB, which stay in the processor's cache
-BORDERED_AT_A_TIME = 2**19

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
-from rcpkg.gaussians.constants import SCATTERS_AT_A_TIME
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.predictive import Gaussians, Spheres
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
@@ -21,7 +20,7 @@ from rcpkg.gaussians.shrinkage import (
     shrunken_log_density,
     shrunken_log_density_loo,
 )
-from rcpkg.linalg import Array, slices
+from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows, in_memory
 
 
@@ -137,7 +136,7 @@ class EDDAGrid(Grid):
     def left_out(self, sample: Sample, rows: Array) -> Array:
         r, d = sample.n_classes, sample.X.shape[1]
         out = np.empty((len(self.models), len(rows), r))
-        for part in slices(len(rows), max(1, SCATTERS_AT_A_TIME // (r * d * d))):
+        for part in slices(len(rows), max(1, AT_A_TIME // (r * d * d))):
             without = rows[part]
             # or only part of its weight leaves
             leaves = np.ones(len(without)) if sample.weights is None else sample.weights[without] <= 1

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dsytrd
 
-from rcpkg.gaussians.constants import BORDERED_AT_A_TIME, SAFE_DOWNDATE
+from rcpkg.gaussians.constants import SAFE_DOWNDATE
 from rcpkg.gaussians.grid import (
     BDA7_SEEDS,
     SPHERICAL_BASES,
@@ -20,7 +20,7 @@ from rcpkg.gaussians.grid import (
     shifted_forms,
 )
 from rcpkg.gaussians.scatter import Sample
-from rcpkg.linalg import Array
+from rcpkg.linalg import IN_CACHE, Array
 
 
 def tridiagonal_forms(
@@ -34,7 +34,7 @@ def tridiagonal_forms(
     :math:`\log|R+cI|=\sum\log\delta_j` and :math:`u^T(R+cI)^{-1}u=|u|^2/\delta_1`: O(d) a multiple."""
     n, d = V.shape
     log_det, quadratic = np.empty((n, len(multiples))), np.empty((n, len(multiples)))
-    step = max(1, int(BORDERED_AT_A_TIME / (d + 1) ** 2))
+    step = max(1, int(IN_CACHE / (d + 1) ** 2))
     for start in range(0, n, step):
         rows = slice(start, start + step)
         inverse_root = 1 / np.sqrt(diagonal[rows])

@@ -65,7 +65,7 @@ class Sample:
 
     @cached_property
     def statistics(self) -> ClassStatistics:
-        """Those of all rows."""
+        """The statistics of all rows."""
         return class_statistics(self.X, self.y, self.n_classes, self.weights)
 
     @cached_property

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rcpkg.gaussians.constants import SCATTERS_AT_A_TIME, SINGULAR_RATIO
+from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density
-from rcpkg.linalg import Array, cholesky, slices
+from rcpkg.linalg import AT_A_TIME, Array, cholesky, slices
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
@@ -101,7 +101,7 @@ def shrunken_log_density_loo(
     rows = np.arange(len(sample.X)) if rows is None else rows
     r, d = sample.n_classes, sample.X.shape[1]
     out = np.empty((len(lambdas), len(gammas), len(rows), r))
-    for part in slices(len(rows), max(1, SCATTERS_AT_A_TIME // (r * d * d))):
+    for part in slices(len(rows), max(1, AT_A_TIME // (r * d * d))):
         left_out = sample.X[rows[part], None]
         out[:, :, part] = shrunken_log_density(left_out, sample.without_each(rows[part]), lambdas, gammas)[..., 0, :]
     return out

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import SquareableRows, atomic, constructed, log_posterior
 from rcpkg.checks import check_choice, check_cost, refusal
 from rcpkg.choice import choose
-from rcpkg.linalg import Array
-from rcpkg.local.constants import CACHE_BYTES
+from rcpkg.linalg import IN_CACHE, Array
 from rcpkg.local.neighbours import Index, Neighbors, batches
 from rcpkg.rows import Rows, in_memory
 
@@ -169,7 +168,7 @@ class PerClass(LocalClassifier):
                     continue
                 k = min(max(sizes), available)
                 _, neighbors = search.query(Q[rows], k, without)
-                for part in batches(len(rows), self._bytes_per_score(k), CACHE_BYTES):
+                for part in batches(len(rows), self._bytes_per_score(k), 8 * IN_CACHE):
                     evidence[rows[part], h] = scores(neighbors[part], rows[part], np.minimum(sizes, k))
         return evidence + self.class_log_prior_[:, None]
 

@@ -23,11 +23,7 @@ LEAST_REST = 1e-3
 #: number far below one decides for the class of such rows.
 LEAST_SCALE = 1e-12
 
-# Memory and time ------------------------------------------------------------------------------------------------------
+# Time ------------------------------------------------------------------------------------------------------
 
-#: Bytes of the working arrays of one batch of queries. Twice as many take twice the memory; results are the same.
-BATCH_BYTES = 32 * 2**20
-#: Bytes of the neighbours that are gathered at a time, which then stay in the processor's cache; results are the same.
-CACHE_BYTES = 2**22
 #: Iterations of libsvm, which need not end on features of very different scales; far more than it takes on others.
 LONGEST_RUN = 10**6

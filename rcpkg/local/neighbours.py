@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 
-from rcpkg.linalg import Array, slices
-from rcpkg.local.constants import BATCH_BYTES
+from rcpkg.linalg import AT_A_TIME, Array, slices
 
 Index = NDArray[np.intp]
 
@@ -64,5 +63,5 @@ def _pairwise(Q: Array, X: Array, metric: str) -> Array:
     return pairwise_distances(Q, X, metric=metric)
 
 
-def batches(n: int, bytes_per_row: int, limit: int = BATCH_BYTES) -> list[slice]:
+def batches(n: int, bytes_per_row: int, limit: int = 8 * AT_A_TIME) -> list[slice]:
     return slices(n, max(1, limit // bytes_per_row))

@@ -42,10 +42,12 @@ class Block(NamedTuple):
     def part(self, index: Any) -> Block:
         """Some of the rows."""
 
-        def of(part: Any) -> Any:
+        def rows_of(part: Any) -> Any:
+            if isinstance(part, tuple):
+                return tuple(map(rows_of, part))
             return part if part is None else _safe_indexing(part, index)
 
-        return self._replace(X=of(self.X), y=of(self.y), weight=of(self.weight))
+        return self._replace(X=rows_of(self.X), y=rows_of(self.y), weight=rows_of(self.weight))
 
     def counting(self) -> Block:
         """The rows of positive weight: others tell nothing, not even which states there are."""
@@ -71,19 +73,14 @@ def check_names(label: Any, weights: Any) -> None:
         raise ValueError(f"label and weights must be two columns; both are {label!r}")
 
 
-class Named:
-    """A task whose errors tell of which block they are."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, block: Block) -> Any:
-        try:
-            return self.task(block)
-        except ValueError as error:
-            if not block.name or str(error).startswith(block.name):
-                raise
-            raise type(error)(f"{block.name}: {error}") from error
+def attempt(task: Callable[[Block], Any], block: Block) -> Any:
+    """What a task makes of a block; its error tells of which block it is."""
+    try:
+        return task(block)
+    except ValueError as error:
+        if not block.name or str(error).startswith(block.name):
+            raise
+        raise type(error)(f"{block.name}: {error}") from error
 
 
 class OfX:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rcpkg.linalg import Array
-from rcpkg.rows.block import Block, Named, OfX, check_names
+from rcpkg.rows.block import Block, OfX, attempt, check_names
 
 
 def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: str | None) -> list[Any]:
@@ -36,19 +37,19 @@ def partitions(X: Any, y: Any, sample_weight: Any, label: str | None, weights: s
     if getattr(X, "numblocks", (1, 1))[1:] not in ((), (1,)):
         X = X.rechunk({1: -1})
     parts = [np.ravel(c.to_delayed()) if c is not None else None for c in (X, y, sample_weight)]
-    wrong = [len(of) for of in parts if of is not None and len(of) != len(parts[0])]
+    wrong = [len(collection) for collection in parts if collection is not None and len(collection) != len(parts[0])]
     if wrong:
         raise ValueError(f"X has {len(parts[0])} partitions, and its labels or weights {wrong[0]}: rechunk them")
     made = dask.delayed(_block_of, pure=True)
-    given = (parts[0], *(of if of is not None else [None] * len(parts[0]) for of in parts[1:]))
-    return [made(*of, label, weights, f"partition {k}") for k, of in enumerate(zip(*given))]
+    given = (parts[0], *(collection if collection is not None else [None] * len(parts[0]) for collection in parts[1:]))
+    return [made(*collection, label, weights, f"partition {k}") for k, collection in enumerate(zip(*given))]
 
 
 def changed(parts: Sequence[Any], change: Callable[[Block], Block]) -> list[Any]:
     """The blocks with each changed, where it is."""
     import dask
 
-    made = dask.delayed(_UnlessEmpty(Named(change)), pure=False)
+    made = dask.delayed(partial(_changed_if_any, change), pure=False)
     return [made(part) for part in parts]
 
 
@@ -56,17 +57,19 @@ def results_of(parts: Sequence[Any], task: Callable[[Block], Any]) -> list[Any]:
     """What a task makes of each block, by one call a worker; under a scheduler without workers a task a block."""
     import dask
 
-    share, client = _Share(Named(task)), _client()
+    share, client = partial(_results_of_blocks, task), _client()
     if client is None:
         results = dask.compute(*[dask.delayed(share, pure=False)([part]) for part in parts])
         return [result for (of_block,) in results for result in of_block]
     futures = [client.futures_of(part)[0] for part in parts]
     shares = _shares(client, futures)
     calls = [
-        client.submit(share, [futures[k] for k in own], workers=[worker], allow_other_workers=True, pure=False)
-        for worker, own in shares.items()
+        client.submit(share, [futures[k] for k in numbers], workers=[worker], allow_other_workers=True, pure=False)
+        for worker, numbers in shares.items()
     ]
-    found = {k: of for own, results in zip(shares.values(), client.gather(calls)) for k, of in zip(own, results)}
+    found: dict[int, list[Any]] = {}
+    for numbers, results in zip(shares.values(), client.gather(calls)):
+        found.update(zip(numbers, results))
     return [result for k in sorted(found) for result in found[k]]
 
 
@@ -75,7 +78,7 @@ def lazy_array(parts: Sequence[Any], function: Callable[[Any], Array], like: Arr
     from dask import array as da
     from dask import delayed
 
-    made = delayed(_Predictions(function, like), pure=False)
+    made = delayed(partial(_prediction, function, like), pure=False)
     shape = np.nan, *like.shape[1:]
     return da.concatenate([da.from_delayed(made(part), shape, dtype=like.dtype) for part in parts])
 
@@ -99,15 +102,15 @@ def _shares(client: Any, futures: Sequence[Any]) -> dict[str, list[int]]:
     shares: dict[str, list[int]] = {worker: [] for worker in client.nthreads()}
     most = -(-len(futures) // len(shares))
     for k, future in enumerate(futures):
-        own = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
-        shares[min(own or shares, key=lambda worker: len(shares[worker]))].append(k)
-    return {worker: own for worker, own in shares.items() if own}
+        holders = [worker for worker in where.get(future.key, ()) if len(shares.get(worker, range(most))) < most]
+        shares[min(holders or shares, key=lambda worker: len(shares[worker]))].append(k)
+    return {worker: holders for worker, holders in shares.items() if holders}
 
 
 def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | None, name: str) -> Block:
     """The block of a partition."""
-    taken = [of for of in (label, weights) if of is not None]
-    absent = [of for of in taken if of not in X.columns]
+    taken = [column for column in (label, weights) if column is not None]
+    absent = [column for column in taken if column not in X.columns]
     if absent:
         raise ValueError(f"{name} has no column {absent[0]!r}; it has {list(X.columns)}")
     y = X[label].to_numpy() if label is not None else None if y is None else np.asarray(y)
@@ -115,28 +118,16 @@ def _block_of(X: Any, y: Any, weight: Any, label: str | None, weights: str | Non
     return Block(X.drop(columns=taken) if taken else X, y, weight, name)
 
 
-class _Share:
+def _results_of_blocks(task: Callable[[Block], Any], blocks: list[Block]) -> list[list[Any]]:
     """What a task makes of some blocks: a list for each, of one result, or empty as the block is."""
-
-    def __init__(self, task: Callable[[Block], Any]) -> None:
-        self.task = task
-
-    def __call__(self, blocks: list[Block]) -> list[list[Any]]:
-        return [[self.task(block)] if block.n else [] for block in blocks]
+    return [[attempt(task, block)] if block.n else [] for block in blocks]
 
 
-class _UnlessEmpty(_Share):
-    """The change of a block, if it has rows."""
-
-    def __call__(self, block: Block) -> Any:  # type: ignore[override]
-        return self.task(block) if block.n else block
+def _changed_if_any(change: Callable[[Block], Block], block: Block) -> Block:
+    """The block changed, if it has rows."""
+    return attempt(change, block) if block.n else block
 
 
-class _Predictions:
+def _prediction(function: Callable[[Any], Array], like: Array, block: Block) -> Array:
     """A function of the X of a block, and what is ``like`` it where there are no rows."""
-
-    def __init__(self, function: Callable[[Any], Array], like: Array) -> None:
-        self.function, self.like = function, like
-
-    def __call__(self, block: Block) -> Array:
-        return Named(OfX(self.function))(block) if block.n else self.like
+    return attempt(OfX(function), block) if block.n else like

@@ -12,7 +12,7 @@ from inspect import signature
 from itertools import islice
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,7 +23,7 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number
 from rcpkg.columns import as_numbers, in_table
 from rcpkg.linalg import Array, slices
-from rcpkg.rows.block import Block, Named, OfX, check_lengths, check_names
+from rcpkg.rows.block import Block, OfX, attempt, check_lengths, check_names
 from rcpkg.rows.cluster import changed, lazy_array, partitions, results_of
 
 BLOCK_SIZE = 2**17  # rows of a block that is read from a file
@@ -42,7 +42,7 @@ class Rows:
 
     def each(self, task: Callable[[Block], Any]) -> Iterable[Any]:
         """What a ``task``, which can be pickled, makes of each block, in the order of the blocks."""
-        return map(Named(task), self)
+        return map(partial(attempt, task), self)
 
     def sum(self, task: Callable[[Block], Any]) -> Any:
         """What a ``task`` makes of the blocks, added up in their order."""
@@ -63,14 +63,14 @@ class Rows:
 
     def without(self, *given: Any) -> Rows:
         """The rows; refuses labels or weights that are given beside those of the blocks."""
-        if any(of is not None for of in given):
+        if any(values is not None for values in given):
             raise ValueError("y and sample_weight must be None with Rows, whose blocks have labels and weights")
         return self
 
     def only(self, what: str) -> Block:
         """The one block; raises `Unsupported` where there are more, which ``what`` does not take."""
-        first, *more = islice(self, 2)
-        if more:
+        first, *others = islice(self, 2)
+        if others:
             raise Unsupported(f"{what} takes rows that are one block: give it the rows in memory, X and y")
         return first
 
@@ -180,7 +180,8 @@ class _Parquet(Rows):
         weights: str | None,
         block_size: int,
     ) -> None:
-        found = [of for one in ([path] if isinstance(path, str | Path) else path) for of in _files(Path(one))]
+        paths = [path] if isinstance(path, str | Path) else path
+        found = [file for one in paths for file in _files(Path(one))]
         if not found:
             raise ValueError("path must name a file; got an empty list")
         self.files = [file for file, _ in found]
@@ -195,7 +196,8 @@ class _Parquet(Rows):
         if isinstance(features, str):
             raise ValueError(f"features must be a list of names; got {features!r}: [{features!r}] is one")
         index = (schema.pandas_metadata or {}).get("index_columns", [])
-        others = [name for name in names if name not in (label, weights, *(of for of in index if isinstance(of, str)))]
+        known = label, weights, *(name for name in index if isinstance(name, str))
+        others = [name for name in names if name not in known]
         self.features = others if features is None else list(features)
         self._refuse_repeated(self.features, "features names twice")
         taken = [name for name in self.features if name in (label, weights)]
@@ -232,7 +234,7 @@ class _Parquet(Rows):
             raise ValueError(f"{file.name} is no Parquet file, or damaged: {error}") from None
 
     def __iter__(self) -> Iterator[Block]:
-        text, number = [name for name, of in self.types.items() if str(of) in ("string", "large_string")], 0
+        text, number = [name for name, kind in self.types.items() if str(kind) in ("string", "large_string")], 0
         for file, state, keys in zip(self.files, self.states, self.keys):
             self._check_columns(file)
             table = self._opened(file, text)
@@ -248,13 +250,13 @@ class _Parquet(Rows):
     def _check_columns(self, file: Path) -> None:
         schema = self._opened(file, ()).schema_arrow
         self._refuse_repeated([name for name in schema.names if name in self.types], f"{file.name} has twice")
-        for name, of in self.types.items():
+        for name, kind in self.types.items():
             if name not in schema.names:
                 raise ValueError(f"{file.name} has no column {name!r}, which {self.files[0].name} has")
             here = schema.field(name).type
-            if here != of:
+            if here != kind:
                 raise ValueError(
-                    f"column {name!r} is {here} in {file.name} and {of} in {self.files[0].name}: make them one type"
+                    f"column {name!r} is {here} in {file.name} and {kind} in {self.files[0].name}: make them one type"
                 )
 
     def _block(self, batch: Any, keys: dict[str, Any], name: str) -> Block:
@@ -264,19 +266,19 @@ class _Parquet(Rows):
         exact = {int64(): pd.Int64Dtype(), uint64(): pd.UInt64Dtype()}.get
         frame = partial(batch.to_pandas, ignore_metadata=True, types_mapper=exact)
 
-        def column(of: str) -> Any:
-            if of in keys:
-                return np.full(batch.num_rows, keys[of], dtype=object if isinstance(keys[of], str) else None)
-            return batch.column(of).to_pandas(types_mapper=exact).to_numpy()
+        def column(feature: str) -> Any:
+            if feature in keys:
+                return np.full(batch.num_rows, keys[feature], dtype=object if isinstance(keys[feature], str) else None)
+            return batch.column(feature).to_pandas(types_mapper=exact).to_numpy()
 
         y = None if self.label is None else column(self.label)
         weight = None if self.weights is None else as_numbers(column(self.weights), f"the column {self.weights!r}")
-        if any(str(self.types.get(of)) != "double" for of in self.features):
-            X = frame().assign(**{of: column(of) for of in keys})[self.features]
+        if any(str(self.types.get(feature)) != "double" for feature in self.features):
+            X = frame().assign(**{feature: column(feature) for feature in keys})[self.features]
             return Block(X, y, weight, name)
         columns = np.empty((len(self.features), batch.num_rows))
-        for values, of in zip(columns, self.features):
-            values[:] = batch.column(of).to_numpy(zero_copy_only=False)
+        for values, feature in zip(columns, self.features):
+            values[:] = batch.column(feature).to_numpy(zero_copy_only=False)
         return Block(pd.DataFrame(columns.T, columns=self.features, copy=False), y, weight, name)
 
 
@@ -285,10 +287,10 @@ def _files(path: Path) -> list[tuple[Path, dict[str, str]]]:
     if not path.is_dir():
         return [(path, {})]
     inside = {file: file.relative_to(path).parts for file in sorted(path.rglob("*.parquet"))}
-    visible = {file: parts[:-1] for file, parts in inside.items() if not any(of[0] in "._" for of in parts)}
+    visible = {file: parts[:-1] for file, parts in inside.items() if not any(part[0] in "._" for part in parts)}
     if not visible:
         raise ValueError(f"path={str(path)!r} is a folder without files named *.parquet")
-    return [(file, dict(of.split("=", 1) for of in parts if "=" in of)) for file, parts in visible.items()]
+    return [(file, dict(part.split("=", 1) for part in parts if "=" in part)) for file, parts in visible.items()]
 
 
 def _keys(of_files: list[dict[str, str]]) -> list[dict[str, Any]]:
@@ -339,7 +341,7 @@ def by_block(method: Method) -> Method:
     @wraps(method)
     def whole(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(X, Rows):
-            return X.collected(_Predicted(self, method.__name__, args, kwargs))
+            return X.collected(partial(_prediction, self, method.__name__, args, kwargs))
         return method(self, X, *args, **kwargs)
 
     return cast(Method, whole)
@@ -361,13 +363,6 @@ def in_memory(fit: Method) -> Method:
     return cast(Method, whole)
 
 
-class _Predicted(NamedTuple):
+def _prediction(model: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], X: Any) -> Array:
     """A method of a model as a function of X."""
-
-    model: Any
-    method: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-    def __call__(self, X: Any) -> Array:
-        return getattr(self.model, self.method)(X, *self.args, **self.kwargs)
+    return getattr(model, method)(X, *args, **kwargs)

@@ -9,7 +9,6 @@ import time
 
 import numpy as np
 import pytest
-from rcbook.bounded_leave_one_out import grid_loo_errors
 from rcbook.experiments.studies.leave_one_out_times import class_fits, data, dofs, naive_bda7, seconds
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
@@ -17,7 +16,6 @@ from sklearn.model_selection import GridSearchCV, LeaveOneOut
 from threadpoolctl import threadpool_limits
 
 from rcpkg import BDA7
-from rcpkg.choice import log_class_prior_loo
 from rcpkg.gaussians import (
     FRIEDMAN_GAMMA,
     FRIEDMAN_LAMBDA,
@@ -25,7 +23,6 @@ from rcpkg.gaussians import (
     grid_log_predictive_loo,
     shrunken_log_density_loo,
 )
-from rcpkg.gaussians.leave_one_out import tridiagonal_forms
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_time=2)
 
@@ -73,39 +70,6 @@ def test_exact_loo_against_naive(benchmark, d, n_folds, required):
     assert ratio >= required
 
 
-def test_exact_loo_against_its_bare_factorisations(benchmark):
-    """The diagonal seeds need n matrices a class (pooled seeds) and n more in all (class seeds) factorised."""
-    X, y = data(2000, 60, 3)
-    benchmark(grid_log_predictive_loo, X, y, 3, dofs(60))
-    A = np.random.default_rng(0).normal(size=(500, 60, 120))
-    A = A @ A.swapaxes(1, 2)
-    scale = 2000 * (3 + 1) / 500
-    eigh, eigvalsh, cholesky = (
-        scale * seconds(lambda f=f: f(A)) for f in (np.linalg.eigh, np.linalg.eigvalsh, np.linalg.cholesky)
-    )
-    diagonal, V = np.ones((500, 60)), np.ones((500, 60))
-    reduction = scale * seconds(lambda: tridiagonal_forms(A[0], None, diagonal, V, np.ones(1)))
-    exact = benchmark.stats.stats.median
-    report(
-        benchmark, exact=exact, per_eigh=exact / eigh, per_eigvalsh=exact / eigvalsh,
-        per_cholesky_of_each_model=exact / (13 * cholesky), tridiagonal_share=reduction / exact,
-    )  # fmt: skip
-    assert exact <= 3 * eigh
-    assert exact <= 3 * 13 * cholesky  # 13 distinct multiples of each diagonal base
-
-
-@pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
-def test_certified_second_order_against_naive(benchmark, d, n_folds):
-    X, y = data(2000, d, 3)
-    errors = benchmark(lambda: grid_loo_errors(Sample(X, y, 3), log_class_prior_loo(y, 3), dofs(d)))
-    naive, _ = naive_seconds(naive_bda7, X, y, 3, n_folds)
-    ratio = naive / benchmark.stats.stats.median
-    report(
-        benchmark, d=d, naive=naive, certified=benchmark.stats.stats.median, exact_share=errors.exact_share, ratio=ratio
-    )
-    assert ratio >= 50
-
-
 @pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
 def test_rda_against_naive(benchmark, d, n_folds):
     X, y = data(2000, d, 3)
@@ -125,35 +89,3 @@ def test_whole_fit_against_grid_search(benchmark):
     ratio = sklearn / benchmark.stats.stats.median
     report(benchmark, grid_search=sklearn, bda7=benchmark.stats.stats.median, ratio=ratio)
     assert ratio >= 100
-
-
-def test_growth(benchmark):
-    """How the time grows with rows, features and classes."""
-
-    def table():
-        rows = []
-        for n, d, r in (
-            (500, 10, 3),
-            (2000, 10, 3),
-            (8000, 10, 3),
-            (2000, 30, 3),
-            (2000, 60, 3),
-            (2000, 120, 3),
-            (2000, 30, 10),
-        ):
-            X, y = data(n, d, r)
-            prior, q = log_class_prior_loo(y, r), dofs(d)
-            runs = (
-                lambda X=X, y=y, r=r, q=q: grid_log_predictive_loo(Sample(X, y, r), q),
-                lambda X=X, y=y, r=r, p=prior, q=q: grid_loo_errors(Sample(X, y, r), p, q),
-                lambda X=X, y=y, r=r: shrunken_log_density_loo(Sample(X, y, r)),
-            )
-            rows.append((n, d, r, *(seconds(run, 1) for run in runs)))
-        return rows
-
-    rows = benchmark.pedantic(table, rounds=1)
-    print("\n     n    d    r    exact  certified     RDA   (seconds)")
-    for row in rows:
-        print("{:6d} {:4d} {:4d} {:8.3f} {:10.3f} {:7.3f}".format(*row))
-    certified = {row[:3]: row[4] for row in rows}
-    assert certified[8000, 10, 3] < 6 * certified[2000, 10, 3]  # linear in n

@@ -61,28 +61,6 @@ def naive(X, y, Q, k):
     return scores
 
 
-def sequential(X, y, Q, K):
-    """(6.1) for all sizes, constants dropped: the inverse of D updated by Sherman and Morrison, row after row."""
-    scores = np.empty((len(Q), 10, K))
-    d = X.shape[1]
-    for h in range(10):
-        members = X[y == h]
-        rows = NearestNeighbors(n_neighbors=K).fit(members).kneighbors(Q, return_distance=False)
-        for i, x in enumerate(Q):
-            inverse, log_det, mean = np.eye(d), 0.0, members[rows[i, 0]] - x
-            for k in range(1, K + 1):
-                if k > 1:
-                    u = members[rows[i, k - 1]] - x - mean
-                    weight, moved = (k - 1) / k, inverse @ u
-                    growth = 1 + weight * (u @ moved)
-                    inverse -= np.outer(weight / growth * moved, moved)
-                    log_det += np.log(growth)
-                    mean = mean + u / k
-                form = mean @ inverse @ mean
-                scores[i, h, k - 1] = -(k + d + 4) / 2 * np.log1p(k / (k + 1) * form) - log_det / 2
-    return scores
-
-
 def median(benchmark):
     return benchmark.stats.stats.median
 
@@ -114,34 +92,6 @@ def test_all_k_up_to_100_take_an_eighth_of_naive_k_20(benchmark, usps):
     ratio = RESULTS["naive seconds"] / median(benchmark)
     benchmark.extra_info["times faster than naive at one k"] = round(ratio, 1)
     assert ratio >= 8
-
-
-def test_exact_leave_one_out_over_all_digits_and_k_in_30_seconds(benchmark, usps):
-    X, y, _ = usps
-    model = benchmark.pedantic(LocalBDA(n_neighbors=range(1, 101)).fit, args=(X, y), rounds=1)
-    assert model.cv_errors_.min() < 0.02
-    assert median(benchmark) < 30
-
-
-FEW = 5
-
-
-def test_sequential_for_all_k_up_to_100(benchmark, usps):
-    X, y, Q = usps
-    RESULTS["sequential scores"] = benchmark.pedantic(sequential, args=(X, y, Q[:FEW], 100), rounds=1)
-    RESULTS["sequential seconds a query"] = median(benchmark) / FEW
-
-
-def test_all_k_from_one_factor_are_three_times_faster_than_sequentially(benchmark, usps):
-    X, y, Q = usps
-    model = LocalBDA(n_neighbors=100).fit(X, y)
-    sizes = range(1, 101)
-    scores = benchmark.pedantic(model._evidence, args=(Q, sizes, None), rounds=3)[:FEW]
-    reference = RESULTS["sequential scores"]
-    np.testing.assert_allclose(scores - scores[:, :1], reference - reference[:, :1], atol=1e-8)
-    ratio = RESULTS["sequential seconds a query"] * len(Q) / median(benchmark)
-    benchmark.extra_info["times faster than row after row"] = round(ratio, 1)
-    assert ratio >= 3
 
 
 def test_a_growing_factor_is_twice_as_fast_where_features_are_few(benchmark, monkeypatch):

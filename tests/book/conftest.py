@@ -13,14 +13,29 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
+# opened in a browser: a page of each kind (the release opens all, by RCPKG_PAGES=all)
+KINDS_OF_PAGES = (
+    "intro",
+    "how_to_classify",
+    "05_mirror_ascent",  # formulas and proofs
+    "11_when_to_calibrate",  # tables and figures
+    "scorecard",
+    "theorems",
+    "three_ideas_to_move",
+    "errata",
+    "calibration",  # of the reference
+)
 
 
 def pytest_generate_tests(metafunc):
-    """A test with the argument `chapter` runs on each chapter, one with `page` on each page of the book."""
+    """A test with the argument `chapter` runs on each chapter, one with `page` on each page, or on one of each kind."""
     if "chapter" in metafunc.fixturenames:
         metafunc.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
     if "page" in metafunc.fixturenames:
-        metafunc.parametrize("page", pages(), ids=lambda name: Path(name).name, scope="module")
+        opened = pages()
+        if "browser" in metafunc.fixturenames and os.environ.get("RCPKG_PAGES") != "all":
+            opened = [name for name in opened if name.endswith(KINDS_OF_PAGES)]
+        metafunc.parametrize("page", opened, ids=lambda name: Path(name).name, scope="module")
 
 
 def pages() -> list[str]:

@@ -126,18 +126,14 @@ def test_every_cell_runs_in_a_browser_and_prints_what_is_stored(name, address, b
             "window.ran = []; document.addEventListener('live:ran', (event) => window.ran.push(event.detail))"
         )
         window.get_by_role("button", name="Run this cell, after the cells above it").last.click()
-        window.wait_for_function(
-            "document.querySelector('.live-state')?.hidden", timeout=1_200_000, polling=500
-        )
+        window.wait_for_function("document.querySelector('.live-state')?.hidden", timeout=1_200_000, polling=500)
         ran = {one["id"]: one for one in window.evaluate("window.ran")}
     finally:
         window.close()
     errors = {cell: one["error"][-1] for cell, one in ran.items() if one["error"]}
     assert not errors
     printed = {
-        name: [
-            rounded(o["text"]) for o in one["output"] if o["kind"] in ("stdout", "text/html", "text/plain")
-        ]
+        name: [rounded(o["text"]) for o in one["output"] if o["kind"] in ("stdout", "text/html", "text/plain")]
         for name, one in ran.items()
     }
     differ = {}

@@ -8,12 +8,14 @@ the check is tried with each of its errors, and then as it stands.
 import ast
 import csv
 import importlib
+import re
 import symtable
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import checks
@@ -29,7 +31,8 @@ pytestmark = pytest.mark.slow
 
 
 class InCode(NamedTuple):
-    """In the cell of the check, or else in the cells that it rests on, ``old`` becomes ``new`` wherever it occurs."""
+    """In the cell of the check, or else in the cells that it rests on, or else in the modules of the chapter below
+    `rcbook.trials` and `rcbook.draw`, ``old`` becomes ``new`` wherever it occurs."""
 
     chapter: str
     label: str
@@ -343,6 +346,7 @@ class Chapter:
         self.tags = [checks.tags(cell) for cell in cells]
         self.sources = [checks.plain_python(cell.source) for cell in cells]
         self.planted = [row for row in PLANTED if row.chapter == number]
+        self.modules = [importlib.import_module(f"rcbook.{name}") for name in modules_of("\n".join(self.sources))]
 
     def check_of(self, label: str) -> int:
         """The check of a labelled result, or, where the label is none, the check that has these words."""
@@ -385,18 +389,24 @@ class Chapter:
     def with_error(self, row: InCode | InLibrary, check: int, namespace: dict[str, Any]) -> BaseException | None:
         source = self.sources[check]
         if isinstance(row, InLibrary):
-            with restored(namespace), wrong_in_library(row, namespace):
+            with restored(namespace), wrong_in_library(row, namespace, self.modules):
                 return raised(source, namespace)
         if row.old in source:
             with restored(namespace):
                 return raised(source.replace(row.old, row.new), namespace)
         before = [self.sources[i] for i in self.rests_on(check)[:-1]]
-        if not any(row.old in cell for cell in before):
-            raise LookupError(f"{row.label} does not rest on {row.old!r}")
         fresh: dict[str, Any] = {}
-        for cell in before:
-            run(cell.replace(row.old, row.new), fresh)
-        return raised(source, fresh)
+        if any(row.old in cell for cell in before):
+            for cell in before:
+                run(cell.replace(row.old, row.new), fresh)
+            return raised(source, fresh)
+        with wrong_in_modules(row, self.modules):
+            with restored(namespace):
+                if (error := raised(source, namespace)) is not None:
+                    return error
+            for cell in before:
+                run(cell, fresh)
+            return raised(source, fresh)
 
 
 def run(source: str, namespace: dict[str, Any]) -> None:
@@ -436,9 +446,36 @@ def restored(namespace: dict[str, Any]) -> Iterator[None]:
         generator.state = state
 
 
+def modules_of(source: str) -> list[str]:
+    """The modules of `rcbook.trials` and `rcbook.draw` that code imports, such as ``trials.gaps``."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
+    names = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
+    names |= {str(node.module) for node in nodes}
+    return sorted(
+        {".".join(name.split(".")[1:3]) for name in names if re.match(r"rcbook\.(?:trials|draw)\.\w", name)}
+    )
+
+
 @contextmanager
-def wrong_in_library(row: InLibrary, namespace: dict[str, Any]) -> Iterator[None]:
-    """In rcpkg, and where the chapter has imported it from there."""
+def wrong_in_modules(row: InCode, modules: list[ModuleType]) -> Iterator[None]:
+    """The functions of those modules in which ``old`` occurs are made of the altered text."""
+    found = [module for module in modules if row.old in Path(str(module.__file__)).read_text(encoding="utf-8")]
+    if not found:
+        raise LookupError(f"{row.label} does not rest on {row.old!r}")
+    before = [dict(vars(module)) for module in found]
+    try:
+        for module in found:
+            text = Path(str(module.__file__)).read_text(encoding="utf-8").replace(row.old, row.new)
+            exec(compile(text, str(module.__file__), "exec"), vars(module))
+        yield
+    finally:
+        for module, names_ in zip(found, before):
+            vars(module).update(names_)
+
+
+@contextmanager
+def wrong_in_library(row: InLibrary, namespace: dict[str, Any], modules: list[ModuleType]) -> Iterator[None]:
+    """In rcpkg, and where the chapter or a module of its own has imported it from there."""
     parent, _, name = row.path.rpartition(".")
     owner = resolve(parent)
     right = getattr(owner, name)
@@ -446,6 +483,9 @@ def wrong_in_library(row: InLibrary, namespace: dict[str, Any]) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, name, wrong)
         namespace |= {key: wrong for key, value in namespace.items() if value is right}
+        for module in modules:
+            for key in [key for key, value in vars(module).items() if value is right]:
+                patch.setattr(module, key, wrong)
         yield
 
 

@@ -109,7 +109,7 @@ def test_table_of_classifiers_has_every_one():
     assert set(registers.classifier_entries().name) == registers.classifiers()
 
 
-MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]]}
+MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}
 OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
 
 
@@ -214,9 +214,7 @@ def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
 
 
 def test_symbols_of_the_whole_book_are_told_apart():
-    shared = [
-        symbol for row in registers.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)
-    ]
+    shared = [symbol for row in registers.shared().itertuples() for symbol in re.findall(r"\$([^$]+)\$", row.symbol)]
     assert sorted(shared) == sorted(set(shared))
 
 

@@ -72,332 +72,149 @@ def chapter():
     return notebooks.normalised(new_notebook(cells=cells))
 
 
-def text_cell(notebook):
-    return notebook.cells[0]
+TEXT_CELL, CHECK, FIGURE, DIGEST, TABLE_CELL, CLOSE = range(6)
 
 
-def check_cell(notebook):
-    return notebook.cells[1]
+def replaced(cell, old, new):
+    """A text of a cell gives way to another."""
+
+    def spoil(n):
+        assert old in n.cells[cell].source
+        n.cells[cell].source = n.cells[cell].source.replace(old, new)
+
+    return spoil
 
 
-def figure_cell(notebook):
-    return notebook.cells[2]
+def added(cell, text):
+    return lambda n: n.cells[cell].update(source=n.cells[cell].source + text)
 
 
-def table_cell(notebook):
-    return notebook.cells[4]
+def tagged(cell, *tags):
+    """Other tags, or none; with a + in front they are added."""
+
+    def spoil(n):
+        new = [tag.removeprefix("+") for tag in tags]
+        kept = n.cells[cell].metadata.get("tags", []) if any(tag.startswith("+") for tag in tags) else []
+        n.cells[cell].metadata["tags"] = [*kept, *new]
+
+    return spoil
 
 
-def replace(cell, old, new):
-    assert old in cell.source
-    cell.source = cell.source.replace(old, new)
+def shown(cell, *outputs):
+    return lambda n: n.cells[cell].update(outputs=list(outputs))
 
 
-def not_run(n):
-    check_cell(n).execution_count = None
+def without(cell, *path):
+    """A key of the metadata goes, or the cell itself."""
+
+    def spoil(n):
+        if not path:
+            del n.cells[cell]
+            return
+        at = n.cells[cell].metadata
+        for key in path[:-1]:
+            at = at[key]
+        del at[path[-1]]
+
+    return spoil
 
 
-def raises(n):
-    check_cell(n).outputs = [new_output("error", ename="ValueError", evalue="", traceback=[])]
+def captioned(cell, kind, caption):
+    return lambda n: n.cells[cell].metadata["mystnb"][kind].update(caption=caption)
 
 
-def warns(n):
-    check_cell(n).outputs = [printed("careful", name="stderr")]
-
-
-def skipped(n):
-    check_cell(n).metadata["tags"].append("nbval-skip")
-
-
-def figure_without_name(n):
-    del figure_cell(n).metadata["mystnb"]["figure"]["name"]
-
-
-def figure_without_caption(n):
-    figure_cell(n).metadata["mystnb"]["figure"]["caption"] = "Curves."
-
-
-def figure_without_alternative(n):
-    del figure_cell(n).metadata["mystnb"]["image"]
-
-
-def figure_without_picture(n):
-    figure_cell(n).outputs = []
-
-
-def figure_without_options(n):
-    del figure_cell(n).metadata["mystnb"]
-
-
-def figure_as_a_bitmap(n):
-    figure_cell(n).outputs = [new_output("display_data", data={"image/png": "AAAA"})]
+def table_with_a_raw_name(n):
+    n.cells[TABLE_CELL].outputs[0].data["text/html"] = TABLE.replace("log_loss", "loss_of_a_raw_name")
 
 
 def figure_with_tiny_text(n):
     svg = '<svg width="691.2pt"><g transform="translate(3 4) scale(0.08 -0.08)"/></svg>'
-    figure_cell(n).outputs[0].data["image/svg+xml"] = svg
-
-
-def figure_cell_that_prints(n):
-    figure_cell(n).outputs.append(printed())
-
-
-def figure_that_is_compared(n):
-    figure_cell(n).metadata["tags"] = ["hide-input"]
-
-
-def output_left_out_of_the_comparison(n):
-    check_cell(n).metadata["tags"].append("nbval-ignore-output")
-
-
-def figure_without_digest(n):
-    del n.cells[3]
-
-
-def digest_of_another_figure(n):
-    replace(n.cells[3], "digest(fig)", "digest(other)")
-
-
-def digest_that_prints_nothing(n):
-    n.cells[3].outputs = []
-
-
-def digest_in_the_open(n):
-    del n.cells[3].metadata["tags"]
-
-
-def digest_on_the_page(n):
-    n.cells[3].metadata["tags"] = ["hide-cell"]
-
-
-def table_without_name(n):
-    del table_cell(n).metadata["mystnb"]["table"]["name"]
-
-
-def table_without_caption(n):
-    del table_cell(n).metadata["mystnb"]
-
-
-def caption_of_a_word(n):
-    table_cell(n).metadata["mystnb"]["table"]["caption"] = "Losses."
-
-
-def caption_of_another_number(n):
-    table_cell(n).metadata["mystnb"]["table"]["caption"] = "A caption of 6 words."
-
-
-def caption_of_no_table(n):
-    table_cell(n).outputs = []
-
-
-def table_twice(n):
-    n.cells.insert(5, table_cell(n))
-
-
-def table_with_a_raw_name(n):
-    table_cell(n).outputs[0].data["text/html"] = TABLE.replace("log_loss", "loss_of_a_raw_name")
-
-
-def table_of_the_text_without_title(n):
-    text_cell(n).source += "\n| a | b |\n|---|--:|\n| 1 | 2 |\n"
-
-
-def list_table_without_name(n):
-    text_cell(n).source += "\n:::{list-table} A title\n* - a\n:::\n"
-
-
-def theorem_without_label(n):
-    replace(text_cell(n), ":label: thm-one\n", "")
-
-
-def theorem_without_proof(n):
-    replace(text_cell(n), "{prf:proof}", "{prf:remark}")
-
-
-def proof_after_the_next_theorem(n):
-    replace(
-        text_cell(n),
-        "::::{dropdown}",
-        ":::{prf:lemma} Between\n:label: lem-two\nText.\n:::\n\n::::{dropdown}",
-    )
-
-
-def theorem_without_check(n):
-    check_cell(n).metadata["tags"] = []
-
-
-def check_after_the_next_theorem(n):
-    n.cells.insert(1, new_markdown_cell(TEXT.split("\n\n", 2)[2].replace("thm-one", "thm-two")))
-
-
-def check_before_the_theorem(n):
-    n.cells.insert(0, n.cells.pop(1))
-
-
-def check_of_nothing(n):
-    check_cell(n).metadata["tags"] = ["check:thm-two", "hide-input"]
-
-
-def check_of_two(n):
-    check_cell(n).metadata["tags"].append("check:def-one")
-
-
-def check_in_the_open(n):
-    check_cell(n).metadata["tags"] = ["check:thm-one"]
-
-
-def check_without_verdict(n):
-    check_cell(n).source = "x = 1  # checked(x)"
-
-
-def check_with_a_verdict_of_its_own(n):
-    check_cell(n).source = "x = 1\nassert x > 0\nprint('checked: x is positive')"
-
-
-def check_that_may_be_skipped(n):
-    replace(check_cell(n), "checked", "if x:\n    checked")
-
-
-def check_with_two_verdicts(n):
-    check_cell(n).source += "\n" + check_cell(n).source.splitlines()[-1]
-
-
-def check_that_prints_more(n):
-    check_cell(n).outputs = [printed("x = 1\nchecked: one number\n")]
-
-
-def check_without_a_tag(n):
-    check_cell(n).metadata["tags"] = ["hide-input"]
-
-
-def verdict_printed_elsewhere(n):
-    n.cells[3].outputs = [printed("checked: everything\n")]
+    n.cells[FIGURE].outputs[0].data["image/svg+xml"] = svg
 
 
 def too_much_code(n):
-    del check_cell(n).metadata["tags"]
-    check_cell(n).source = "x = 1\n" * (checks.MOST_CODE + 1)
+    del n.cells[CHECK].metadata["tags"]
+    n.cells[CHECK].source = "x = 1\n" * (checks.MOST_CODE + 1)
 
 
-def too_many_words(n):
-    text_cell(n).source += "word " * checks.MOST_WORDS
+VERDICT = 'checked("one number", holds("positive", x > 0))'
+LEMMA = ":::{prf:lemma} Between\n:label: lem-two\nText.\n:::\n\n::::{dropdown}"
+ANOTHER = new_markdown_cell(TEXT.split("\n\n", 2)[2].replace("thm-one", "thm-two"))
 
-
-def no_chapter_label(n):
-    replace(text_cell(n), "(ch-example)=\n", "")
-
-
-def no_take_away(n):
-    replace(n.cells[-1], "## Take-away", "## The end")
-
-
-def too_few_exercises(n):
-    n.cells[-1].source = "\n".join([EXERCISE.format("a"), "## Take-away"])
-
-
-def exercise_without_solution(n):
-    replace(n.cells[-1], "{solution} ex-a", "{solution} ex-z")
-
-
-def solution_in_the_open(n):
-    replace(n.cells[-1], ":class: dropdown", ":class: tip")
-
-
-def path_trick(n):
-    check_cell(n).source += "\nsys.path.append('..')"
-
-
-def package_installation(n):
-    check_cell(n).source += "\n%pip install numpy"
-
-
-def own_style(n):
-    check_cell(n).source += "\nplt.rcParams['font.size'] = 3"
-
-
-def silenced_warning(n):
-    check_cell(n).source += "\nwarnings.simplefilter('ignore')"
-
-
-def unknown_path(n):
-    replace(text_cell(n), "rcpkg.base", "rcpkg.base.nothing")
-
-
-def unknown_class(n):
-    replace(text_cell(n), "GenerativeClassifier", "DegenerateClassifier")
-
-
-def unknown_attribute(n):
-    replace(text_cell(n), "GenerativeClassifier", "GenerativeClassifier.predict_nothing")
-
-
-def unknown_keyword(n):
-    replace(text_cell(n), "rcpkg.base", "rcpkg.base.check_cost(cost, states=3)")
-
-
+# of each rule: ways to break it, each a function that spoils a chapter
 BREAKS = {
-    "execution": [not_run, raises, warns, skipped],
-    "figures": [
-        figure_without_name,
-        figure_without_caption,
-        figure_without_alternative,
-        figure_without_picture,
-        figure_as_a_bitmap,
-        figure_with_tiny_text,
-        figure_cell_that_prints,
-        figure_that_is_compared,
-        output_left_out_of_the_comparison,
-        figure_without_options,
-        figure_without_digest,
-        digest_of_another_figure,
-        digest_that_prints_nothing,
-        digest_in_the_open,
-        digest_on_the_page,
-    ],
-    "tables": [
-        table_without_name,
-        table_without_caption,
-        caption_of_a_word,
-        caption_of_another_number,
-        caption_of_no_table,
-        table_twice,
-        table_with_a_raw_name,
-        table_of_the_text_without_title,
-        list_table_without_name,
-    ],
-    "statements": [
-        theorem_without_label,
-        theorem_without_proof,
-        proof_after_the_next_theorem,
-        theorem_without_check,
-        check_after_the_next_theorem,
-        check_before_the_theorem,
-    ],
-    "verdicts": [
-        check_of_nothing,
-        check_of_two,
-        check_in_the_open,
-        check_without_verdict,
-        check_with_a_verdict_of_its_own,
-        check_that_may_be_skipped,
-        check_with_two_verdicts,
-        check_that_prints_more,
-        check_without_a_tag,
-        verdict_printed_elsewhere,
-    ],
-    "size": [too_much_code, too_many_words],
-    "shape": [
-        no_chapter_label,
-        no_take_away,
-        too_few_exercises,
-        exercise_without_solution,
-        solution_in_the_open,
-        path_trick,
-        package_installation,
-        own_style,
-        silenced_warning,
-    ],
-    "named_symbols": [unknown_path, unknown_class, unknown_attribute, unknown_keyword],
+    "execution": {
+        "not run": lambda n: n.cells[CHECK].update(execution_count=None),
+        "raises": shown(CHECK, new_output("error", ename="ValueError", evalue="", traceback=[])),
+        "warns": shown(CHECK, printed("careful", name="stderr")),
+        "skipped": tagged(CHECK, "+nbval-skip"),
+    },
+    "figures": {
+        "no name": without(FIGURE, "mystnb", "figure", "name"),
+        "caption of a word": captioned(FIGURE, "figure", "Curves."),
+        "no alternative text": without(FIGURE, "mystnb", "image"),
+        "no options": without(FIGURE, "mystnb"),
+        "no picture": shown(FIGURE),
+        "a bitmap": shown(FIGURE, new_output("display_data", data={"image/png": "AAAA"})),
+        "tiny text": figure_with_tiny_text,
+        "prints": lambda n: n.cells[FIGURE].outputs.append(printed()),
+        "is compared": tagged(FIGURE, "hide-input"),
+        "another output left out of the comparison": tagged(CHECK, "+nbval-ignore-output"),
+        "no digest": without(DIGEST),
+        "digest of another figure": replaced(DIGEST, "digest(fig)", "digest(other)"),
+        "digest that prints nothing": shown(DIGEST),
+        "digest in the open": without(DIGEST, "tags"),
+        "digest on the page": tagged(DIGEST, "hide-cell"),
+    },
+    "tables": {
+        "no name": without(TABLE_CELL, "mystnb", "table", "name"),
+        "no caption": without(TABLE_CELL, "mystnb"),
+        "caption of a word": captioned(TABLE_CELL, "table", "Losses."),
+        "caption of another number": captioned(TABLE_CELL, "table", "A caption of 6 words."),
+        "caption of no table": shown(TABLE_CELL),
+        "twice": lambda n: n.cells.insert(TABLE_CELL + 1, n.cells[TABLE_CELL]),
+        "raw name": table_with_a_raw_name,
+        "table of the text without title": added(TEXT_CELL, "\n| a | b |\n|---|--:|\n| 1 | 2 |\n"),
+        "list table without name": added(TEXT_CELL, "\n:::{list-table} A title\n* - a\n:::\n"),
+    },
+    "statements": {
+        "no label": replaced(TEXT_CELL, ":label: thm-one\n", ""),
+        "no proof": replaced(TEXT_CELL, "{prf:proof}", "{prf:remark}"),
+        "proof after the next": replaced(TEXT_CELL, "::::{dropdown}", LEMMA),
+        "no check": tagged(CHECK),
+        "check after the next": lambda n: n.cells.insert(1, ANOTHER),
+        "check before it": lambda n: n.cells.insert(0, n.cells.pop(1)),
+    },
+    "verdicts": {
+        "of nothing": tagged(CHECK, "check:thm-two", "hide-input"),
+        "of two": tagged(CHECK, "+check:def-one"),
+        "in the open": tagged(CHECK, "check:thm-one"),
+        "none": replaced(CHECK, VERDICT, "x  # checked(x)"),
+        "of its own": replaced(CHECK, VERDICT, "assert x > 0\nprint('checked: x is positive')"),
+        "may be skipped": replaced(CHECK, "checked", "if x:\n    checked"),
+        "two": added(CHECK, "\n" + VERDICT),
+        "prints more": shown(CHECK, printed("x = 1\nchecked: one number\n")),
+        "without a tag": tagged(CHECK, "hide-input"),
+        "printed elsewhere": shown(DIGEST, printed("checked: everything\n")),
+    },
+    "size": {"code": too_much_code, "words": added(TEXT_CELL, "word " * checks.MOST_WORDS)},
+    "shape": {
+        "no chapter label": replaced(TEXT_CELL, "(ch-example)=\n", ""),
+        "no take-away": replaced(CLOSE, "## Take-away", "## The end"),
+        "few exercises": lambda n: n.cells[CLOSE].update(source=EXERCISE.format("a") + "\n## Take-away"),
+        "no solution": replaced(CLOSE, "{solution} ex-a", "{solution} ex-z"),
+        "solution in the open": replaced(CLOSE, ":class: dropdown", ":class: tip"),
+        "path": added(CHECK, "\nsys.path.append('..')"),
+        "installs": added(CHECK, "\n%pip install numpy"),
+        "style": added(CHECK, "\nplt.rcParams['font.size'] = 3"),
+        "silences": added(CHECK, "\nwarnings.simplefilter('ignore')"),
+    },
+    "named_symbols": {
+        "path": replaced(TEXT_CELL, "rcpkg.base", "rcpkg.base.nothing"),
+        "class": replaced(TEXT_CELL, "GenerativeClassifier", "DegenerateClassifier"),
+        "attribute": replaced(TEXT_CELL, "GenerativeClassifier", "GenerativeClassifier.predict_nothing"),
+        "keyword": replaced(TEXT_CELL, "rcpkg.base", "rcpkg.base.check_cost(cost, states=3)"),
+    },
 }
 
 
@@ -406,16 +223,16 @@ def test_good_chapter_passes(rule):
     assert checks.RULES[rule](chapter()) == []
 
 
-@pytest.mark.parametrize(("rule", "spoil"), [(r, s) for r, spoilers in BREAKS.items() for s in spoilers])
-def test_broken_chapter_is_noticed(rule, spoil):
+@pytest.mark.parametrize(("rule", "way"), [(rule, way) for rule, ways in BREAKS.items() for way in ways])
+def test_broken_chapter_is_noticed(rule, way):
     notebook = chapter()
-    spoil(notebook)
+    BREAKS[rule][way](notebook)
     assert checks.RULES[rule](notebook) != []
 
 
 def test_chapter_of_tables_needs_no_exercises():
     notebook = chapter()
-    replace(text_cell(notebook), "ch-example", "ch-tables-of-bda7")
+    replaced(TEXT_CELL, "ch-example", "ch-tables-of-bda7")(notebook)
     notebook.cells[-1].source = "## Take-away"
     assert checks.shape(notebook) == []
 
@@ -423,8 +240,8 @@ def test_chapter_of_tables_needs_no_exercises():
 def test_folded_proofs_and_solutions_are_not_counted_as_words_in_view():
     notebook = chapter()
     words = checks.words_in_view(notebook)
-    replace(text_cell(notebook), "Proof.", "Proof " * 100)
-    replace(notebook.cells[-1], "Answer.", "answer " * 100)
+    replaced(TEXT_CELL, "Proof.", "Proof " * 100)(notebook)
+    replaced(CLOSE, "Answer.", "answer " * 100)(notebook)
     assert checks.words_in_view(notebook) == words > 20
 
 

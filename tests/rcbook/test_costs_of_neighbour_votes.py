@@ -27,11 +27,3 @@ def test_the_stored_study_is_complete_and_obeys_the_theory():
     constant = wide["cost_ratio"] > wide["k"] + 1
     assert_allclose(wide.loc[constant, "smoothed"], wide.loc[constant, "rare"], atol=1e-9)
     assert_allclose(wide.loc[wide["cost_ratio"] == 1, "saving"], 0, atol=1e-9)
-
-
-def test_both_weightings_meet_the_same_halvings_and_agree_at_one_neighbour():
-    study = costs.tidy()
-    one = study[study["k"] == 1].pivot_table(
-        index=["dataset", "cost_ratio", "method"], columns="weights", values="mean_cost"
-    )
-    assert_allclose(one["uniform"], one["tricube"], atol=1e-9)

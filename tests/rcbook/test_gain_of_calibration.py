@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from rcbook import datasets
-from rcbook.experiments import results, runner
-from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments import results
+from rcbook.experiments.cells import STUDY
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
-from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, compare, summary
+from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, summary
 
 from rcpkg import QDA, calibration_test
 
@@ -63,26 +63,6 @@ def test_covertype_gives_its_numeric_features():
     assert len(datasets.load("covtype", "wanbia2014").target) == 581_012
 
 
-@pytest.mark.parametrize("name", [study.GAIN, study.MANY, study.TESTED])
-def test_the_stored_study_is_complete(name):
-    done = {d.key: d for d in runner.read(runner.table_path(STUDY, name))}
-    assert {cell.key for cell in cells_of(STUDY, name)} == done.keys()
-    assert not any(d.failure for d in done.values())
-    values = [record.value for d in done.values() for record in d.records if record.method != study.TEST]
-    assert np.isfinite(values).all()
-
-
-def test_divisions_hold_what_the_cells_do():
-    wide = study.divisions()
-    done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.GAIN))}
-    assert len(wide) == len(done)
-    first = {(r.method, r.metric): r.value for r in done["iris/QDA/600/1"].records}
-    row = wide.loc[("iris", "QDA", 600, 1, "development")]
-    assert row[study.CHOSEN, "log_loss"] == pytest.approx(first[study.CHOSEN, "log_loss"])
-    gain = first[study.CLOSED, "log_loss"] - first[study.CHOSEN, "log_loss"]
-    assert study.gains(wide).loc[("iris", "QDA", 600, 1, "development")] == pytest.approx(gain)
-
-
 # The choice of the weight against a grid search --------------------------------------------------------
 
 
@@ -95,12 +75,3 @@ def test_the_weight_is_chosen_ten_times_faster_and_as_well():
     assert found["median ratio within"] >= 10 and found["median ratio beyond"] >= 3
     # the interval reaches below −0.01, where ours is the better choice, not above 0.01
     assert abs(found["mean difference"]) <= 0.01 and found["upper end"] < 0.01
-
-
-@pytest.mark.slow
-@pytest.mark.needs_data
-def test_a_case_of_the_benchmark_is_recomputed():
-    stored = results(STUDY, "choice-of-weight").set_index(KEY).loc[("haberman", "QDA")]
-    again = compare("haberman", "QDA")
-    for name in ("weight", "grid_weight", "log_loss", "grid_log_loss", "n", "parameters"):
-        assert again[name] == pytest.approx(stored[name], rel=1e-4)

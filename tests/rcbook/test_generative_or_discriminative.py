@@ -58,15 +58,6 @@ def test_cells_record_ratios_and_paired_differences():
     assert found["logistic regression - naive Bayes"] == pytest.approx(difference)
 
 
-@pytest.mark.parametrize(
-    "study, runs", [(rows_needed.EFFICIENCY, rows_needed.RUNS), (rows_needed.CROSSING, rows_needed.SPLITS)]
-)
-def test_stored_studies_are_whole(study, runs):
-    stored = rows_needed.tidy(study)
-    assert set(stored.n_runs) == {runs} and stored.value.notna().all()
-    assert len(stored.groupby(["problem", "n"])) == len(cells_of(STUDY, study))
-
-
 def test_of_two_wrong_models_the_generative_one_can_err_less_in_the_limit():
     """Uniform classes on [-1, 1] and [0, 4], by a grid: the exercise ex-pc-waiting of chapter 1."""
     classes = np.linspace(-1, 1, 4001), np.linspace(0, 4, 4001)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import laws_of_calibration as laws
-from rcbook.experiments.studies import rows_left_out
 from scipy.linalg import eigh
 
 from rcpkg.calibration.curvature import MinimalForm
@@ -55,24 +53,9 @@ def test_influences_of_a_right_model_have_the_covariances_of_the_theorem(name):
         assert np.abs((ours - both - theirs) / np.outer(scale, scale)).max() < 0.1
 
 
-def test_the_stored_study_is_whole():
-    stored = laws.tidy(laws.LAW)
-    assert len(stored.groupby(["case", "n"])) == len(cells_of("study", laws.LAW))
-    assert stored.value.notna().all()
-
-
 def test_stored_spreads_tend_to_those_of_the_law():
     """With 10,000 rows within four standard errors of one, under right and wrong models."""
     stored = laws.tidy(laws.LAW)
     most = stored[(stored.n == max(laws.LAW_SIZES)) & stored.value_se.notna()]
     assert len(most) == 4 * 7 + 3 * 4
     assert (abs(most.value - 1) < 4 * most.value_se).all()
-
-
-def test_stored_rows_left_out_are_whole():
-    """Training rows are more optimistic than either way to leave a row out."""
-    stored = rows_left_out.tidy()
-    wide = stored.pivot(index=["family", "n", "weight"], columns="metric", values="value")
-    assert len(wide) == len(rows_left_out.FAMILIES) * len(rows_left_out.SIZES) * len(rows_left_out.WEIGHTS)
-    assert (wide.training < wide.exact).all() and (wide.training < wide.approximate).all()
-    assert_allclose(wide.approximate - wide.exact, wide.difference, atol=1e-12)

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rcbook.experiments import runner
-from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.rescalings import RESCALINGS, TEMPERATURE, beta_calibrated, rescaled, venn_abers
 from rcbook.experiments.studies import post_hoc_calibration as study
 from scipy.special import expit, logit
@@ -72,9 +70,3 @@ def test_reliability_adds_up():
         name: sum(v for key, v in found.items() if key.startswith(name)) for name in ("rows", "confidence", "right")
     }
     assert_allclose(list(sums.values()), [500, P.max(axis=1).sum(), np.sum(P.argmax(axis=1) == y)])
-
-
-def test_the_stored_study_is_complete():
-    done = {d.key: d for d in runner.read(runner.table_path(STUDY, study.STUDY_NAME))}
-    assert {cell.key for cell in cells_of(STUDY, study.STUDY_NAME)} == done.keys()
-    assert not any(d.failure for d in done.values())

@@ -1,20 +1,9 @@
 """The study of the test's size: its cases, and that what is stored is whole and can be computed again."""
 
 import numpy as np
-import pytest
-from rcbook.experiments import runner
-from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import size_of_the_test as study
 
 from rcpkg import calibration_test
-
-
-@pytest.mark.parametrize("name", [study.SIZE, study.POWER])
-def test_the_stored_study_is_whole(name):
-    done = {done.key: done for done in runner.read(runner.table_path("study", name))}
-    cells = cells_of("study", name)
-    assert {cell.key for cell in cells} == done.keys()
-    assert all(done[cell.key].is_of(cell) and not done[cell.key].failure for cell in cells)
 
 
 def test_a_sample_is_rejected_as_the_public_test_rejects_it():

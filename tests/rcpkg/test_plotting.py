@@ -38,12 +38,6 @@ def test_decision_regions_show_the_predictions(ax):
     assert [scatter.get_label() for scatter in ax.collections] == ["a", "b"]
 
 
-def test_decision_regions_keep_the_names_of_columns(ax):
-    frame = pd.DataFrame([[0.0, 1.0], [1.0, 0.5], [3.0, 2.0], [4.0, 4.0]], columns=["a", "b"])
-    plotting.decision_regions(ax, GaussianNB().fit(frame, [0, 0, 1, 1]), frame, resolution=5)
-    assert ax.images[0].get_array()[0, 0] == 0 and ax.images[0].get_array()[-1, -1] == 1
-
-
 @pytest.mark.parametrize("shape", [(5, 3), (5,)])
 def test_decision_regions_need_two_features(ax, shape):
     with pytest.raises(ValueError, match="two columns"):
@@ -62,13 +56,6 @@ def test_validation_curve_shows_losses_errors_and_the_greatest_of_the_best(ax):
     (band,) = ax.collections
     heights = band.get_paths()[0].vertices[:, 1]
     np.testing.assert_allclose([heights.min(), heights.max()], [0.27, 0.6])
-
-
-def test_losses_of_several_magnitudes_are_on_a_logarithmic_axis(ax):
-    plotting.validation_curve(ax, CURVE)
-    assert ax.get_yscale() == "linear"
-    plotting.validation_curve(ax, CURVE.assign(log_loss=[7000.0, 0.3, 0.3]))
-    assert ax.get_yscale() == "log"
 
 
 def test_validation_curve_is_of_a_fit(ax):
@@ -105,12 +92,6 @@ def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
     assert arrows(ax) == {(names[f], names[j]) for j, of in enumerate(STRUCTURE) for f in of}
     assert all(places[b][1] < places[a][1] < places["ill"][1] for a, b in arrows(ax))
     assert len(ax.lines) == len(STRUCTURE)  # of the class
-
-
-def test_network_without_names_numbers_the_features(ax):
-    model = TAN().fit(CODES[:, :5], CODES[:, 5])
-    plotting.network(ax, model)
-    assert arrows(ax) == {(f"x{f}", f"x{j}") for j, of in enumerate(model.parents_) for f in of}
 
 
 def test_network_refuses_what_is_none(ax):

@@ -105,20 +105,6 @@ def test_rows_of_weight_zero_are_no_part_of_an_objective():
     assert_array_equal(objective.labels.ravel(), without.labels.ravel())
 
 
-def test_states_of_weight_zero_in_a_portion():
-    rows, weights = STATES.copy(), np.ones(40)
-    rows[0], weights[0] = 9.0, 0.0
-    model = CategoricalNB(prior_strength=1.0).partial_fit(STATES, Y, classes=[0, 1])
-    assert_array_equal(model.partial_fit(rows, Y, sample_weight=weights).n_states_, [3, 3])
-
-
-def test_folds_in_a_list_number_the_rows_as_given():
-    weights = np.r_[0.0, np.ones(39)]
-    folds = [(np.arange(1, 20), np.arange(20, 40)), (np.arange(20, 40), np.arange(1, 20))]
-    model = RiskCalibrationCV(GaussianNB(), target_weights=[1.0, 3.0, 9.0], cv=folds)
-    assert model.fit(X, Y, sample_weight=weights).validation_ == "2 folds"
-
-
 def test_a_refit_without_names_forgets_them():
     model = RiskCalibration(GaussianNB()).fit(pd.DataFrame(X, columns=list("abc")), Y)
     assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
@@ -204,12 +190,6 @@ def test_the_label_of_rows_without_a_label(model, kind):
         warnings.simplefilter("always")
         model.fit(rows, (2 * Y - 1).astype(kind))  # the usual labels of two classes
     assert not any("-1" in str(warning.message) for warning in said)
-
-
-def test_classes_that_are_declared_may_hold_the_label_of_rows_without_one():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        QDA().partial_fit(X, Y - 1, classes=[-1, 0, 1])
 
 
 LEARNERS = [RiskCalibration(QDA()), RiskCalibrationCV(QDA(), cv=3), ConditionalLikelihood(QDA(), target_weight=1.0)]

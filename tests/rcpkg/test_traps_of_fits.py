@@ -87,19 +87,6 @@ def test_costs_are_of_the_classes_that_count(kind):
         kind(cost=1 - np.eye(3)).fit(X, Y, sample_weight=weights)
 
 
-@pytest.mark.parametrize("kind", [LocalBDA, BregmanKNN])
-def test_nothing_of_an_earlier_choice_stays(kind):
-    model = kind(n_neighbors=(1, 3)).fit(X, Y)
-    assert hasattr(model, "grid_") and hasattr(model, "cv_log_loss_")
-    model.set_params(n_neighbors=3).fit(X, Y)
-    assert sorted(vars(model)) == sorted(vars(clone(model).fit(X, Y)))
-
-
-def test_no_seed_of_an_earlier_fit_stays():
-    model = LocalBDA().fit(X, Y).set_params(seed="neighborhood").fit(X, Y)
-    assert not hasattr(model, "seed_")
-
-
 @pytest.mark.parametrize("model", [BDA7(**FAST), RDA(lambdas=(0.0, 0.5))], ids=repr)
 def test_groups_of_rows_stay_together(model):
     groups = np.arange(len(X)) % 7

@@ -28,6 +28,7 @@ def closed_forms() -> list[rcpkg.ClosedFormClassifier]:
         rcpkg.LDA(),
         rcpkg.GaussianNB(priors=[0.5, 0.5]),
         rcpkg.SharedVarianceGaussianNB(),
+        rcpkg.Mixture(rcpkg.QDA(), n_components=2, random_state=0),
         rcpkg.ProductModel([("length", rcpkg.QDA(), ["length"]), ("width", rcpkg.LDA(), ["width"])]),
     ]
 
@@ -96,6 +97,15 @@ def weighted() -> Floats:
     return P
 
 
+def one_row() -> Floats:
+    """Posteriors of a row, by a frozen model and by what JSON keeps of it."""
+    X, y = rows(0)
+    scorer: rcpkg.Scorer = rcpkg.QDA().fit(X, y).scorer()
+    again = rcpkg.Scorer(scorer.content)
+    posteriors: Floats = rcpkg.Scorer.from_json(again.to_json()).predict_proba(X.iloc[0])
+    return posteriors
+
+
 def divergences() -> dict[str, float]:
     """Each named divergence of vectors between two distributions."""
     p, q = np.array([0.2, 0.8]), np.array([0.5, 0.5])
@@ -114,6 +124,7 @@ if __name__ == "__main__":
         history().tolist(),
         votes().shape,
         weighted().shape,
+        one_row().shape,
         divergences(),
         *(len(table) for table in tables()),
     )

@@ -1,12 +1,8 @@
 """The registered files: found in a folder or in the cache, or downloaded, and always checked by sha256."""
 
-import contextlib
 import gzip
 import hashlib
 import os
-import shutil
-import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -77,28 +73,40 @@ def names() -> list[str]:
     return sorted({item.name for item in registry()})
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _read_checked(path: Path, item: DataFile, remedy: str) -> bytes:
-    content = path.read_bytes()
-    if path.name == Path(item.file).name + ".gz":
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
-            raise CorruptDataFile(f"{path} is not a complete gzip file ({error}); {remedy}") from error
-    if (found := _sha256(content)) != item.checksum:
-        raise CorruptDataFile(f"{path} has sha256 {found}, registered is {item.checksum}; {remedy}")
+def checked(content: bytes, item: DataFile, path: Path) -> bytes:
+    """The bytes that are parsed: those of ``path``, or what the registered transformation makes of them."""
+    found = hashlib.sha256(content).hexdigest()
+    if item.transform and found == item.sha256:
+        content = _TRANSFORMS[item.transform](content)
+        found = hashlib.sha256(content).hexdigest()
+    if found != item.checksum:
+        raise CorruptDataFile(
+            f"{path} has sha256 {found}, registered is {item.checksum}; replace it, or delete it to have it downloaded"
+        )
     return content
 
 
-def _find(folder: Path, item: DataFile) -> Path | None:
-    """The file in a folder, as it is or compressed by gzip."""
-    for path in (folder / item.file, folder / f"{item.file}.gz"):
+_TRANSFORMS: dict[str, Callable[[bytes], bytes]] = {
+    "drop_first_line": lambda content: content.partition(b"\n")[2],
+    "gunzip": gzip.decompress,
+}
+
+
+def provided(folder: Path, item: DataFile) -> bytes | None:
+    """The checked bytes of a file in a folder, as it is or compressed by gzip; none where it is not there."""
+    for path, read in ((folder / item.file, bytes), (folder / f"{item.file}.gz", gzip.decompress)):
         if path.is_file():
-            return path
+            try:
+                content = read(path.read_bytes())
+            except (OSError, EOFError) as error:
+                raise CorruptDataFile(f"{path} is not a complete gzip file ({error}); delete it") from error
+            return checked(content, item, path)
     return None
+
+
+def cache_folder() -> Path:
+    """The user's cache, where pooch keeps what it downloads."""
+    return Path(_pooch().os_cache("rcpkg"))
 
 
 def _pooch():
@@ -113,24 +121,8 @@ def _pooch():
     return pooch
 
 
-def cache_folder() -> Path:
-    """The user's cache, where downloaded files are kept."""
-    return Path(_pooch().os_cache("rcpkg"))
-
-
-def _sweep(cache: Path, max_age: float = 86400.0) -> None:
-    """Remove what a killed download left behind more than a day ago."""
-    for folder in cache.glob(".partial-*"):
-        with contextlib.suppress(FileNotFoundError):  # another download has just finished and removed its own
-            if time.time() - folder.stat().st_mtime > max_age:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
 def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bool = False) -> Path:
-    """Download one file into the cache: all of it, with the registered sha256, or nothing.
-
-    The bytes arrive in a folder of their own, are checked and transformed there, and are moved into place by
-    one atomic rename; concurrent downloads of the same file therefore do not disturb each other.
+    """The file in the cache, where pooch puts all of it, with the registered sha256, or nothing.
 
     Parameters
     ----------
@@ -150,53 +142,35 @@ def download(item: DataFile, cache: Path, timeout: float = 30.0, progressbar: bo
     pooch = _pooch()
     import requests
 
-    cache.mkdir(parents=True, exist_ok=True)
-    _sweep(cache)
     fetcher = pooch.HTTPDownloader(timeout=timeout, progressbar=progressbar)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=cache) as folder:
-        try:
-            part = Path(pooch.retrieve(item.url, None, fname="part", path=folder, downloader=fetcher))
-        except requests.RequestException as error:
-            raise DataNotAvailable(
-                f"the file {item.file} of data set {item.name!r} is not on this machine and could not be "
-                f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcbook fetch {item.name}` with a "
-                "network, or name a folder that holds the files in the environment variable RCPKG_DATA"
-            ) from error
-        content = part.read_bytes()
-        if (found := _sha256(content)) != item.sha256:
-            raise CorruptDataFile(
-                f"{item.url} gave {len(content)} bytes with sha256 {found} for {item.file}, registered is "
-                f"{item.sha256}; nothing was kept: try again, and report it if it happens twice"
-            )
-        if item.transform:
-            part.write_bytes(_TRANSFORMS[item.transform](content))
-        _read_checked(part, item, "the registered transformation does not fit this file: report it")
-        target = cache / item.file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(part, target)
-    return target
-
-
-_TRANSFORMS: dict[str, Callable[[bytes], bytes]] = {
-    "drop_first_line": lambda content: content.partition(b"\n")[2],
-    "gunzip": gzip.decompress,
-}
+    try:
+        return Path(pooch.retrieve(item.url, f"sha256:{item.sha256}", item.file, cache, downloader=fetcher))
+    except requests.RequestException as error:
+        raise DataNotAvailable(
+            f"the file {item.file} of data set {item.name!r} is not on this machine and could not be "
+            f"downloaded from {item.url} ({type(error).__name__}): run `python -m rcbook fetch {item.name}` with a "
+            "network, or name a folder that holds the files in the environment variable RCPKG_DATA"
+        ) from error
+    except ValueError as error:
+        raise CorruptDataFile(f"{error} Nothing was kept: try again, and report it if it happens twice") from error
 
 
 def content_of(item: DataFile, timeout: float = 30.0, progressbar: bool = False) -> bytes:
     """The checked bytes of a file: from the folder of ``RCPKG_DATA``, from the cache, or downloaded into it."""
-    if (folder := os.environ.get("RCPKG_DATA")) and (path := _find(Path(folder), item)):
-        return _read_checked(path, item, "replace it, or take it out of RCPKG_DATA to have it downloaded")
+    given = os.environ.get("RCPKG_DATA")
+    if given and (content := provided(Path(given), item)) is not None:
+        return content
     cache = cache_folder()
-    path = _find(cache, item)
-    if path is None and not item.url:
+    if (content := provided(cache, item)) is not None:
+        return content
+    if not item.url:
         raise DataNotAvailable(
             f"the file {item.file} of data set {item.name!r} is not on this machine, and no single download gives its "
             "bytes: put it into a folder that the environment variable RCPKG_DATA names (data/datasets.csv says "
             "whence it comes)"
         )
-    path = path or download(item, cache, timeout, progressbar)
-    return _read_checked(path, item, "delete it to have it downloaded again")
+    path = download(item, cache, timeout, progressbar)
+    return checked(path.read_bytes(), item, path)
 
 
 def fetch(which: Iterable[str] = (), timeout: float = 30.0, progressbar: bool = False) -> list[str]:

@@ -354,21 +354,6 @@ def test_strong_positivity_in_l1_fails_with_the_number_of_cells():
 # ---- measures ----------------------------------------------------------------------------------------------
 
 
-def test_measures_integrate():
-    assert Measure.lebesgue(-1, 2, breaks=[0.3]).integrate(lambda x: np.where(x < 0.3, 1.0, x)) == pytest.approx(
-        1.3 + (4 - 0.09) / 2
-    )
-    tail = Measure.lebesgue(0, np.inf, breaks=[2.0], n_nodes=20)
-    assert tail.integrate(lambda x: np.where(x < 2, 1.0, (2 / np.maximum(x, 2)) ** 7)) == pytest.approx(2 + 2 / 6)
-    assert Measure.counting([3.0, 5.0]).integrate(lambda x: x) == 8
-    points = np.array([0.0, 0.5, 2.0])
-    assert Measure.grid(points).integrate(points**2) == pytest.approx(np.trapezoid(points**2, points))
-    fine = Measure.grid(np.linspace(0, 1, 2001))
-    f, g = (lambda x: 1 + x**2), (lambda x: 2 - x)
-    for d in (total_squared_difference, squared_bias, relative_entropy):
-        assert d(f, g, fine) == pytest.approx(d(f, g, INTERVAL), rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

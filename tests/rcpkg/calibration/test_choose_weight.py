@@ -6,7 +6,7 @@ from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.target_path import TOL, TargetPath
@@ -103,40 +103,6 @@ def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
     with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
         model = RiskCalibrationCV(QDA(), target_weights=weights, closed_form=False).fit(X, y)
     assert model.at_end_
-
-
-def test_a_single_weight_is_no_choice():
-    X, y = load_wine(return_X_y=True)
-    model = RiskCalibrationCV(QDA(), target_weights=[3.0], closed_form=False).fit(X, y)
-    assert model.target_weight_ == 3.0 and not model.at_end_ and len(model.cv_results_) == 1
-
-
-@each_model
-def test_curvatures_that_are_kept_lead_where_new_ones_do(name):
-    """The optimum at a weight, reached along a path or at once, and the rows left out of it."""
-    path, _, _ = newton(name, "pooled")
-    for b in (30.0, 10.0, 3.0):
-        path.follow(b)
-    at_once, _, _ = newton(name, "pooled")
-    for each in path, at_once:
-        each.follow(1.0)
-    along, alone = path.left_out()[0], at_once.left_out()[0]
-    assert_allclose(np.exp(along), np.exp(alone), atol=1e-5)
-
-
-@each_model
-@pytest.mark.parametrize("target", ["pooled", "grand"])
-def test_sums_that_count_in_total_only_change_a_target_alike(name, target):
-    path, _, _ = newton(name, target)
-    total = path.change
-    form, before = path.conditional.form, np.append(*path.target_of(path.objective.labels))
-    each = np.empty_like(total)
-    for k in range(form.size):
-        moved = form.statistics(form.sums(path.objective.labels) + 1e-4 * np.eye(form.size)[k])
-        each[k] = (np.append(*path.target_of(moved)) - before) / 1e-4
-    of_target, of_size = np.s_[:, :-1], np.s_[:, -1]
-    for part in of_target, of_size:
-        assert_allclose(total[part], each[part], atol=1e-5 * np.abs(each[part]).max())
 
 
 def test_folds_give_what_a_grid_search_gives():
@@ -319,36 +285,12 @@ def test_folds_that_leave_a_row_out_again_count_every_time():
     assert_allclose(losses(repeated), (losses(folds[:3]) + losses(folds[3:])) / 2, rtol=1e-6)
 
 
-def test_groups_are_for_the_splitter():
-    X, y = load_wine(return_X_y=True)
-    groups = np.arange(len(y)) // 2 % 5
-    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0], cv=GroupKFold(5)).fit(X, y, groups=groups)
-    assert model.validation_ == "5 folds"
-    counted = (np.arange(len(y)) % 7 > 0).astype(float)  # a row of weight zero takes its group with it
-    model.fit(X, y, counted, groups)
-    with pytest.raises(ValueError, match="groups"):
-        RiskCalibrationCV(LDA(), cv=GroupKFold(5)).fit(X, y)
-    with pytest.raises(ValueError, match="groups must hold 178 labels, one a row"):
-        model.fit(X, y, groups=groups[:-1])
-
-
 @pytest.mark.parametrize("model", [RiskCalibrationCV(LDA()), BDA7()])
 def test_leave_one_out_refuses_groups(model):
     """They were ignored without a word, and copies of a row in training decided for it."""
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match="groups need a splitter that keeps them together, such as"):
         model.fit(X, y, groups=np.arange(len(y)) // 2)
-
-
-def test_listed_folds_number_the_rows_as_given():
-    X, y = load_wine(return_X_y=True)
-    counted, place = np.arange(len(y)) % 4 > 0, np.arange(len(y))
-    folds = [(place[place % 3 != k], place[place % 3 == k]) for k in range(3)]
-    of_counted = np.cumsum(counted) - 1
-    kept = [[of_counted[part[counted[part]]] for part in fold] for fold in folds]
-    models = [RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0], cv=cv) for cv in (folds, kept)]
-    given, dropped = models[0].fit(X, y, counted.astype(float)), models[1].fit(X[counted], y[counted])
-    assert_allclose(given.cv_results_.log_loss, dropped.cv_results_.log_loss, rtol=1e-12)
 
 
 def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):

@@ -134,17 +134,6 @@ def test_same_optimum_as_calibration_and_logistic_regression(name, rows, seed):
     assert log_loss(calibrated, X, y) == pytest.approx(reference, abs=1e-6)
 
 
-@pytest.mark.parametrize("name, seed", [("QDA", 1), ("QDA", 7), ("GaussianNB", 7)])
-def test_an_optimum_near_the_boundary_takes_longer(name, seed):
-    """Nearly separable rows: at the optimum covariances or class weights differ by orders of magnitude."""
-    X, y = gaussian_rows(n=90, d=3, seed=seed)
-    history = RiskCalibration(ML[name], step="safe", max_iter=300, target_weight=0.0, tol=0.0).fit(X, y).history_
-    assert history.log_loss.is_monotonic_decreasing
-    assert history.log_loss.iloc[-1] == pytest.approx(
-        log_loss(ConditionalLikelihood(ML[name]).fit(X, y), X, y), abs=1e-3
-    )
-
-
 @pytest.mark.filterwarnings("ignore:the search ended after 12 iterations")
 @pytest.mark.parametrize("b", [0.0, 1.0])
 @pytest.mark.parametrize("name", GAUSSIAN)
@@ -212,22 +201,6 @@ def test_statistics_and_parameters_of_the_model_returned_agree(learner):
     model = learner.fit(X, y).estimator_
     again = model.log_joint(X, model.parameters(model.statistics_))
     assert np.allclose(again, model.predict_joint_log_proba(X), rtol=0, atol=1e-8)
-
-
-def test_weights_are_repeated_rows():
-    X, y = rows_for("QDA")
-    weight = 1 + np.arange(len(y)) % 3
-    a = ConditionalLikelihood(LDA()).fit(X, y, sample_weight=weight)
-    b = ConditionalLikelihood(LDA()).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert np.allclose(a.predict_proba(X), b.predict_proba(X), rtol=0, atol=1e-5)
-
-
-def test_the_model_returned_is_generative():
-    X, y = rows_for("QDA")
-    best = ConditionalLikelihood(QDA()).fit(X, y)
-    assert np.all(np.linalg.eigvalsh(best.estimator_.parameters_.covariance) > 0)
-    rows, labels = best.sample(20, random_state=0)
-    assert rows.shape == (20, 3) and set(labels) <= set(y)
 
 
 def test_indefinite_precisions_are_made_valid():
@@ -340,8 +313,3 @@ def test_documents_of_unequal_length_are_refused():
     for model in MultinomialNB(), ProductModel([("words", MultinomialNB(), slice(None))]):
         with pytest.raises(ValueError, match="rows of unequal sums"):
             ConditionalLikelihood(model).fit(X, y)
-
-
-def test_parameters_survive_cloning():
-    learner = ConditionalLikelihood(QDA(), tol=1e-3, target_weight=2.0)
-    assert clone(learner).get_params() | {"estimator": None} == learner.get_params() | {"estimator": None}

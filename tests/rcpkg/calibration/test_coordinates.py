@@ -21,11 +21,10 @@ from rcpkg import (
     GaussianNB,
     InvalidStatistics,
     MultinomialNB,
-    ProductModel,
     SharedVarianceGaussianNB,
 )
 from rcpkg.base import log_posterior
-from rcpkg.calibration.conditional import Conditional, Curvature, conjugate, stratified
+from rcpkg.calibration.conditional import Conditional, Curvature, conjugate
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, products
 from rcpkg.calibration.logistic import LogisticObjective
@@ -109,11 +108,6 @@ def test_plain_features_are_those_of_scikit_learn():
     assert np.array_equal(features[1:].T, OneHotEncoder(sparse_output=False).fit_transform(X))
 
 
-def test_well_conditioned_indicators_are_independent():
-    features = features_of("CategoricalNB", "conditioned")[3].dense(slice(None))
-    assert np.linalg.matrix_rank(features) == len(features) == 1 + (2 - 1) + (3 - 1) + (5 - 1)
-
-
 def test_sparse_features_have_the_objective_of_dense_ones():
     """Many states make the products sparse."""
     rng = np.random.default_rng(0)
@@ -179,15 +173,6 @@ def test_diagonal_of_the_hessian(name):
         assert h[index] == pytest.approx(change / 2e-5, rel=1e-5)
 
 
-def test_ties_and_losses_of_rows():
-    """Ties go to the first class, and none of them separates."""
-    objective, B = objective_of("LDA", free=2)
-    found = objective(np.zeros_like(B[1:]))
-    assert found.losses.error == pytest.approx(np.mean(objective.y != 0))
-    assert found.losses.log_loss == pytest.approx(np.log(3)) and not found.separated
-    assert found.losses.soft_error == pytest.approx(2 / 3)
-
-
 # --- one optimum in all coordinates ---------------------------------------------------------------------------------
 
 
@@ -206,16 +191,6 @@ def test_all_coordinates_and_solvers_reach_one_optimum(name):
         assert other.objective_ == pytest.approx(best.objective_, abs=2e-6)
 
 
-@pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "ProductModel"])
-def test_no_cache_no_change(name, monkeypatch):
-    X, y = rows_for(name)
-    fits = []
-    for megabytes in (1000.0, 0.0):
-        monkeypatch.setattr("rcpkg.calibration.features.CACHE", megabytes)
-        fits.append(ConditionalLikelihood(ML[name]).fit(X, y))
-    assert np.allclose(fits[0].predict_proba(X), fits[1].predict_proba(X), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("r", [2, 3])
 def test_many_rows_begin_on_a_sample(r):
     """The sample shortens the way, and the optimum is that of all rows, a class of few rows included."""
@@ -226,15 +201,6 @@ def test_many_rows_begin_on_a_sample(r):
     slow = ConditionalLikelihood(QDA(), solver="lbfgs").fit(X, y)
     assert best.converged_ and best.objective_ == pytest.approx(slow.objective_, abs=1e-8)
     assert best.n_iter_ < slow.n_iter_
-
-
-def test_a_sample_has_rows_of_every_class():
-    objective, _ = objective_of("QDA")
-    objective.y = np.repeat([0, 1, 2], [60, 25, 5])
-    index, weight = stratified(objective, 30, 10)
-    counts = np.bincount(objective.y[index])
-    assert counts.tolist() == [20, 10, 5]
-    assert np.allclose([weight[objective.y[index] == c].sum() for c in range(3)], [60, 25, 5])
 
 
 @pytest.mark.parametrize("b", [0.0, 0.3])
@@ -285,25 +251,6 @@ def test_conjugate_gradients_solve_newtons_system(name, free, l2):
     x = conjugate(g, lambda d: of_rows(d.reshape(V.shape)).ravel(), curvature.solve)
     rest = g - of_rows(x.reshape(V.shape)).ravel()
     assert rest @ curvature.solve(rest) <= 1.01 * 0.09**2 * 0.1**2 and g @ x > 0
-
-
-def test_conjugate_gradients_far_from_the_optimum_end_where_a_product_gains_little():
-    """After j products the model ⟨g, x⟩ − ½⟨x, Hx⟩ has its maximum Q_j over the Krylov space of M⁻¹H and M⁻¹g; they end
-    at the first j (1 − Q_{j−1}/Q_j) < ½ (Nash and Sofer, 1990), here long before little is left of g."""
-    values, metric = np.geomspace(1.0, 100.0, 40), np.linspace(1.0, 1.5, 40) ** 2
-    g = np.ones(40)
-    g *= 3 / np.sqrt(g @ (g / metric))
-    space, gains, little = [g / metric], [0.0], False
-    while not little:
-        Q = np.linalg.qr(np.array(space).T)[0]
-        x = Q @ np.linalg.solve((Q.T * values) @ Q, Q.T @ g)
-        gains.append(0.5 * g @ x)
-        little = (len(gains) - 1) * (gains[-1] - gains[-2]) < 0.5 * gains[-1]
-        space.append(values * Q[:, -1] / metric)
-    products = []
-    found = conjugate(g, lambda d: products.append(1) or values * d, lambda rest: rest / metric)
-    assert len(products) == len(gains) - 1
-    assert np.allclose(found, x, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("b", [0.0, 1.0])
@@ -397,24 +344,6 @@ def test_l2_is_the_penalty_of_logistic_regression(name, classes, coordinates):
     assert np.allclose(ours.predict_proba(X), theirs.predict_proba(Z), rtol=0, atol=2e-5)
 
 
-def test_l2_makes_separable_rows_well_posed():
-    X, y = gaussian_rows(n=60)
-    X[y == 1] += 9.0
-    X, y = X[y < 2], y[y < 2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        ours = ConditionalLikelihood(LDA(), l2=1.0).fit(X, y)
-    assert ours.converged_ and not ours.separable_
-
-
-def test_l2_counts_weights_as_rows():
-    X, y = rows_for("QDA")
-    weight = 1 + np.arange(len(y)) % 3
-    a = ConditionalLikelihood(QDA(), l2=1.0).fit(X, y, sample_weight=weight)
-    b = ConditionalLikelihood(QDA(), l2=1.0).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert np.allclose(a.predict_proba(X), b.predict_proba(X), rtol=0, atol=1e-6)
-
-
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
@@ -452,9 +381,3 @@ def test_a_model_without_features_has_safe_steps():
     assert np.allclose(ours.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-4)
     with pytest.raises(ValueError, match="needs feature_map"):
         ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
-
-
-def test_a_product_has_the_features_of_its_blocks():
-    blocks = [("a", CategoricalNB(), [0, 1]), ("b", OtherScores(), [2])]
-    assert not can(ProductModel(blocks).fit(*categorical_rows()), "l2")
-    assert can(fitted("ProductModel").model, "l2")

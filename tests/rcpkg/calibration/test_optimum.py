@@ -49,7 +49,7 @@ SCALES = {
 RUNS = [{"solver": "newton"}] + [
     {"solver": "lbfgs", "coordinates": name} for name in ("whitened", "natural", "closed_form", "curvature")
 ]
-RIDGES = (0.0, 0.01, 1.0, 100.0)
+RIDGES = (0.0, 0.01, 100.0)
 WEIGHTS = (0.01, 0.3, 3.0, 30.0)
 CONTINUOUS = {"QDA", "LDA", "GaussianNB", "SharedVarianceGaussianNB"}
 
@@ -243,8 +243,9 @@ def test_all_learners_with_a_target_end_at_one_model(name, scale, b):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
-@pytest.mark.parametrize("b", WEIGHTS)
+@pytest.mark.parametrize(
+    ("target", "b"), [*product(["pooled"], WEIGHTS), ("generative", WEIGHTS[0]), ("grand", WEIGHTS[-1])]
+)
 @pytest.mark.parametrize(("name", "scale"), CASES)
 def test_all_learners_with_every_target_end_at_one_model(name, scale, b, target):
     check_target(name, scale, target, b)
@@ -508,21 +509,6 @@ def test_leave_one_out_gives_way_to_folds_where_a_row_alone_decides_a_parameter(
     assert model.validation_ == "5 folds"
 
 
-@pytest.mark.parametrize("model", [CategoricalNB(), TAN()])
-def test_whitened_coordinates_keep_what_only_the_ridge_curves(model):
-    X, y = rows_for(type(model).__name__)
-    fits = [ConditionalLikelihood(model, l2=1.0, solver=solver).fit(X, y) for solver in ("newton", "lbfgs")]
-    assert all(each.converged_ for each in fits)
-    assert fits[1].objective_ == pytest.approx(fits[0].objective_, abs=1e-9)
-
-
-def test_the_floor_of_curvatures_has_the_units_of_the_features():
-    X, y = overlapping()
-    X = X * [1e3, 1e-3, 1, 50] + [1e5, 0, 300, -7]
-    fitted = ConditionalLikelihood(GaussianNB(), coordinates="curvature").fit(X, y)
-    assert fitted.converged_ and fitted.objective_ == pytest.approx(0.8667106172807, abs=1e-9)
-
-
 def test_coordinates_that_hide_the_optimum_do_not_converge_early():
     """A small slope where a Newton step is long is not convergence: that of a feature in small units is small."""
     X, y = gaussian_rows()
@@ -553,29 +539,6 @@ def test_cells_of_no_row_have_the_pseudo_rows_of_the_target(model):
     for learner in RiskCalibration(model, target_weight=b), ConditionalLikelihood(model, target_weight=b):
         learner.fit(X, y)
         assert np.abs(learner.predict_proba(elsewhere) - chosen.predict_proba(elsewhere)).max() < POSTERIOR
-
-
-@pytest.mark.parametrize("b", [3.0, 0.3, 0.01])
-def test_newtons_method_serves_a_target(b):
-    """L-BFGS did not converge in 1,000 steps."""
-    X, y = load_iris(return_X_y=True)
-    fitted = ConditionalLikelihood(QDA(), target_weight=b).fit(X, y)
-    assert fitted.converged_ and fitted.n_iter_ < 20
-
-
-def test_random_state_shuffles_the_folds():
-    X, y = load_iris(return_X_y=True)
-    losses = [
-        RiskCalibrationCV(QDA(), target_weights=[1.0, 3.0], cv=3, random_state=seed).fit(X, y).cv_results_.log_loss
-        for seed in (0, 0, 1)
-    ]
-    assert np.array_equal(losses[0], losses[1]) and not np.array_equal(losses[0], losses[2])
-
-
-def test_advice_is_not_to_set_what_is_set():
-    X, y = load_iris(return_X_y=True)
-    learner, said = fit(ConditionalLikelihood(QDA(), target_weight=3.0, max_iter=2), X, y)
-    assert not learner.converged_ and len(said) == 1 and "target_weight" not in said[0]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -638,3 +601,18 @@ def test_values_that_lack_digits_do_not_end_newtons_method(monkeypatch):
             assert path.follow(b, tol=5e-17).stop_reason == "converged"
         z = exact.path.point.z
         assert np.abs(path.path.point.z - z).max() < 1e-6 * np.abs(z).max()
+
+
+@pytest.mark.parametrize("learner", [partial(ConditionalLikelihood, solver=s) for s in ("newton", "lbfgs")])
+@pytest.mark.parametrize("classes", ["two, separable", "three, of which two are not"])
+def test_a_fit_without_a_finite_optimum_says_that_its_model_is_where_the_search_ended(classes, learner):
+    """Each optimiser ends elsewhere: joint log-likelihoods of −10,924 and −8,994 for these rows of two classes."""
+    rng = np.random.RandomState(0)
+    y = rng.randint(2, size=1000) if classes.startswith("two") else np.repeat([0, 1, 2], 300)
+    X = rng.randn(len(y), 3) + 12.0 * np.outer(y if y.max() == 1 else y == 2, [1.0, 0.0, 0.0]) + 0.5 * y[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = learner(QDA()).fit(X, y)
+    assert model.joint_model_ == "search"
+    overlapping = learner(QDA()).fit(X[y < 2] if y.max() > 1 else X - 12.0 * np.c_[y, 0 * y, 0 * y], y[y < 2])
+    assert overlapping.joint_model_ == "most probable"

@@ -166,7 +166,8 @@ def test_block_of_a_product(rows):
 class ThreeFunctions(Family):
     """What is left of the page's model without all that is not needed for the closed form."""
 
-    statistics, parameters, _of = PoissonFamily.statistics, PoissonFamily.parameters, PoissonFamily._of
+    statistics, parameters = PoissonFamily.statistics, PoissonFamily.parameters
+    _with_prior = PoissonFamily._with_prior
 
     def log_joint(self, X, parameters):
         return X @ np.log(parameters.rate).T + parameters.log_prior - parameters.rate.sum(axis=1)
@@ -175,6 +176,11 @@ class ThreeFunctions(Family):
 def with_methods(*methods):
     """The classifier of the page's family with no methods beside the closed form but these."""
     others = {
+        "frozen": lambda self, parameters: [
+            {"kind": "gaussian", "columns": np.arange(3), "shared": True, "independent": True}
+            | {"log_prior": parameters.log_prior, "mean": parameters.rate}
+            | {"covariance": np.ones(3), "whitener": np.ones(3)}
+        ],
         "expected_rows": lambda self, X, weights, parameters: np.where(np.isnan(X), weights @ parameters.rate, X),
         **{f"{name}_parameters": PoissonFamily.pooled_parameters for name in ("grand", "nested")},
     }
@@ -190,6 +196,7 @@ def of_target(name):
 USES = {
     "sampling": lambda model, X, y: model.fit(X, y).sample(5, random_state=0),
     MARGINALS: lambda model, X, y: model.fit(X, y).conditional_mean(X) - model.score_samples(X)[:, None],
+    "a scorer": lambda model, X, y: model.fit(X, y).scorer().predict_proba(X[0]),
     "a safe step": lambda model, X, y: RiskCalibration(model, step="safe", target_weight=0.0, tol=0.0, max_iter=3).fit(
         X, y
     ),

@@ -69,11 +69,6 @@ def test_names_become_words_no_two_alike():
     assert_allclose(log_joint(text, places), model.predict_joint_log_proba(X.iloc[:1])[0], rtol=1e-12)
 
 
-def test_a_line_break_in_a_name_stays_in_its_comment():
-    X = pd.DataFrame({"a\nvariable b {": [0, 1, 0, 1]})
-    assert list(read(to_bif(TAN().fit(X, [0, 1, 1, 0])))[0]) == ["class", "a_variable_b__"]
-
-
 def test_only_fitted_networks_are_written():
     with pytest.raises(TypeError, match="model must be a TAN or a KDependenceBayes; got CategoricalNB"):
         to_bif(CategoricalNB())

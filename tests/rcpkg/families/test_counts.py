@@ -4,7 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import sklearn.naive_bayes as sk_nb
 from hypothesis import given, settings
@@ -15,7 +14,6 @@ from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
-from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 
 from rcpkg import (
@@ -68,12 +66,6 @@ def test_a_missing_feature_is_marginalised(strength, seed):
     assert_array_equal(model.predict_joint_log_proba(x[None])[0], joint)
 
 
-def test_a_row_of_which_nothing_is_known_gets_the_class_prior():
-    X, y = categorical_rows()
-    model = CategoricalNB(prior_strength=1.0).fit(X, y)
-    assert_allclose(model.predict_log_proba(np.full((1, 3), np.nan)), model.class_log_prior_[None], atol=1e-12)
-
-
 @STRENGTHS
 def test_an_unknown_code_leaves_the_other_features_their_say(strength):
     X, y = categorical_rows(n_states=(3, 4, 5))
@@ -98,17 +90,6 @@ def test_the_order_of_codes_does_not_matter(strength, seed):
     assert_allclose(other.predict_log_proba(names[X.astype(int)]), model.predict_log_proba(X), atol=1e-12)
 
 
-def test_a_row_with_the_last_code_unseen_is_classified_by_the_others():
-    """The example with which the fault was reported: [0, 1] and [.5, .5]."""
-    y, rng = np.repeat([0, 1], 100), np.random.default_rng(0)
-    X = np.c_[np.tile([0, 1, 2], 67)[:200], y[:, None] ^ (rng.random((200, 6)) < 0.1)]
-    rows = [[2, 1, 1, 1, 1, 1, 1], [3, 1, 1, 1, 1, 1, 1]]
-    skips = CategoricalNB(prior_strength=1.0).fit(X, y).predict_proba(rows)
-    assert_allclose(skips[1], skips[0], atol=1e-3)
-    refuses = StrictCategoricalNB(prior_strength=1.0).fit(X, y).predict_proba(rows)
-    assert_allclose(refuses[1], [0.5, 0.5])
-
-
 def test_declared_states_of_no_row():
     """MAP gives them pseudo-rows; under ML, with probability zero in each class, they are skipped."""
     X, y = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]), [0, 0, 1, 1]
@@ -123,21 +104,6 @@ def test_declared_states_of_no_row():
     assert_array_equal(exact.predict_proba(rows), [[1, 0], [0, 1]])
     old_rule = StrictCategoricalNB(n_states=4).fit(X, y)
     assert_array_equal(old_rule.predict_proba(rows), [[0.5, 0.5]] * 2)
-
-
-def test_the_rule_of_the_tables():
-    """States from 0 to the largest code, and no missing values, whatever the prior."""
-    X, y = categorical_rows(n_states=(3, 4))
-    X[X[:, 1] == 1, 1] = 2
-    model = StrictCategoricalNB(prior_strength=1.0).fit(X, y)
-    assert_array_equal(model.n_states_, [3, 4])
-    beyond = np.array([[3.0, 0.0]])
-    assert np.isneginf(model.predict_joint_log_proba(beyond)).all()
-    assert np.isfinite(model.predict_joint_log_proba([[0.0, 1.0]])).all()
-    with pytest.raises(ValueError, match="NaN"):
-        model.predict([[np.nan, 0.0]])
-    with pytest.raises(ValueError, match=r"Negative values in data passed to \w+ \(input X\): feature 0"):
-        model.predict([[-1.0, 0.0]])
 
 
 def test_tags_say_what_is_accepted():
@@ -155,19 +121,6 @@ def test_tags_say_what_is_accepted():
 
 
 # Missing values in training ------------------------------------------------------------------------------------------
-
-
-@STRENGTHS
-def test_the_closed_form_takes_the_values_that_are_there(strength):
-    X, y = categorical_rows(n_states=(2, 3, 5))
-    X = holes(X)
-    model = CategoricalNB(prior_strength=strength).fit(X, y)
-    for j, log_prob in enumerate(np.split(model.parameters_.log_prob, [2, 5], axis=1)):
-        there = ~np.isnan(X[:, j])
-        alone = CategoricalNB(prior_strength=strength, class_prior_strength=0.0).fit(X[there][:, [j]], y[there])
-        assert_allclose(log_prob, alone.parameters_.log_prob, atol=1e-12)
-    assert_allclose(model.statistics_.count, np.bincount(y))
-    assert np.ptp([np.nansum(c) for c in np.split(model.statistics_.cells, [2, 5], axis=1)]) > 0
 
 
 def test_the_closed_form_is_the_maximum_of_the_marginals():
@@ -297,16 +250,6 @@ def test_text_is_taken_by_name(table):
     assert np.isfinite(model.predict_log_proba(known)).all()
 
 
-def test_frames_of_polars_are_taken_by_name():
-    table = pl.DataFrame(COLOURS.to_dict("list"))
-    for typed in (table, table.with_columns(pl.all().cast(pl.Categorical))):
-        model = CategoricalNB(prior_strength=1.0).fit(typed, KINDS)
-        assert_array_equal(model.feature_names_in_, ["colour", "size"])
-        assert_allclose(
-            model.predict_proba(typed), CategoricalNB(prior_strength=1.0).fit(COLOURS, KINDS).predict_proba(COLOURS)
-        )
-
-
 def test_names_unseen_and_missing_are_skipped():
     model = CategoricalNB(prior_strength=1.0).fit(COLOURS, KINDS)
     known = model.predict_proba(pd.DataFrame({"colour": ["violet"], "size": ["2"]}))
@@ -389,15 +332,6 @@ def test_columns_that_cannot_be_taken_are_named(model, table, message):
         model.fit(table, KINDS)
 
 
-def test_text_stays_text_and_numbers_numbers():
-    model = CategoricalNB().fit(COLOURS, KINDS)
-    with pytest.raises(ValueError, match="feature 'size' held text when the model was fitted, and holds numbers"):
-        model.predict(COLOURS.assign(size=2))
-    numbers = COLOURS.assign(size=[0, 1, 1, 0, 0, 1])
-    with pytest.raises(ValueError, match="feature 'size' held numbers when the model was fitted, and holds text"):
-        CategoricalNB().fit(numbers, KINDS).predict(COLOURS)
-
-
 # New states ----------------------------------------------------------------------------------------------------------
 
 
@@ -426,12 +360,6 @@ def test_names_that_come_later_are_learnt():
     product = ProductModel(blocks, class_prior_strength=1.0)
     product.partial_fit(COLOURS, KINDS, classes=[0, 1]).partial_fit(later, [0, 1])
     assert_allclose(product.predict_proba(table), whole.predict_proba(table), atol=1e-12)
-
-
-def test_declared_states_stay_declared():
-    model = CategoricalNB(n_states=3).partial_fit([[0], [1]], [0, 1], classes=[0, 1])
-    with pytest.raises(ValueError, match="feature 0 holds the state 4, but n_states declares 3"):
-        model.partial_fit([[4]], [0])
 
 
 # scikit-learn's alpha ------------------------------------------------------------------------------------------------
@@ -594,7 +522,7 @@ def test_blocks_of_rows_give_the_same_model(model, monkeypatch):
     Z[3, 0] = 5.0
     whole = clone(model).fit(X, y, sample_weight=w)
     encoded = whole.family_.encode(X)
-    monkeypatch.setattr(states, "BLOCK_ENTRIES", 7 * X.shape[1])
+    monkeypatch.setattr(states, "AT_A_TIME", 7 * X.shape[1])
     fit = clone(model).fit(X, y, sample_weight=w)
     halves = clone(model).partial_fit(X[:50], y[:50], classes=[0, 1, 2], sample_weight=w[:50])
     halves = halves.partial_fit(X[50:], y[50:], sample_weight=w[50:])
@@ -658,31 +586,23 @@ def test_columns_are_chosen_as_in_column_transformers(chosen, expected):
     assert_array_equal(rc.estimator_.columns_[0], expected)
 
 
-def test_columns_are_chosen_by_type():
-    X, y = gaussian_rows()
-    frame = pd.DataFrame({"length": X[:, 0], "colour": np.array(["red", "blue", "green"])[y], "width": X[:, 1]})
-    text, numbers = make_column_selector(dtype_exclude="number"), make_column_selector(dtype_include="number")
-    model = ProductModel([("kind", CategoricalNB(prior_strength=1.0), text), ("size", QDA(), numbers)]).fit(frame, y)
-    assert [columns.tolist() for columns in model.columns_] == [[1], [0, 2]]
-
-
 @pytest.mark.parametrize(
     "chosen, message",
     [
-        ([0.9, 1.7], "by integers, a mask, names, a slice or a callable; got"),
+        ([0.9, 1.7], "by integers, a mask, a slice or a callable, or names"),
         (1.0, "by integers"),
         (np.array([0.0, 1.0]), "by integers"),
         ([[0, 1]], "by integers"),
-        (["a", 1], "by integers|does not have"),
+        (["a", 1], "by integers"),
         (None, "by integers"),
-        ([True, False], "masks of length 5"),
+        ([True, False], "by integers, a mask"),
         ([False] * 5, "blocks choose no column of X"),
         ([], "blocks choose no column of X"),
-        ([0, 5], "between 0 and 4"),
+        ([0, 5], r"must be in \[0, 4\]"),
         (slice(5, None), "blocks choose no column of X"),
-        (slice(0.5, 2), "slices of integers or of names"),
-        (slice("a", "z"), r"does not have: \['z'\]"),
-        (["z"], r"does not have: \['z'\]"),
+        (slice(0.5, 2), "by integers"),
+        (slice("a", "z"), "'z'"),
+        (["z"], "by integers.*'z'"),
         ([0, 0], "must not share columns"),
     ],
     ids=str,
@@ -691,14 +611,6 @@ def test_columns_that_are_refused(chosen, message):
     X, y = mixed_rows()
     with pytest.raises(ValueError, match=message):
         ProductModel([("block", GaussianNB(), chosen)]).fit(pd.DataFrame(X, columns=list("abcde")), y)
-
-
-def test_refitting_chooses_columns_anew():
-    X, y = load_wine(return_X_y=True)
-    model = ProductModel([("block", QDA(), last_two)]).fit(X, y)
-    model.fit(X[:, :5], y)
-    assert_array_equal(model.columns_[0], [3, 4])
-    assert_array_equal(model.set_params(blocks=[("block", QDA(), [1])]).fit(X, y).columns_[0], [1])
 
 
 def test_encoded_rows_of_products_are_those_of_the_blocks():

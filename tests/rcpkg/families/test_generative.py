@@ -36,7 +36,6 @@ from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import multiclass
 
 from rcpkg import (
@@ -55,9 +54,7 @@ from rcpkg import (
     Statistics,
 )
 from rcpkg.base import log_posterior
-from rcpkg.checks import number_labels
 from rcpkg.families import gaussian, one_hot
-from rcpkg.families.gaussian import positive_medians
 
 
 def assert_same(a, b, **tolerance):
@@ -69,11 +66,6 @@ def assert_same(a, b, **tolerance):
             assert_same(left, right, **tolerance)
     else:
         assert_allclose(a, b, **{"rtol": 1e-9, "atol": 1e-12} | tolerance)
-
-
-def covariances(parameters):
-    """Parameters without the whitener, whose Cholesky factor depends on the order of the features."""
-    return parameters[:3]
 
 
 # Statistics ----------------------------------------------------------------------------------------------------------
@@ -435,19 +427,6 @@ def test_product_of_one_block_is_the_block(name):
     assert_allclose(product.predict_joint_log_proba(X), model.predict_joint_log_proba(X), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("strength", [0.0, 1.5])
-def test_product_of_single_columns_is_naive_bayes(strength):
-    X, y = categorical_rows()
-    whole = CategoricalNB(prior_strength=strength).fit(X, y)
-    product = ProductModel(
-        [(f"x{j}", CategoricalNB(prior_strength=strength), j) for j in range(3)], class_prior_strength=strength
-    ).fit(X, y)
-    assert_allclose(product.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-10)
-    X, y = gaussian_rows()
-    product = ProductModel([(f"x{j}", QDA(), [j]) for j in range(3)]).fit(X, y)
-    assert_allclose(product.predict_joint_log_proba(X), GaussianNB().fit(X, y).predict_joint_log_proba(X), rtol=1e-10)
-
-
 def test_mixed_product_is_the_product_of_its_densities():
     X, y = mixed_rows()
     model = mixed_model().fit(X, y)
@@ -458,15 +437,6 @@ def test_mixed_product_is_the_product_of_its_densities():
     ]
     assert_allclose(model.predict_joint_log_proba(X), sum(parts) - 2 * model.class_log_prior_, rtol=1e-9, atol=1e-9)
     assert model.statistics_.sizes.second.shape == (3, 2, 2)
-
-
-def test_product_takes_column_names():
-    X, y = mixed_rows()
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    named = ProductModel([("codes", CategoricalNB(), ["a", "b"]), ("sizes", QDA(), ["e", "c"])]).fit(frame, y)
-    numbered = ProductModel([("codes", CategoricalNB(), [0, 1]), ("sizes", QDA(), [-1, 2])]).fit(X, y)
-    assert_allclose(named.predict_proba(frame), numbered.predict_proba(X))
-    assert_array_equal(named.columns_[1], [4, 2])
 
 
 @pytest.mark.parametrize(
@@ -480,8 +450,8 @@ def test_product_takes_column_names():
         ([("a__b", QDA(), [0]), ("c", QDA(), [1])], "must not contain __"),
         ([("blocks", QDA(), [0]), ("c", QDA(), [1])], "conflict with constructor"),
         ([("a", QDA(), [0, 1]), ("b", QDA(), [1])], "must not share columns"),
-        ([("a", QDA(), [0, 9])], "between 0 and 4"),
-        ([("a", QDA(), ["u"])], "no column names"),
+        ([("a", QDA(), [0, 9])], r"must be in \[0, 4\]"),
+        ([("a", QDA(), ["u"])], "only supported for dataframes"),
         ([("a", sk_nb.GaussianNB(), [0])], "block 'a' must be one of the models"),
     ],
 )
@@ -489,12 +459,6 @@ def test_product_refuses_bad_blocks(blocks, message):
     X, y = mixed_rows()
     with pytest.raises(ValueError, match=message):
         ProductModel(blocks).fit(X, y)
-
-
-def test_product_names_missing_columns():
-    X, y = mixed_rows()
-    with pytest.raises(ValueError, match=r"columns that X does not have: \['z'\]"):
-        ProductModel([("a", QDA(), ["c", "z"])]).fit(pd.DataFrame(X, columns=list("abcde")), y)
 
 
 # Fitting in pieces, weights, samples ---------------------------------------------------------------------------------
@@ -701,11 +665,6 @@ def test_words_never_seen_are_impossible_under_maximum_likelihood():
     )
 
 
-def test_a_state_declared_but_unseen_has_the_prior_probability():
-    model = CategoricalNB(n_states=[3], prior_strength=3.0).fit([[0], [1], [0], [1]], [0, 0, 1, 1])
-    assert_allclose(np.exp(model.parameters_.log_prob), np.tile([0.4, 0.4, 0.2], (2, 1)))
-
-
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 
@@ -813,12 +772,6 @@ def test_collinear_features_are_refused(name):
         clone(GAUSSIAN[name]).set_params(singular_ridge=0.0).fit(np.column_stack([X, X[:, 0] - 2 * X[:, 1]]), y)
 
 
-def test_scales_of_features_may_differ_by_far():
-    X, y = gaussian_rows()
-    P = QDA().fit(X, y).predict_proba(X)
-    assert_allclose(QDA().fit(X * [1e-6, 1.0, 1e6], y).predict_proba(X * [1e-6, 1.0, 1e6]), P, atol=1e-9)
-
-
 def test_a_class_that_has_had_no_rows_yet_is_named():
     X, y = gaussian_rows()
     data = np.abs(np.round(X))
@@ -860,22 +813,7 @@ def test_extreme_values_are_refused_rather_than_turned_into_nan(name):
             clone(GAUSSIAN[name]).fit(X * 1e200, y)
 
 
-def test_standardising_leaves_the_posteriors_unchanged():
-    X, y = gaussian_rows()
-    Z = StandardScaler().fit_transform(X * 3 + 7)
-    for model in GAUSSIAN.values():
-        assert_allclose(clone(model).fit(Z, y).predict_proba(Z), clone(model).fit(X, y).predict_proba(X), atol=1e-10)
-
-
 # --- what is computed once ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("labels", [[3, 1, 2], ["b", "a", "c"], [True, False, True], [0.0, 2.0, 1.0]])
-@pytest.mark.parametrize("kind", [None, object])
-def test_labels_are_numbered_in_their_order(labels, kind):
-    y = np.array(labels * 5, dtype=kind)
-    classes, numbers = number_labels(y)
-    assert classes.tolist() == sorted(set(labels)) and classes[numbers].tolist() == y.tolist()
 
 
 @pytest.mark.skipif(
@@ -888,19 +826,9 @@ def test_integers_nearly_all_different_are_still_suspected():
         GaussianNB().fit(X, y.astype(int))
 
 
-def test_medians_of_the_positive_ones():
-    rng = np.random.default_rng(0)
-    columns = np.where(rng.random((21, 6)) < [0.0, 0.3, 0.5, 0.9, 0.95, 1.0], 0.0, rng.random((21, 6)))
-    expected = [np.median(column[column > 0]) if column.any() else np.inf for column in columns.T]
-    assert np.array_equal(positive_medians(columns), expected)
-    assert np.array_equal(
-        positive_medians(columns[:20]), [np.median(c[c > 0]) if c.any() else np.inf for c in columns[:20].T]
-    )
-
-
 @pytest.mark.parametrize("name", ML)
 def test_settling_gives_the_parameters_or_leaves_them_open(name):
     model, X, _, Y = fitted(name)
     statistics = model.statistics(model.family_.encode(X), Y)
-    settled = model.family_.settle(statistics, len(Y))
+    settled = model.family_.fix_prior(statistics, len(Y))
     assert settled is None or all(map(np.array_equal, settled, model.parameters(statistics)))

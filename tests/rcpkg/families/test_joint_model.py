@@ -89,21 +89,6 @@ def test_class_weights_of_a_calibrated_model_are_those_of_its_rows():
     assert_allclose(model.predict_proba(STATES, shares), model.predict_proba(STATES), rtol=1e-10)
 
 
-def test_weights_of_rows_count():
-    w = RNG.uniform(0.5, 2.0, size=90)
-    model = RiskCalibration(SMOOTH).fit(STATES, Y, sample_weight=w)
-    shares = np.array([w[c == Y].sum() for c in "abc"]) / w.sum()
-    assert_allclose(model.predict_proba(STATES, shares), model.predict_proba(STATES), rtol=1e-10)
-
-
-def test_votes_of_neighbours_are_those_of_the_shares_of_the_rows():
-    keep = np.r_[0:90:3, 1:45:3, 2:90:3]
-    model = BregmanKNN().fit(STATES[keep], Y[keep])
-    shares = np.unique(Y[keep], return_counts=True)[1] / len(keep)
-    assert_allclose(model.predict_proba(STATES, shares), model.predict_proba(STATES))
-    assert np.abs(model.predict_proba(STATES, PRIOR) - model.predict_proba(STATES)).max() > 0.1
-
-
 def test_a_row_that_is_impossible_gets_the_class_weights():
     model = StrictCategoricalNB(n_states=5).fit(STATES, Y)
     assert_allclose(model.predict_proba([[9.0, 0.0, 0.0]], class_prior=PRIOR), [PRIOR])

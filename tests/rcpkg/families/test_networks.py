@@ -18,12 +18,10 @@ from rcpkg import (
     BernoulliNB,
     CategoricalNB,
     ConditionalLikelihood,
-    InvalidStatistics,
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
-    calibration_test,
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Fixed, Objective
@@ -175,7 +173,7 @@ def information_by_hand(X, y, weights=None):
 def test_mutual_information(monkeypatch, counts):
     """By scikit-learn, class by class; and whatever number of features is counted at a time."""
     monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
-    monkeypatch.setattr(structure, "LARGEST_BLOCK", 100)
+    monkeypatch.setattr(structure, "AT_A_TIME", 100)
     X, y = network_rows()
     of_class, pairs = structure.mutual_information(Rows.of(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):
@@ -267,20 +265,6 @@ def test_ties_go_to_the_first_feature():
     assert KDependenceBayes(k=2).fit(X, y).parents_[5] == []  # one state tells nothing
 
 
-def test_no_parents_is_naive_bayes():
-    X, y = categorical_rows()
-    gaps = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.2, np.nan, X)
-    for rows in (X, gaps):
-        naive = CategoricalNB(prior_strength=1.0).fit(rows, y)
-        network = KDependenceBayes(k=0).fit(rows, y)
-        assert_array_equal(network.statistics_.cells, naive.statistics_.cells)
-        assert_array_equal(network.predict_log_proba(gaps), naive.predict_log_proba(gaps))
-        for ours, theirs in zip(network.conditional_mean(gaps), naive.conditional_mean(gaps)):
-            assert_array_equal(ours, theirs)
-    alone = CategoricalNB(prior_strength=1.0).fit(X[:, :1], y).predict_log_proba(X[:, :1])
-    assert_allclose(TAN().fit(X[:, :1], y).predict_log_proba(X[:, :1]), alone, atol=1e-12)
-
-
 def test_two_states_are_binary_features():
     """Of which only the ones are stored: the same model, rows with gaps among them."""
     X, y = categorical_rows()
@@ -335,15 +319,6 @@ def test_newton_takes_complete_rows():
     assert model.fit(X, y).score(X, y) > 0.4
     with pytest.raises(ValueError, match="feature 2 holds missing values: each row then has a marginal"):
         ConditionalLikelihood(model).fit(X, y)
-
-
-def test_new_states_move_the_tables():
-    X, y = network_rows()
-    order = np.argsort(X[:, 3] + X[:, 1], kind="stable")
-    first = KDependenceBayes(structure=CLIQUES)
-    for rows in np.array_split(order, 5):
-        first.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
-    assert_allclose(first.statistics_.cells, network(CLIQUES)[0].statistics_.cells)
 
 
 def test_the_first_rows_of_partial_fit_decide_on_the_structure():
@@ -469,14 +444,6 @@ def test_one_optimum_by_safe_steps_and_by_l_bfgs():
     assert_allclose(safe.predict_proba(EVERY), search.predict_proba(EVERY), atol=1e-4)
 
 
-def test_nested_targets_are_for_networks():
-    X, y = categorical_rows()
-    with pytest.raises(ValueError, match="target='nested' needs nested_parameters, which CategoricalFamily"):
-        RiskCalibration(CategoricalNB(prior_strength=1.0), target="nested").fit(X, y)
-    with pytest.raises(InvalidStatistics, match="boundary of the model"):
-        RiskCalibration(KDependenceBayes(prior_strength=0.0), target="nested").fit(X[:12], y[:12])
-
-
 def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
     X, y = network_rows()
     found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 3.0, 30.0], closed_form=False).fit(X, y)
@@ -489,15 +456,6 @@ def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
     ]
     approximate = found.cv_results_.set_index("target_weight").log_loss[found.target_weight_]
     assert approximate == pytest.approx(np.mean(exact), abs=3 * np.std(exact) / np.sqrt(len(exact)))
-
-
-def test_what_is_tested_is_a_full_family():
-    X, y = network_rows()
-    given = KDependenceBayes(structure=[[], [0], [1], [1]], prior_strength=0.0)
-    assert calibration_test(given, X, y, n_bootstrap=1).statistic > 0
-    curved = KDependenceBayes(structure=[[], [], [0, 1], []], prior_strength=0.0)
-    with pytest.raises(ValueError, match=r"calibration_test needs .*mean_parameters.*, which KDependenceFamily"):
-        calibration_test(curved, X, y)
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------
@@ -552,5 +510,5 @@ def test_identifiers_are_no_reason_to_run_out_of_memory(monkeypatch):
     assert not pairs.any() and of_class.min() >= 0
     model = KDependenceBayes(k=2).fit(X, y)
     assert not model.parents_[0] and not model.parents_[1]
-    assert model.family_.families_.width * 2 <= cliques.LARGEST_TABLES
+    assert model.family_.families_.width * 2 <= networks.LARGEST_TABLES
     assert np.isfinite(model.predict_log_proba(X[:5])).all()

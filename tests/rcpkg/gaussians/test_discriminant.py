@@ -8,7 +8,6 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import LeaveOneOut
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -118,16 +117,6 @@ def test_rda_loo_equals_refits_on_a_hundred_problems(block):
         assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("n", [30, 150])
-def test_rda_loo_in_sixty_dimensions(n):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(n, 60)), rng.integers(0, 2, n)
-    fast, slow = shrunken_log_density_loo(Sample(X, y, 2)), rda_refits(X, y, 2)
-    finite = np.isfinite(slow)
-    assert (np.isfinite(fast) == finite).all() and finite.any()
-    assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
 def test_rda_cv_errors_equal_refits(cost):
     X, y = IRIS[0][::3], IRIS[1][::3]
@@ -214,15 +203,6 @@ def test_iterative_edda_models_against_numerical_optimisation(model):
     assert_allclose(criterion(edda_covariances(counts, W, model)[0], counts, W), best, atol=1e-6)
 
 
-@pytest.mark.parametrize("model", ["EVE", "VEE", "VEI", "VEV", "VVE"])
-def test_edda_convergence_is_stated(model):
-    counts, W = scatters()
-    rough, exact = (criterion(edda_covariances(counts, W, model, tol)[0], counts, W) for tol in (1e-3, 1e-12))
-    assert exact <= rough <= exact + 0.05
-    with pytest.warns(ConvergenceWarning, match="2 sweeps"):
-        edda_covariances(counts, W, model, 1e-15, 2)
-
-
 def test_edda_batches_and_absent_classes():
     counts, W = scatters()
     other_counts, other_W = scatters(random_state=5)
@@ -251,12 +231,6 @@ def test_edda_infeasible_models():
         edda_covariances(counts, W, "XXX")
     with pytest.raises(ValueError, match="models must be"):
         EDDA(models=("EEE", "XXX")).fit(*IRIS)
-
-
-@pytest.mark.parametrize("tol", [0, -1.0, np.nan, np.inf, "a"])
-def test_a_bad_tolerance_is_named(tol):
-    with pytest.raises(ValueError, match="tol must be a finite number > 0"):
-        EDDA(tol=tol).fit(*IRIS)
 
 
 def test_edda_likelihood_without_bound():

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import pickle
 import re
 import signal
 import time
@@ -24,12 +23,10 @@ from rcpkg import (
     QDA,
     RDA,
     TAN,
-    TM,
     WANBIAC,
     BayesianQDA,
     CategoricalNB,
     ConditionalLikelihood,
-    DiscriminativeFrequencyEstimate,
     GaussianNB,
     KDependenceBayes,
     LocalBDA,
@@ -41,7 +38,6 @@ from rcpkg import (
     RiskCalibrationCV,
     Rows,
     SharedVarianceGaussianNB,
-    SoftErrorCalibration,
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
@@ -200,22 +196,6 @@ def test_names_and_labels_may_appear_in_late_blocks():
         assert_array_equal(a, b)
 
 
-def test_large_means_in_late_blocks_cost_no_digits():
-    X, y = gaussian_rows(600)
-    X = X + 1e7 * (np.arange(600) > 50)[:, None]
-    whole, parts = QDA().fit(X, y), QDA().fit(Rows.of(X, y, block_size=100))
-    assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-9)
-
-
-@pytest.mark.parametrize("model", [TM(LDA()), DiscriminativeFrequencyEstimate(LDA()), SoftErrorCalibration(LDA())])
-def test_other_rules_and_weights_go_through_blocks(model):
-    X, y = gaussian_rows(300)
-    weight = 1.0 + np.arange(300) % 3
-    whole, parts = (clone(model).fit(Rows.of(X, y, weight, size)) for size in (None, 70))
-    assert parts.n_iter_ == whole.n_iter_ > 0
-    assert_allclose(parts.predict_proba(X), whole.predict_proba(X), rtol=0, atol=1e-9)
-
-
 def test_the_score_test_takes_one_block():
     X, y = gaussian_rows(60)
     weight = 1.0 + np.arange(60) % 2
@@ -340,17 +320,6 @@ def test_what_is_missing_in_a_file_of_numbers(parquet):
     frame.loc[::7, "b"] = np.nan  # which pandas writes as null
     rows = Rows.from_parquet(parquet(frame), "label")
     assert_same_bits(GaussianNB().fit(rows), GaussianNB().fit(frame[["a", "b", "c"]], y), frame[["a", "b", "c"]])
-
-
-def test_rows_of_each_class_apart():
-    X, y = gaussian_rows(2**15 + 99)
-    weight = np.arange(len(y)) % 3
-    Y = weight[:, None] * np.equal.outer(y, np.unique(y))
-    whole = QDA().fit(X, y, sample_weight=weight)
-    Z = X - whole.family_.origin_
-    assert_allclose(whole.statistics_.second, np.einsum("iy,ij,ik->yjk", Y, Z, Z), rtol=1e-10)
-    blocks = QDA().fit(Rows.of(np.asfortranarray(X), y, weight, block_size=2**15))
-    assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-10)
 
 
 def test_some_columns_of_several_files(parquet):
@@ -494,15 +463,6 @@ class TestColumnsOfFiles:
         )
         with pytest.raises(ValueError, match=r"block 0 .*feature 'id' holds integers beyond 2\*\*53"):
             GaussianNB().fit(Rows.from_parquet(parquet(frame), "y"))
-
-
-def test_a_spool_goes_when_nobody_holds_it(parquet):
-    X, y = gaussian_rows(90)
-    spool = Rows.from_parquet(parquet(pd.DataFrame(X).add_prefix("x").assign(label=y)), "label", block_size=20).kept()
-    folder = spool.folder
-    assert len(list(spool)) == 5 and spool.kept() is spool and len(list(folder.iterdir())) == 5
-    del spool
-    assert not folder.exists()
 
 
 class TestBadInput:
@@ -773,29 +733,6 @@ def test_a_cluster_gives_the_bits_of_the_blocks(cluster):
     assert model.n_iter_ == serial.n_iter_
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fatal", [1, 2, 8])
-def test_a_worker_that_is_killed_before_a_pass_changes_no_bit(cluster, monkeypatch, fatal):
-    X, y = gaussian_rows(3000)
-    model, passes = RiskCalibration(QDA(), step="safe", tol=1e-6), []
-    with cluster(2, processes=True) as client:
-        rows = partitions(X, y, 500)
-        victim = next(iter(client.run(os.getpid).values()))
-        each = type(rows).each
-
-        def killing(self, task):
-            passes.append(task)
-            if len(passes) == fatal:
-                os.kill(victim, signal.SIGKILL)
-            return each(self, task)
-
-        monkeypatch.setattr(type(rows), "each", killing)
-        fitted = clone(model).fit(rows)
-    assert len(passes) > fatal
-    serial = clone(model).fit(Rows.of(X, y, block_size=500))
-    assert_array_equal(fitted.predict_proba(X), serial.predict_proba(X))
-
-
 @pytest.mark.parametrize("name", ["QDA", "CategoricalNB", "TAN"])
 def test_a_warm_start_goes_on_with_the_same_rows(name):
     X, y = rows_for(name)
@@ -902,9 +839,3 @@ def test_a_scheduler_that_goes_away_costs_no_more_than_the_last_fit(cluster, mon
         model.fit(partitions(X, y, 500))
     whole = RiskCalibration.as_published(QDA(), max_iter=6, stopping="none").fit(Rows.of(X, y, block_size=500))
     assert_same_bits(model, whole, X)
-
-
-def test_tasks_and_models_can_be_pickled():
-    X, y = gaussian_rows(60)
-    model = RiskCalibration(LDA()).fit(Rows.of(X, y, block_size=20))
-    assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))

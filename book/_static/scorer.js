@@ -1,0 +1,66 @@
+// The posteriors of a fitted model from what its scorer's to_json wrote: rcpkgScorer(JSON.parse(text)).predictProba(row).
+// A row has numbers, codes or names, and null or NaN where values are missing. No library is needed.
+"use strict";
+
+globalThis.rcpkgScorer = (content) => {
+  const total = (values) => values.reduce((a, b) => a + b, 0);
+  const number = (value) => (value === null ? -Infinity : value); // of logarithms
+  const missing = (value) => value === null || value === undefined || Number.isNaN(value);
+  function logSum(values) {
+    const top = Math.max(...values);
+    return top === -Infinity ? top : top + Math.log(total(values.map((v) => Math.exp(v - top))));
+  }
+  function gaussian({ mean, covariance, shared, independent }, row) {
+    const seen = row.flatMap((value, j) => (missing(value) ? [] : [j]));
+    return mean.map((mu, y) => {
+      const S = shared ? covariance : covariance[y], L = [], z = []; // L of Σ_oo = LLᵀ, row by row, and L⁻¹(x − μ)_o
+      const sigma = (i, k) => (independent ? (i === k ? S[i] : 0) : S[i][k]);
+      return total(seen.map((j, a) => {
+        L.push([]);
+        const rest = (b) => total(L[b].slice(0, b).map((v, k) => v * L[a][k]));
+        for (let b = 0; b < a; b += 1) L[a].push((sigma(j, seen[b]) - rest(b)) / L[b][b]);
+        L[a].push(Math.sqrt(sigma(j, j) - total(L[a].map((v) => v * v))));
+        z.push((row[j] - mu[j] - total(z.map((v, k) => v * L[a][k]))) / L[a][a]);
+        return -0.5 * (z[a] * z[a] + Math.log(2 * Math.PI)) - Math.log(L[a][a]);
+      }));
+    });
+  }
+  function table({ states, parents, log_prob }, row) {
+    const places = row.map((value, j) => states[j].indexOf(value));
+    const sizes = states.map((of) => of.length);
+    const nowhere = log_prob[0].map((_, k) => log_prob.every((cells) => cells[k] === null));
+    return log_prob.map((cells) => {
+      let [start, known, factors] = [0, 0, []]; // functions of the states of features that are missing
+      parents.forEach((of, j) => {
+        const [members, first] = [[...of, j], start];
+        start += members.reduce((size, f) => size * sizes[f], 1);
+        const cell = (state) => first + members.reduce((k, f) => k * sizes[f] + (places[f] < 0 ? state[f] : places[f]), 0);
+        const open = members.filter((f) => places[f] < 0);
+        if (open.length) factors.push({ open, value: (state) => number(cells[cell(state)]) });
+        else known += nowhere[cell()] ? 0 : number(cells[cell()]);
+      });
+      places.forEach((place, v) => { // each is summed out, in a function of its neighbours that remembers its values
+        const touched = place < 0 ? factors.filter(({ open }) => open.includes(v)) : [];
+        const open = [...new Set(touched.flatMap((factor) => factor.open))].filter((f) => f !== v), values = new Map();
+        const sum = (state) => logSum(states[v].map((_, k) => total(touched.map((f) => f.value({ ...state, [v]: k })))));
+        const value = (state) => {
+          const key = open.map((f) => state[f]).join();
+          return values.get(key) ?? values.set(key, sum(state)).get(key);
+        };
+        if (touched.length) factors = [...factors.filter((factor) => !touched.includes(factor)), { open, value }];
+      });
+      return known + total(factors.map(({ value }) => value({})));
+    });
+  }
+  const binary = ({ binarize, log_prob }, row) => table({ log_prob, states: row.map(() => [false, true]),
+    parents: row.map(() => []) }, row.map((value) => (missing(value) ? null : value > binarize)));
+  function logJoint(row) {
+    const parts = content.parts.map((part) => ({ gaussian, table, binary })[part.kind](part, part.columns.map((j) => row[j])));
+    return content.log_prior.map((prior, y) => number(prior) + total(parts.map((values) => values[y])));
+  }
+  function predictProba(row) {
+    const joint = logJoint(row), all = logSum(joint);
+    return joint.map((value, y) => Math.exp(all === -Infinity ? number(content.log_prior[y]) : value - all));
+  }
+  return { classes: content.classes, logJoint, predictProba };
+};

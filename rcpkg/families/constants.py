@@ -1,0 +1,66 @@
+"""Numbers that decide something in this room: what each means, where it comes from, what half or twice of it does."""
+
+from rcpkg.linalg import EPS
+
+# Rounding -------------------------------------------------------------------------------------------------------------
+# Far above the rounding of a float and far below what rows tell: half or twice decides otherwise only for statistics
+# that are rounding themselves.
+
+#: A variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
+VARIANCE_ROUNDING = 100 * EPS
+#: A negative count is zero up to this share of the sum of magnitudes, the rounding of a sum over many rows
+COUNT_ROUNDING = 1e-12
+#: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
+DECIMALS = 12
+#: A correlation matrix has an inverse if its rounding times the trace of the inverse is less: two digits are left
+LEAST_DIGITS = 0.01
+#: Largest rounding of a log density by quadratic features; beyond it the products class by class are taken, whose
+#: numbers are the same with all digits, at up to three times the time
+LARGEST_ROUNDING = 1e-9
+#: A mean that lies farther from the median, in typical deviations, is no origin: moments about it lose eight digits
+FAR_MEAN = 1e4
+
+# Natural parameters without a model -----------------------------------------------------------------------------------
+# Such η come from L-BFGS and from steps that are too long; the common precision that they get changes no posterior.
+
+#: Least eigenvalue of a precision, relative to the mean size of all, that counts as positive
+INDEFINITE = 1e-12
+#: What it is raised to otherwise. Twice makes the joint model narrower in one direction, half wider.
+LEAST_PRECISION = 0.1
+
+# EM -------------------------------------------------------------------------------------------------------------------
+
+#: Steps after which EM warns and stops; converging searches of the book take tens to some hundreds
+EM_STEPS = 1000
+#: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: far below sampling error.
+#: Steps shorten by a factor, so that half or twice of it is a step more or less.
+EM_TOL = 1e-12
+
+# What is too large ----------------------------------------------------------------------------------------------------
+
+#: Cells of the tables of all classes: 128 MB for each copy of the statistics. Half or twice moves the networks that are
+#: refused, and the parents that are passed over, by a feature of two states.
+LARGEST_TABLES = 2**24
+#: Pairs of states of one feature and all others, 64 MB; a feature with more is nearly an identifier, and gets no parent
+LARGEST_COUNTS = 2**23
+#: A larger code is taken for an identifier or a measurement, not a category
+LARGEST_CODE = 2**20
+
+# Rows at a time -------------------------------------------------------------------------------------------------------
+# Results are the same. Measured on tables of 6,000 to 300,000 rows: half or twice costs up to a tenth of a pass.
+
+#: Rows of one product for all classes, whose intermediate products then stay in the cache
+BLOCK = 256
+#: Rows of one call of `weigh`
+PASS_BLOCK = 2**12
+#: The same of rows with gaps, of which those with the same pattern share a factor: twice finds more of them
+GAPPY_BLOCK = 2**15
+#: From this ratio r/d on quadratic features are faster than products class by class; both take as long near it
+FUSED_CLASSES_PER_FEATURE = 0.3
+#: Entries of an average table of the rows with gaps that go together in a network. With half of it rows of few gaps
+#: take up to 1.4 times as long, for the calls of numpy; with twice 1.3 times, since different patterns go together.
+TABLE_ENTRIES = 2**13
+#: Rows from which medians are taken, if there are more; half or twice shows the same order of magnitude
+TYPICAL_ROWS = 1000
+#: Rows of each block by which a model sees how all rows lie, before it sums them
+BLOCK_SAMPLE = 64

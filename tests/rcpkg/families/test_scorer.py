@@ -1,0 +1,94 @@
+"""Frozen models: the same bits as the model's, from the model and from JSON, with gaps, text and calibration."""
+
+import json
+
+import numpy as np
+import pytest
+from model_cases import MODELS, fitted, gaussian_rows, network_rows
+from numpy.testing import assert_array_equal
+
+from rcpkg import (
+    QDA,
+    CategoricalNB,
+    ConditionalLikelihood,
+    GaussianNB,
+    KDependenceBayes,
+    ProductModel,
+    RiskCalibration,
+    RiskCalibrationCV,
+    Scorer,
+)
+from rcpkg.families import Unsupported
+
+FROZEN = [name for name in MODELS if not name.startswith("Multinomial")]
+
+
+def with_holes(X, seed=0):
+    """Rows of which none, a third and two thirds of the values are hidden in turn."""
+    rng, rows = np.random.default_rng(seed), X.astype(float)
+    hidden = rng.uniform(size=X.shape) < np.resize([0.0, 1 / 3, 2 / 3], len(X))[:, None]
+    return np.where(hidden, np.nan, rows)
+
+
+def assert_same_bits(model, rows):
+    for scorer in (scored := model.scorer(), Scorer.from_json(scored.to_json())):
+        for row in rows:
+            assert_array_equal(scorer.predict_proba(row), model.predict_proba(row[None])[0])
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_posteriors_are_those_of_the_model_to_the_last_bit(name):
+    model, X, *_ = fitted(name)
+    assert_same_bits(model, [*with_holes(X[:24]), np.full(X.shape[1], np.nan)])
+
+
+@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV, ConditionalLikelihood])
+def test_a_calibrated_model_is_frozen_too(learner):
+    X, y = gaussian_rows(n=300, r=3)
+    assert_same_bits(learner(QDA()).fit(X, y), with_holes(X[:9]))
+
+
+def test_networks_that_are_not_decomposable_and_features_that_do_not_vary():
+    X, y = network_rows()
+    assert_same_bits(KDependenceBayes(k=2, decomposable=False).fit(X, y), with_holes(X[:12]))
+    X, y = gaussian_rows()
+    for family in QDA(), GaussianNB():
+        assert_same_bits(family.fit(np.insert(X, 1, 7.0, axis=1), y), with_holes(np.insert(X, 1, 7.0, axis=1)[:12]))
+
+
+def test_names_unknown_states_and_rows_that_no_class_has():
+    X = np.array([["a", "x"], ["b", "y"], ["a", "y"], ["b", "x"]] * 3, dtype=object)
+    y = np.array(["no", "yes", "yes", "no"] * 3)
+    model = CategoricalNB().fit(X, y)
+    rows = [np.array(row, dtype=object) for row in (["a", "x"], ["c", "y"], [None, "x"], [None, None])]
+    assert_same_bits(model, rows)
+    scorer = model.scorer()
+    assert scorer.classes_ == ["no", "yes"] and scorer.n_features_in_ == 2
+    assert_array_equal(scorer.predict_proba(["a", "x"]), model.predict_proba([["a", "x"]])[0])
+    codes, labels = np.array([[0, 0], [0, 1], [1, 2], [1, 2]]), [0, 0, 1, 1]
+    assert_same_bits(CategoricalNB().fit(codes, labels), [np.array([0.0, 2.0]), np.array([1.0, 0.0])])
+
+
+def test_blocks_with_names_and_columns_of_no_block():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 4)), np.arange(80) % 2
+    X[:, 0] = rng.integers(3, size=80)
+    blocks = [("codes", CategoricalNB(prior_strength=1.0), [0]), ("numbers", QDA(), [3, 1])]
+    assert_same_bits(ProductModel(blocks).fit(X, y), with_holes(X[:12]))
+
+
+def test_json_is_strict_and_of_one_format():
+    model = fitted("CategoricalNB").model
+    text = model.scorer().to_json()
+    assert "Infinity" not in text and "NaN" not in text
+    content = json.loads(text)
+    assert content["format"] == "rcpkg-scorer/1" and content["classes"] == [0, 1, 2]
+    with pytest.raises(ValueError, match="format"):
+        Scorer(content | {"format": "other"})
+    with pytest.raises(ValueError, match="row must have 3 features; got 2"):
+        model.scorer().predict_proba([0, 1])
+
+
+def test_what_has_no_scorer_says_so():
+    with pytest.raises(Unsupported, match="a scorer needs frozen"):
+        fitted("MultinomialNB").model.scorer()
