@@ -147,8 +147,7 @@ def tables(notebook: NotebookNode) -> list[str]:
     names: list[str] = []
     for cell in code_cells(notebook):
         shown = [out.data["text/html"] for out in cell.outputs if "text/html" in out.get("data", ())]
-        entries = cell.metadata.get("mystnb", {}).get("table", [])
-        entries = entries if isinstance(entries, list) else [entries]
+        entries = as_list(cell.metadata.get("mystnb", {}).get("table", []))
         names += [entry.get("name", "") for entry in entries]
         if len(entries) != len(shown) and (entries or not UNSEEN & set(tags(cell))):
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
@@ -256,8 +255,16 @@ def plain_python(source: str) -> str:
 
 
 def labels(notebook: NotebookNode) -> set[str]:
+    """Labels of blocks and sections in the text, and names of the figures and tables of cells."""
     text = prose(notebook)
-    return set(LABEL.findall(text)) | set(re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE))
+    made = [cell.metadata.get("mystnb", {}) for cell in code_cells(notebook)]
+    shown = [entry for options in made for kind in ("figure", "table") for entry in as_list(options.get(kind, []))]
+    found = {*LABEL.findall(text), *re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE)}
+    return found | {*re.findall(r"^[ \t]*:name:[ \t]*(\S+)", text, re.MULTILINE)} | {e.get("name", "") for e in shown}
+
+
+def as_list(entries: dict | list[dict]) -> list[dict]:
+    return entries if isinstance(entries, list) else [entries]
 
 
 def shape(notebook: NotebookNode) -> list[str]:
