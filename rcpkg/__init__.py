@@ -44,6 +44,7 @@ from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
 from rcpkg.rows import Rows
+from rcpkg.table import TableClassifier
 
 __all__ = [
     "BDA7",
@@ -87,6 +88,7 @@ __all__ = [
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",
+    "TableClassifier",
     "__version__",
     "bregman",
     "calibration_test",
