@@ -43,6 +43,7 @@ from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.rivals import Comparison, compare, mask_copies
 from rcpkg.rows import Rows
 from rcpkg.table import TableClassifier
 
@@ -64,6 +65,7 @@ __all__ = [
     "CalibrationTest",
     "CategoricalNB",
     "ClosedFormClassifier",
+    "Comparison",
     "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
     "Family",
@@ -94,7 +96,9 @@ __all__ = [
     "calibration_test",
     "class_prior_of",
     "climb",
+    "compare",
     "explain",
     "functional",
+    "mask_copies",
     "uniform",
 ]

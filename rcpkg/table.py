@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import TransformerMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -20,9 +19,9 @@ from sklearn.utils import check_random_state
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.in_view import check_in_view, copies
-from rcpkg.checks import check_number, check_weights, column_label, number_labels, warn
+from rcpkg.checks import check_number, column_label, warn
 from rcpkg.choice import folds
-from rcpkg.columns import as_labels, in_columns, unmasked
+from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import LDA, QDA, TAN, CategoricalNB, ClosedFormClassifier, GaussianNB, Mixture, ProductModel
 
@@ -99,21 +98,29 @@ class TableColumns(TransformerMixin, Estimator):
 
 def as_frame(X: Any) -> pd.DataFrame:
     """X as a frame whose columns, with names that are strings, are numbers or text."""
-    if issparse(X):
-        X = X.toarray()
     ordered = {
         str(name): X[name].cat.codes.where(X[name].notna())
         for name in (X.columns if isinstance(X, pd.DataFrame) else ())
         if isinstance(X[name].dtype, pd.CategoricalDtype) and X[name].cat.ordered
     }
     X = in_columns(X)
-    if not isinstance(X, pd.DataFrame):
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X must be a table of rows and columns; got an array of shape {X.shape}")
-        X = pd.DataFrame(X).infer_objects()
+    X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()
     frame = X.rename(columns=str).reset_index(drop=True)
     return frame.assign(**{name: codes.to_numpy(float) for name, codes in ordered.items()})
+
+
+def _numbers_in_place_of(X: Any) -> Any:
+    """A table with zeros in the place of text, for validation of all that is not in its columns."""
+    X = in_columns(X)
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame({name: _zeros_for(column.to_numpy()) for name, column in X.items()}, index=X.index)
+    of_objects = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind not in "biuf"
+    return np.column_stack([_zeros_for(column) for column in X.T]) if of_objects and X.size else X
+
+
+def _zeros_for(column: NDArray) -> NDArray:
+    """The column, with zeros in the place of text."""
+    return np.array([value if not isinstance(value, str) else 0.0 for value in column.tolist()], dtype=float)
 
 
 def _columns_of(frame: pd.DataFrame) -> Columns:
@@ -258,9 +265,9 @@ class TableClassifier(GenerativeClassifier):
     >>> from rcpkg import TableClassifier
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
     >>> X = X.assign(strong=(X.alcohol > 13).map({True: "yes", False: "no"})).mask(X.hue < 0.6)
-    >>> model = TableClassifier(cv=3, random_state=0).fit(X, y)
-    >>> model.report_.loc[model.report_.taken, "candidate"].item()
-    ''
+    >>> model = TableClassifier(cv=3, random_state=0).fit(X[["alcohol", "hue", "strong"]], y)
+    >>> model.columns_.categories, model.report_.candidate[model.report_.taken].item()
+    (['strong'], 'naive Bayes, calibrated')
     """
 
     candidates: str | Sequence[tuple[str, Any]] = "auto"
@@ -278,12 +285,17 @@ class TableClassifier(GenerativeClassifier):
     @atomic
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Try the candidates, and fit the one that is taken to all rows."""
-        frame, y, weight = self._rows(X, y, sample_weight)
+        check_in_view(self.gaps_in_view)
+        if self.budget is not None:
+            check_number("budget", self.budget, 0)
+        frame, y, weight, _ = self._counting_rows(X, y, sample_weight)
+        frame = frame.reset_index(drop=True)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         self.columns_ = TableColumns().fit(frame, y).columns_
         found = self._candidates(frame, seed)
-        divisions = list(self._divisions(y, seed))
+        present = np.ones(len(y), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+        divisions = list(self._divisions(y, present, seed))
         began, losses, rows = time.perf_counter(), [], []
         for candidate in found:
             started = time.perf_counter()
@@ -297,27 +309,13 @@ class TableClassifier(GenerativeClassifier):
         self._take(found, np.array(losses), rows, y, weight)
         return self._fit_best(frame, y, weight)
 
-    def _rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[pd.DataFrame, NDArray, Any]:
-        """The rows of positive weight as a frame, their class numbers, and their weights, if any."""
-        if y is None:
-            raise ValueError("y must hold the labels of the rows; got None: TableClassifier requires y to be passed")
-        check_in_view(self.gaps_in_view)
-        if self.budget is not None:
-            check_number("budget", self.budget, 0)
-        frame = as_frame(unmasked(X))
-        y = np.asarray(as_labels(y)).ravel()
-        if len(y) != len(frame):
-            raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
-        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
-        if weight is not None:
-            frame, y, weight = frame[weight > 0].reset_index(drop=True), y[weight > 0], weight[weight > 0]
-        classes, numbers = number_labels(y)
-        self._set_labels(classes)
-        self.n_features_in_ = frame.shape[1]
-        names = getattr(X, "columns", None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        return frame, numbers, weight
+    def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
+        y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
+        return as_frame(X), y
+
+    def _check_X(self, X: Any) -> pd.DataFrame:
+        super()._check_X(_numbers_in_place_of(X))
+        return as_frame(X)
 
     def _candidates(self, frame: pd.DataFrame, seed: int) -> list[Candidate]:
         if isinstance(self.candidates, str):
@@ -327,15 +325,15 @@ class TableClassifier(GenerativeClassifier):
             return candidates_of(self.columns_, len(frame), gaps, self.gaps_in_view, seed)
         return [Candidate(name, model) for name, model in self.candidates]
 
-    def _divisions(self, y: NDArray[np.intp], seed: int) -> Any:
-        """Folds; fewer than asked for where the largest class has fewer rows."""
+    def _divisions(self, y: NDArray[np.intp], present: NDArray[np.bool_], seed: int) -> Any:
+        """Folds of the rows that are ``present``; fewer than asked for where the largest class has fewer rows."""
         cv = self.cv
         if isinstance(cv, int):
             check_number("cv", cv, 2, integer=True)
             cv = StratifiedKFold(max(2, min(cv, int(np.bincount(y).max()))), shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
-            yield from folds(cv, np.zeros((len(y), 1)), y, np.ones(len(y), dtype=bool))
+            yield from folds(cv, np.zeros((len(y), 1)), y, present)
 
     def _take(self, found: list[Candidate], losses: Array, seconds: list[float], y: NDArray, weight: Any) -> None:
         """Decide by errors and log-losses (candidates, 2, n) of rows left out; the first is that of the frequencies."""
@@ -374,15 +372,6 @@ class TableClassifier(GenerativeClassifier):
         self._frequencies = np.log(counts / counts.sum())
         self.class_log_prior_ = getattr(model, "class_log_prior_", self._frequencies)
         return self
-
-    def _check_X(self, X: Any) -> Any:
-        frame = as_frame(unmasked(X))
-        if frame.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input"
-            )
-        return frame
 
     def _joint_log_proba(self, X: pd.DataFrame) -> Array:
         columns, model = self.best_estimator_[0], self.best_estimator_[-1]

@@ -14,6 +14,8 @@ FLOORS = (
     ("rcbook.experiments",),
     ("rcbook",),  # its other modules are one room
     ("rcpkg",),  # the public names
+    ("rcpkg.rivals",),
+    ("rcpkg.table",),
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
     ("rcpkg.choice", "rcpkg.class_prior", "rcpkg.explain"),
