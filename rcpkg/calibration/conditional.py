@@ -18,6 +18,22 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.constants import (
+    DEPENDENT,
+    FLAT,
+    LARGEST,
+    LARGEST_BLOCKS,
+    LARGEST_OF_MANY,
+    LEFT,
+    LITTLE,
+    MOVED,
+    NEGLIGIBLE,
+    PATIENCE,
+    PRODUCTS,
+    SAMPLE,
+    STINT,
+    TEMPERS,
+)
 from rcpkg.calibration.curvature import MinimalForm, SecondMoments
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
 from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
@@ -25,25 +41,6 @@ from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
 from rcpkg.linalg import EPS, cholesky
-
-LARGEST = 1500  # coordinates of a dense Hessian
-# Three classes or more without a target have it up to 500 alone, and beyond by the blocks of the classes, a fraction of
-# it. The bar is the race's (chapter 9): satellite as naive Bayes, 725 and 905 coordinates, takes .25 in place of .84 s
-# with a ridge and .37 in place of 1.30 s without. The optimum is the same: steps differ, not what they end at.
-LARGEST_OF_MANY = 500
-PRODUCTS = 200  # of conjugate gradients, at most
-LEFT = 0.1  # part of the gradient that these may leave
-LITTLE = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
-PATIENCE = 50  # steps of L-BFGS before conjugate gradients
-LARGEST_BLOCKS = 5e7  # entries of its diagonal blocks, one for each class: 400 MB
-SAMPLE = 20  # rows for each coordinate that stand for all in a curvature
-OF_CLASS = 20  # and rows of each class for each feature
-DEPENDENT = 1e-12  # squared distance of a feature from the span of others, relative to its size, that is rounding
-TEMPERS = (0.5, 0.2, 0.08)  # powers of a model that is far too sure of itself, where a search may begin
-STINT = 0.125  # passes that a curvature serves for each that its multiplications take
-MOVED = 0.1  # in the log-odds of a row by one more step: 1e-4 or less at a finite optimum, about 1 on the way to none
-FLAT = 1e-10  # curvature relative to that at equal posteriors: at finite optima 1e-7 or more, 1e-12 on the way to none
-NEGLIGIBLE = 0.1  # weight of a row for a pair of classes, relative to the mean, that a sampled curvature may leave out
 
 
 class Iterate:
@@ -268,7 +265,7 @@ class Conditional(Smooth):
         self.exact = self.dense
         self.stint = STINT * K * (self.data.free if self.dense else 1)  # by their multiplications
         if self.by_class and least < n / 2:
-            index, weight = stratified(self.data, least, OF_CLASS * K)
+            index, weight = stratified(self.data, least, SAMPLE * K)
             if len(index) < n:
                 self.part, self.exact = self.on(index, weight), False
                 self.stint *= len(index) / n

@@ -9,7 +9,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.target_path import TOL, TargetPath
+from rcpkg.calibration.constants import TOL
+from rcpkg.calibration.target_path import TargetPath
 
 each_model = pytest.mark.parametrize("name", ML)
 
