@@ -1,15 +1,18 @@
 """Time of one row and of a batch beside scikit-learn, and of Shapley values, as ratios of one run (chapter 13; ours).
 
 500 training rows of 20 features and two classes; one row, the same with three values hidden, and 10,000 rows. Each call
-is timed in `ROUNDS` rounds of `CALLS` calls, in turns with scikit-learn's `GaussianNB` on the complete row or rows, and
-the least time of each counts. In a first run a turn had 10 calls, so that the caches of the call before counted: with
-gaps the scorer of naive Bayes took .105 and the scorer of QDA .231 of that time.
+is timed by the processor in `ROUNDS` rounds of `CALLS` calls, in turns with scikit-learn's `GaussianNB` on the complete
+row or rows, and the least time of each counts. Two runs before were by the clock, while other programs shared the
+processor: with 10 calls in a turn, where the caches of the call before count, the scorers took with gaps .105 of that
+time (naive Bayes) and .231 (QDA); with 100 calls .017 and .158, since the longer turns of the rival were interrupted.
 
 Shapley values are of one row of 16 features, beside a prediction for all 2^16 sets of them.
 """
 
+import time
 import timeit
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -43,7 +46,8 @@ def rows(codes: bool, n: int = 500, d: int = 20) -> tuple[Array, Array]:
 
 def in_turns(*calls: Callable[[], object], number: int = CALLS, rounds: int = ROUNDS) -> list[float]:
     """The least seconds of each call."""
-    times = [[timeit.timeit(call, number=number) / number for call in calls] for _ in range(rounds)]
+    timed = partial(timeit.timeit, timer=time.process_time, number=number)
+    times = [[timed(call) / number for call in calls] for _ in range(rounds)]
     return np.min(times, axis=0).tolist()
 
 
@@ -64,10 +68,10 @@ def timed(cell: Cell, seed: int) -> list[Record]:
         calls["one row with gaps, predict_proba"] = lambda: model.predict_proba(hidden[None])
     beside, *times = in_turns(lambda: rival.predict_proba(one), *calls.values())
     records = [Record(name, f"{call}, seconds over those of GaussianNB", t / beside) for call, t in zip(calls, times)]
-    beside, time = in_turns(
+    beside, of_batch = in_turns(
         lambda: rival.predict_proba(rows_of_rival), lambda: model.predict_proba(batch), number=1, rounds=10
     )
-    return [*records, Record(name, "batch, seconds over those of GaussianNB", time / beside)]
+    return [*records, Record(name, "batch, seconds over those of GaussianNB", of_batch / beside)]
 
 
 def shapley(cell: Cell, seed: int) -> list[Record]:
