@@ -14,7 +14,10 @@ def test_chapter_keeps_the_rule(rule, notebook):
 
 # pages of instructions and projects: executed like chapters, without their exercises
 INSTRUCTIONS = [
-    *(ROOT / "book" / f"{name}.ipynb" for name in ("how_to_classify", "a_table_that_does_not_fit", "ten_minutes")),
+    *(
+        ROOT / "book" / f"{name}.ipynb"
+        for name in ("how_to_classify", "a_table_that_does_not_fit", "ten_minutes", "exact_answers")
+    ),
     *sorted(ROOT.glob("book/project_*.ipynb")),
 ]
 parametrized = pytest.mark.parametrize("instructions", INSTRUCTIONS, ids=lambda path: path.stem)
