@@ -12,9 +12,6 @@ from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, Risk
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
 
-each_model = pytest.mark.parametrize("name", ML)
-
-
 TARGETS = [(name, target) for name in ML for target in ("pooled", "generative", "grand")]
 each_target = pytest.mark.parametrize(("name", "target"), [*TARGETS, *((name, "nested") for name in NETWORKS)])
 
