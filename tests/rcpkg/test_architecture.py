@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = (
     ("rcbook.__main__", "rcbook.pages"),
     ("rcbook.findings",),
-    ("rcbook.draw", "rcbook.trials"),
+    ("rcbook.draw",),
+    ("rcbook.trials",),
     ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     ("rcbook",),  # its other modules are one room

@@ -15,6 +15,7 @@ from scipy.stats import multivariate_normal
 
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from rcbook.figures import look
+from rcbook.trials.probabilistic_classification import iterates
 from rcpkg import plotting
 from rcpkg.base import Array
 
@@ -61,13 +62,7 @@ def three_gaussians() -> tuple[Array, Array, Array, Array, Array, Figure, Array]
     """Regions of three Gaussian classes, with one covariance and with three."""
     means = np.array([[-1.5, -0.5], [1.6, -0.8], [0.2, 1.6]])
     tilted = np.array([[1.0, 0.5], [0.5, 0.8]])
-    own = np.array(
-        [
-            [[1.6, 0.9], [0.9, 0.8]],
-            [[0.5, -0.3], [-0.3, 1.4]],
-            [[0.25, 0.0], [0.0, 0.2]],
-        ]
-    )
+    own = np.array([[[1.6, 0.9], [0.9, 0.8]], [[0.5, -0.3], [-0.3, 1.4]], [[0.25, 0.0], [0.0, 0.2]]])
     x1, x2 = np.meshgrid(np.linspace(-5, 5, 481), np.linspace(-4, 4.5, 401))
     plane = np.stack([x1, x2], axis=-1)
     figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
@@ -187,25 +182,10 @@ def one_coordinate_at_a_time() -> Figure:
     return figure
 
 
-def iterates(f: Callable[..., Any], slope: Callable[..., Any], z: float, steps: int) -> Array:
-    """Newton's iterates from ``z``."""
-    path = [z]
-    for _ in range(steps):
-        path.append(path[-1] - f(path[-1]) / slope(path[-1]))
-    return np.array(path)
-
-
 def tangents(ax: Axes, f: Callable[..., Any], path: Array, colour: str, line: str) -> None:
     """The tangent at each iterate, down to the axis."""
     for z, following in pairwise(path):
-        ax.plot(
-            [z, z, following],
-            [0, f(z), 0],
-            line,
-            color=colour,
-            linewidth=1,
-            marker=".",
-        )
+        ax.plot([z, z, following], [0, f(z), 0], line, color=colour, linewidth=1, marker=".")
 
 
 def newton_tangents() -> Figure:
@@ -214,13 +194,7 @@ def newton_tangents() -> Figure:
     curves = (lambda z: np.exp(z) - 3, lambda z: expit(z) - 0.5)
     z = np.linspace(-0.2, 2.1, 130)
     left.plot(z, curves[0](z), color="0.2", label="exp(z) - 3")
-    tangents(
-        left,
-        curves[0],
-        iterates(curves[0], np.exp, 2.0, 4),
-        plotting.palette[1],
-        "-",
-    )
+    tangents(left, curves[0], iterates(curves[0], np.exp, 2.0, 4), plotting.palette[1], "-")
     z = np.linspace(-5, 5, 200)
     right.plot(z, curves[1](z), color="0.2", label="σ(z) - 1/2")
     for start, steps, colour, line in (
@@ -241,27 +215,13 @@ def efficiency(efron: Callable[..., Any], ratio: pd.DataFrame) -> Figure:
     """Excess error of discriminant analysis as a share of that of logistic regression."""
     figure, ax = plt.subplots(figsize=(6.0, 3.2))
     D = np.linspace(0.2, 4.2, 129)
-    ax.plot(
-        D,
-        [efron(distance, rows_needed.FEATURES) for distance in D],
-        color="0.2",
-        label="n → ∞",
-    )
+    ax.plot(D, [efron(distance, rows_needed.FEATURES) for distance in D], color="0.2", label="n → ∞")
     for (n, part), colour, marker in zip(ratio.groupby("n"), plotting.palette, plotting.markers):
         shift = 0.03 * (marker == "s") - 0.03 * (marker == "o")
         ax.errorbar(
-            part.problem + shift,
-            part.value,
-            2 * part.value_se,
-            fmt=marker,
-            color=colour,
-            label=f"n = {n}",
+            part.problem + shift, part.value, 2 * part.value_se, fmt=marker, color=colour, label=f"n = {n}"
         )
-    ax.set(
-        xlabel="distance of the means Δ",
-        ylabel="relative efficiency",
-        ylim=(0, 1.05),
-    )
+    ax.set(xlabel="distance of the means Δ", ylabel="relative efficiency", ylim=(0, 1.05))
     ax.legend()
     return figure
 
@@ -278,19 +238,8 @@ def crossing() -> tuple[pd.DataFrame, Figure]:
     for ax, problem in zip(axes.flat, rows_needed.PROBLEMS):
         for name, style in zip(rows_needed.CLASSIFIERS, styles):
             part = curves[(curves.problem == problem) & (curves.method == name)]
-            ax.errorbar(
-                part.n,
-                part.value,
-                2 * part.value_se,
-                **style,
-                label=name,
-            )
-        ax.set(
-            title=problem,
-            xscale="log",
-            xticks=rows_needed.SIZES,
-            xticklabels=rows_needed.SIZES,
-        )
+            ax.errorbar(part.n, part.value, 2 * part.value_se, **style, label=name)
+        ax.set(title=problem, xscale="log", xticks=rows_needed.SIZES, xticklabels=rows_needed.SIZES)
         ax.minorticks_off()
         ax.set_ylim(bottom=0)
     figure.supxlabel("training rows", fontsize="medium")
@@ -319,14 +268,7 @@ def posterior(
     figure, axes = plt.subplots(1, 3, figsize=(7.8, 3.2), sharex=True, sharey=True)
     levels = exact.max() * np.array([0.02, 0.15, 0.4, 0.8])
     for ax, title in zip(axes, ("Laplace", "variational", "Metropolis")):
-        ax.contour(
-            b0[::6],
-            b1[::6],
-            exact[::6, ::6],
-            levels=levels,
-            colors="0.55",
-            linewidths=1,
-        )
+        ax.contour(b0[::6], b1[::6], exact[::6, ::6], levels=levels, colors="0.55", linewidths=1)
         ax.plot(*beta_map, "o", color="black", label="MAP")
         ax.set(title=title, xlabel="β₀", xlim=(-5, 5), ylim=(-1, 9))
     for ax, mean, covariance, colour in (
@@ -335,13 +277,7 @@ def posterior(
     ):
         q = multivariate_normal(mean, covariance).pdf(plane)
         ax.contour(
-            b0[::6],
-            b1[::6],
-            q[::6, ::6],
-            levels=levels,
-            colors=colour,
-            linewidths=1.2,
-            linestyles="dashed",
+            b0[::6], b1[::6], q[::6, ::6], levels=levels, colors=colour, linewidths=1.2, linestyles="dashed"
         )
     axes[2].scatter(*chain[::100].T, s=5, color=plotting.palette[2], alpha=0.6, linewidths=0)
     axes[0].set_ylabel("β₁")
@@ -402,28 +338,17 @@ def predictive(
     X_80 = np.column_stack([np.ones(80), x_80])
     y_80 = (rng.uniform(size=80) < expit(2 * x_80)).astype(int)
     chain_80 = metropolis(X_80, y_80, *laplace(X_80, y_80)[:2], 20_000, np.random.default_rng(56))[1_000:]
-    results = {
-        "8 rows": compared(X, y_train, chain),
-        "80 rows": compared(X_80, y_80, chain_80),
-    }
+    results = {"8 rows": compared(X, y_train, chain), "80 rows": compared(X_80, y_80, chain_80)}
     figure, (left, *others) = plt.subplots(1, 3, figsize=(8.2, 3.2))
     truth, predictions, _ = results["8 rows"]
     left.plot(x_new, truth, color="0.2", linewidth=3, label="exact")
-    left.plot(
-        x_new,
-        predictions["MAP, plugged in"],
-        "--",
-        color=plotting.palette[0],
-        label="plug-in",
-    )
+    left.plot(x_new, predictions["MAP, plugged in"], "--", color=plotting.palette[0], label="plug-in")
     left.plot(x_train, y_train, "o", color="black")
     left.set(xlabel="x", title="probability of class 1")
     left.legend()
     for ax, (rows, (truth, predictions, _)) in zip(others, results.items()):
         for (name, p), colour, line in zip(
-            predictions.items(),
-            plotting.palette,
-            ("--", "-", ":", "-.", (0, (1, 1))),
+            predictions.items(), plotting.palette, ("--", "-", ":", "-.", (0, (1, 1)))
         ):
             ax.plot(x_new, p - truth, linestyle=line, color=colour, label=name)
         ax.set(xlabel="x", title=f"error, {rows}")

@@ -1,5 +1,6 @@
 """What the checks of the chapter *Probabilistic classification* try: costs, densities, fits and posteriors."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,10 +14,10 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
-from rcbook.draw.probabilistic_classification import iterates
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from rcbook.simulation import clouds
 from rcpkg import LDA, GaussianNB, MultinomialNB
+from rcpkg.base import Array
 
 
 def bayes_classifiers() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
@@ -64,8 +65,7 @@ def softmax_and_sigmoid() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, 
     a = np.vstack([rng.normal(scale=3, size=(200, 4)), np.zeros(4)])  # a tie
     p, h = softmax(a, axis=1), 1e-5
     jacobian = np.stack(
-        [(softmax(a + h * e, axis=1) - softmax(a - h * e, axis=1)) / (2 * h) for e in np.eye(4)],
-        axis=2,
+        [(softmax(a + h * e, axis=1) - softmax(a - h * e, axis=1)) / (2 * h) for e in np.eye(4)], axis=2
     )
     stated = np.eye(4) * p[:, None] - p[:, :, None] * p[:, None]
     slope = (expit(a + h) - expit(a - h)) / (2 * h)
@@ -231,12 +231,7 @@ def exponential_families() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any,
             np.log(rate),
             rate,
         ),
-        "exponential": (
-            wait,
-            np.log(rate).sum(axis=1) - wait @ rate.T,
-            -rate,
-            -np.log(rate),
-        ),
+        "exponential": (wait, np.log(rate).sum(axis=1) - wait @ rate.T, -rate, -np.log(rate)),
     }
     gaps = []
     for x, log_density, eta, A in cases.values():
@@ -287,27 +282,16 @@ def generalised_regressions(
         "normal": sklearn_fit(LinearRegression(), responses["normal"]),
         "Bernoulli": sklearn_fit(LogisticRegression(C=np.inf, **tight), responses["Bernoulli"]),
         "Poisson": sklearn_fit(
-            PoissonRegressor(alpha=0, solver="newton-cholesky", **tight),
-            responses["Poisson"],
+            PoissonRegressor(alpha=0, solver="newton-cholesky", **tight), responses["Poisson"]
         ),
         "exponential": minimize(
-            lambda b: (
-                -np.sum(
-                    expon.logpdf(
-                        responses["exponential"],
-                        scale=np.maximum(-1 / (X @ b), 1e-9),
-                    )
-                )
-            ),
+            lambda b: -np.sum(expon.logpdf(responses["exponential"], scale=np.maximum(-1 / (X @ b), 1e-9))),
             fits["exponential"] + [-0.3, 0.1, 0.1],
             method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000},
         ).x,
     }
-    logged = sklearn_fit(
-        GammaRegressor(alpha=0, solver="newton-cholesky", **tight),
-        responses["exponential"],
-    )
+    logged = sklearn_fit(GammaRegressor(alpha=0, solver="newton-cholesky", **tight), responses["exponential"])
     score_of_log_link = X.T @ (responses["exponential"] / np.exp(X @ logged) - 1)
     y3 = np.array([rng.choice(3, p=p) for p in softmax(X @ rng.normal(size=(3, 3)), axis=1)])
     softmax_fit = LogisticRegression(C=np.inf, solver="newton-cg", **tight).fit(x, y3)
@@ -354,10 +338,7 @@ def softmax_likelihood() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, A
 def separating(X: Any, y: Any) -> Any:
     """The largest sum of z'beta with all z'beta in [0, 1], and whether it is positive: a linear programme."""
     Z = (2 * y - 1)[:, None] * X
-    constraints = {
-        "A_ub": np.vstack([-Z, Z]),
-        "b_ub": np.r_[np.zeros(len(y)), np.ones(len(y))],
-    }
+    constraints = {"A_ub": np.vstack([-Z, Z]), "b_ub": np.r_[np.zeros(len(y)), np.ones(len(y))]}
     found = linprog(-Z.sum(axis=0), bounds=(None, None), **constraints)
     return -found.fun > 1e-7, found.x
 
@@ -522,11 +503,7 @@ def simulated_efficiency() -> tuple[Any, Any, Any]:
         X = np.concatenate([np.ones((*size, 1)), rng.normal(size=(*size, 3))], axis=2)
         X[..., 1] += (y - 0.5) * D
         rules = [
-            method(X, y)
-            for method in (
-                rows_needed.discriminant_analysis,
-                rows_needed.logistic_regression,
-            )
+            method(X, y) for method in (rows_needed.discriminant_analysis, rows_needed.logistic_regression)
         ]
         rules.append(np.tile([np.log(pi_1 / (1 - pi_1)), D, 0, 0], (size[0], 1)))
         errors = []
@@ -614,8 +591,7 @@ def variational_bounds(
     xi = np.sqrt(np.einsum("ij,jk,ik->i", X, S + np.outer(m, m), X))
     scores = (2 * y_train - 1) * (plane @ X.T)
     product = multivariate_normal([0, 0], np.linalg.inv(prior_precision)).logpdf(plane) + np.sum(
-        log_expit(xi) + (scores - xi) / 2 - np.tanh(xi / 2) / (4 * xi) * (scores**2 - xi**2),
-        axis=-1,
+        log_expit(xi) + (scores - xi) / 2 - np.tanh(xi / 2) / (4 * xi) * (scores**2 - xi**2), axis=-1
     )
     return a, lower, touch, m, S, bounds, gaussian, product
 
@@ -630,10 +606,7 @@ def averages_of_the_sigmoid() -> tuple[Any, Any, Any, Any, Any, Any]:
         return f(np.add.outer(mean, 0 * nodes) + np.multiply.outer(deviation, nodes)) @ weights
 
     rng = np.random.default_rng(52)
-    a, s = (
-        rng.exponential(2, 300),
-        np.sort(rng.exponential(1.2, (300, 3)), axis=1) + 0.05,
-    )
+    a, s = (rng.exponential(2, 300), np.sort(rng.exponential(1.2, (300, 3)), axis=1) + 0.05)
     means = np.array([averaged(expit, a, column) for column in s.T])
     moderate = np.minimum(s[:, 0], 1.5)
     probit_means = averaged(norm.cdf, a, moderate)
@@ -687,3 +660,11 @@ def fits_to_the_clouds() -> Any:
         },
         index=["error", "log-loss"],
     ).T
+
+
+def iterates(f: Callable[..., Any], slope: Callable[..., Any], z: float, steps: int) -> Array:
+    """Newton's iterates from ``z``."""
+    path = [z]
+    for _ in range(steps):
+        path.append(path[-1] - f(path[-1]) / slope(path[-1]))
+    return np.array(path)
