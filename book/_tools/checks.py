@@ -168,13 +168,22 @@ def tables(notebook: NotebookNode) -> list[str]:
 
 
 def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
-    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module."""
+    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module, with what
+    they use of that module."""
     modules = {}
     for node in (node for cell in code_cells(notebook) for node in ast.walk(ast.parse(plain_python(cell.source)))):
         if isinstance(node, ast.ImportFrom) and node.module in ("rcbook.draw", "rcbook.trials"):
             modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    called_ = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
-    return "\n".join(inspect.getsource(getattr(importlib.import_module(modules[m]), name)) for m, name in called_)
+    wanted = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
+    found: dict[tuple[str, str], str] = {}
+    while wanted:
+        name = wanted.pop()
+        value = vars(importlib.import_module(modules[name[0]])).get(name[1])
+        if name not in found and value is not None:
+            own = inspect.isfunction(value) and value.__module__ == modules[name[0]]
+            found[name] = inspect.getsource(value) if own else f"{value!r}" if name[1].isupper() else ""
+            wanted += [(name[0], used) for used in re.findall(r"\b[A-Za-z]\w+\b", found[name] if own else "")]
+    return "\n".join(found.values())
 
 
 def bare_tables(notebook: NotebookNode) -> int:
