@@ -43,7 +43,9 @@ from rcpkg.gaussians import PredictiveNotDefined
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
 from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
+from rcpkg.rivals import Comparison, compare, mask_copies
 from rcpkg.rows import Rows
+from rcpkg.table import TableClassifier
 
 __all__ = [
     "BDA7",
@@ -63,6 +65,7 @@ __all__ = [
     "CalibrationTest",
     "CategoricalNB",
     "ClosedFormClassifier",
+    "Comparison",
     "ConditionalLikelihood",
     "DiscriminativeFrequencyEstimate",
     "Family",
@@ -87,12 +90,15 @@ __all__ = [
     "SharedVarianceGaussianNB",
     "SoftErrorCalibration",
     "Statistics",
+    "TableClassifier",
     "__version__",
     "bregman",
     "calibration_test",
     "class_prior_of",
     "climb",
+    "compare",
     "explain",
     "functional",
+    "mask_copies",
     "uniform",
 ]

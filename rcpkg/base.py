@@ -60,7 +60,10 @@ def log_posterior(joint: Array, log_prior: Array) -> Array:
 
 
 def by_row(function: np.ufunc, A: Array) -> Array:
-    """The function over each row, shape (n, 1): of two columns many times faster than a reduction, to the same bit."""
+    """The function over each row, shape (n, 1).
+
+    Of two columns it is many times faster than a reduction, to the same bit: each iteration of calibration takes it.
+    """
     if A.shape[1] == 2:
         return function(A[:, :1], A[:, 1:])
     return function.reduce(A, axis=1, keepdims=True)

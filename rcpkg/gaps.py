@@ -1,7 +1,8 @@
 """Rows with gaps: those of one pattern together, and what a Gaussian with full covariance tells of them.
 
 Of a pattern that has the features o, with m missing, the covariance is padded with the identity where features are
-missing. Its Cholesky factor then holds that of Σ_oo, so that the patterns of a block are factored as one stack.
+missing. Its Cholesky factor then holds that of Σ_oo, so that the patterns of a block are factored as one stack, which
+the times of the chapter on gaps ask for.
 """
 
 from collections.abc import Iterator

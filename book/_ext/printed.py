@@ -32,8 +32,6 @@ SIZES = {"footnotesize": 8, "scriptsize": 7, "tiny": 5}  # of letters in tables,
 GAP = 0.95  # ems between two columns
 LONG = 26  # rows of a piece of a table: what has more than 30 Sphinx breaks by itself, and nothing can shrink it
 HIGH = 200  # points of letters that the lines of a piece of a table are high
-STEP = 0.25  # ems by which a column grows
-SLIGHT = 1e-6  # weight of a long line where no row would be lower
 WORD = re.compile(r"[\s–/-]+|(?<=[a-z])\.(?=[a-z])")
 COMMAND = re.compile(r"\\[A-Za-z]+|[{}^$&\\]")
 WIDE, NARROW = re.compile(r"[A-ZmwM−±%θΣ]"), re.compile(r"[iljtfr.,;:()\[\]'| ]")
@@ -302,27 +300,20 @@ def measured(table: nodes.table) -> Measures:
 
 def fitted(table: nodes.table) -> tuple[str, str, np.ndarray]:
     """The size of the letters of a table, what LaTeX is told of its columns, and how wide these are, in ems."""
-    words, lines, numbers, body = measured(table)
+    words, lines, numbers, _ = measured(table)
     fits = (size for size, points in SIZES.items() if words.sum() <= LINE / points - GAP * len(words))
     size = next(fits, "tiny")
-    widths = shared(words, lines, body, LINE / SIZES[size] - GAP * len(words))
+    widths = shared(words, lines, LINE / SIZES[size] - GAP * len(words))
     spec = ""
     for line, share, number in zip(lines, widths, numbers, strict=True):
         spec += "lr"[number] if line <= share else f"{'PN'[number]}{{{share * SIZES[size] / LINE:.3f}}}"
     return size, f"@{{}}{spec}@{{}}", widths
 
 
-def shared(words: np.ndarray, lines: np.ndarray, body: np.ndarray, room: float) -> np.ndarray:
-    """Widths of columns: each takes its longest word, and the rest goes where it saves most lines of the table."""
-    widths = words.copy()
-    while widths.sum() + STEP <= room and (widths < lines).any():
-        heights = body / widths
-        tallest = heights.max(axis=1, keepdims=True)
-        saved = np.where((heights == tallest) & (tallest > 1), heights / widths, 0).sum(axis=0)
-        saved = np.where(widths < lines, saved + lines / widths * SLIGHT, -1)
-        widest = saved.argmax()
-        widths[widest] = min(widths[widest] + STEP, lines[widest])
-    return widths
+def shared(words: np.ndarray, lines: np.ndarray, room: float) -> np.ndarray:
+    """Widths of columns: each takes its longest word, and of the rest the same part of what its longest line lacks."""
+    lack = lines - words
+    return words + lack * min(1.0, max(room - words.sum(), 0.0) / max(lack.sum(), 1.0))
 
 
 def remember_parts(app: Sphinx, doctree: nodes.document) -> None:

@@ -147,8 +147,7 @@ def tables(notebook: NotebookNode) -> list[str]:
     names: list[str] = []
     for cell in code_cells(notebook):
         shown = [out.data["text/html"] for out in cell.outputs if "text/html" in out.get("data", ())]
-        entries = cell.metadata.get("mystnb", {}).get("table", [])
-        entries = entries if isinstance(entries, list) else [entries]
+        entries = as_list(cell.metadata.get("mystnb", {}).get("table", []))
         names += [entry.get("name", "") for entry in entries]
         if len(entries) != len(shown) and (entries or not UNSEEN & set(tags(cell))):
             problems.append(f"{cell.id}: {len(shown)} tables, {len(entries)} captions")
@@ -169,13 +168,22 @@ def tables(notebook: NotebookNode) -> list[str]:
 
 
 def code_below(cell: NotebookNode, notebook: NotebookNode) -> str:
-    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module."""
+    """The functions of `rcbook.draw` and `rcbook.trials` that a cell calls by the name of their module, with what
+    they use of that module."""
     modules = {}
     for node in (node for cell in code_cells(notebook) for node in ast.walk(ast.parse(plain_python(cell.source)))):
         if isinstance(node, ast.ImportFrom) and node.module in ("rcbook.draw", "rcbook.trials"):
             modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    called_ = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
-    return "\n".join(inspect.getsource(getattr(importlib.import_module(modules[m]), name)) for m, name in called_)
+    wanted = re.findall(rf"\b({'|'.join(modules) or '-'})\.(\w+)\(", cell.source)
+    found: dict[tuple[str, str], str] = {}
+    while wanted:
+        name = wanted.pop()
+        value = vars(importlib.import_module(modules[name[0]])).get(name[1])
+        if name not in found and value is not None:
+            own = inspect.isfunction(value) and value.__module__ == modules[name[0]]
+            found[name] = inspect.getsource(value) if own else f"{value!r}" if name[1].isupper() else ""
+            wanted += [(name[0], used) for used in re.findall(r"\b[A-Za-z]\w+\b", found[name] if own else "")]
+    return "\n".join(found.values())
 
 
 def bare_tables(notebook: NotebookNode) -> int:
@@ -256,8 +264,16 @@ def plain_python(source: str) -> str:
 
 
 def labels(notebook: NotebookNode) -> set[str]:
+    """Labels of blocks and sections in the text, and names of the figures and tables of cells."""
     text = prose(notebook)
-    return set(LABEL.findall(text)) | set(re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE))
+    made = [cell.metadata.get("mystnb", {}) for cell in code_cells(notebook)]
+    shown = [entry for options in made for kind in ("figure", "table") for entry in as_list(options.get(kind, []))]
+    found = {*LABEL.findall(text), *re.findall(r"^\(([\w:-]+)\)=", text, re.MULTILINE)}
+    return found | {*re.findall(r"^[ \t]*:name:[ \t]*(\S+)", text, re.MULTILINE)} | {e.get("name", "") for e in shown}
+
+
+def as_list(entries: dict | list[dict]) -> list[dict]:
+    return entries if isinstance(entries, list) else [entries]
 
 
 def shape(notebook: NotebookNode) -> list[str]:

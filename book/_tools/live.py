@@ -19,9 +19,7 @@ import pooch
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = json.loads((ROOT / "book" / "live.lock.json").read_text(encoding="utf-8"))
-SCRIPT = re.compile(
-    r"\n?<script>window\.liveCells.*?</script>\n?<script defer [^>]*live\.js[^>]*></script>", re.DOTALL
-)
+SCRIPT = re.compile(r"\n?<script>window\.liveCells.*?</script>\n?<script defer [^>]*live\.js[^>]*></script>", re.DOTALL)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ADDED = ("narwhals",)  # what rcpkg imports, in Python alone, and the runtime has not: taken from this environment
 BOOK = ("rcpkg/**/*.py", "book/rcbook/**/*.py", "data/*.csv", "data/published/*", "data/results/*")
@@ -37,9 +35,7 @@ def runtime(target: Path) -> int:
             if not source.is_file():
                 raise SystemExit(f"RCPKG_PYODIDE names {folder}, where {name} is missing")
         else:
-            source = Path(
-                pooch.retrieve(LOCK["release"] + name, f"sha256:{sha256}", fname=name, progressbar=False)
-            )
+            source = Path(pooch.retrieve(LOCK["release"] + name, f"sha256:{sha256}", fname=name, progressbar=False))
         if hashlib.sha256(source.read_bytes()).hexdigest() != sha256:
             raise SystemExit(f"{source} is not the file of the lock: its sha256 differs")
         shutil.copyfile(source, target / name)
@@ -95,14 +91,10 @@ def main(html: Path = ROOT / "_build" / "html") -> None:
         path = html / f"{page}.html"
         static = "../" * page.count("/") + "_static/"
         content = json.dumps(listed).replace("</", "<\\/")
-        tag = (
-            f'\n<script>window.liveCells = {content};</script>\n<script defer src="{static}live.js"></script>'
-        )
+        tag = f'\n<script>window.liveCells = {content};</script>\n<script defer src="{static}live.js"></script>'
         text = SCRIPT.sub("", path.read_text(encoding="utf-8"))
         path.write_text(text.replace("</body>", f"{tag}\n</body>"), encoding="utf-8")
-    print(
-        f"{len(LOCK['pages'])} pages run their cells, with {size / 1e6:.0f} MB of Python: make serve shows them"
-    )
+    print(f"{len(LOCK['pages'])} pages run their cells, with {size / 1e6:.0f} MB of Python: make serve shows them")
 
 
 if __name__ == "__main__":

@@ -74,9 +74,7 @@ def run(source: str, names: dict[str, Any], label: str = "cell") -> tuple[Output
     """
     output, name = Output(), f"<{label}>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    stand_in = ModuleType(
-        "IPython.display"
-    )  # the book's `show` imports `display` from here when it is called
+    stand_in = ModuleType("IPython.display")  # the book's `show` imports `display` from here when it is called
     stand_in.display = output.show  # type: ignore[attr-defined]
     package = ModuleType("IPython")
     package.version_info, package.get_ipython = (9, 0), lambda: None  # type: ignore[attr-defined]  # matplotlib asks

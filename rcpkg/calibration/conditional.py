@@ -18,6 +18,22 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.constants import (
+    DEPENDENT,
+    FLAT,
+    LARGEST,
+    LARGEST_BLOCKS,
+    LARGEST_OF_MANY,
+    LEFT,
+    LITTLE,
+    MOVED,
+    NEGLIGIBLE,
+    PATIENCE,
+    PRODUCTS,
+    SAMPLE,
+    STINT,
+    TEMPERS,
+)
 from rcpkg.calibration.curvature import MinimalForm, SecondMoments
 from rcpkg.calibration.features import Features, products, squared, weighted_sums
 from rcpkg.calibration.logistic import Curvature, Diagonal, Evaluation, LogisticObjective
@@ -25,20 +41,6 @@ from rcpkg.calibration.objective import Objective, log_posterior_of
 from rcpkg.calibration.rules import Losses
 from rcpkg.families import Statistics, Unsupported, can
 from rcpkg.linalg import EPS, cholesky
-
-LARGEST = 1500  # coordinates of a dense Hessian
-PRODUCTS = 200  # of conjugate gradients, at most
-LEFT = 0.1  # part of the gradient that these may leave
-LITTLE = 0.5  # of the mean gain of a product, at which they end far from the optimum: Nash and Sofer's value
-PATIENCE = 50  # steps of L-BFGS before conjugate gradients
-LARGEST_BLOCKS = 5e7  # entries of its diagonal blocks, one for each class: 400 MB
-SAMPLE = 20  # rows for each coordinate that stand for all in a curvature
-OF_CLASS = 20  # and rows of each class for each feature
-DEPENDENT = 1e-12  # squared distance of a feature from the span of others, relative to its size, that is rounding
-TEMPERS = (0.5, 0.2, 0.08)  # powers of a model that is far too sure of itself, where a search may begin
-MOVED = 0.1  # in the log-odds of a row by one more step: 1e-4 or less at a finite optimum, about 1 on the way to none
-FLAT = 1e-10  # curvature relative to that at equal posteriors: at finite optima 1e-7 or more, 1e-12 on the way to none
-NEGLIGIBLE = 0.1  # weight of a row for a pair of classes, relative to the mean, that a sampled curvature may leave out
 
 
 class Iterate:
@@ -235,7 +237,9 @@ class Conditional(Smooth):
         self.r, self.width, features = self.form.r, self.form.width, self.form.rows
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
-        free = self.r if F.target or (self.r - 1) * self.width > LARGEST else self.r - 1
+        largest = LARGEST if self.r == 2 else LARGEST_OF_MANY
+        self.by_differences = not F.target and (self.r - 1) * self.width <= largest
+        free = self.r - 1 if self.by_differences else self.r
         self.data = LogisticObjective(features, F.y, self.r, F.weight, l2, free, ridge, F.size)
         self.joint = (
             JointLikelihood(self.form, self.form.sums(F.target.statistics), F.target.size) if F.target else None
@@ -251,20 +255,20 @@ class Conditional(Smooth):
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
         p = self.form.size if self.joint else self.data.size
-        self.dense, self.by_class = p <= LARGEST, self.r * K**2 <= LARGEST_BLOCKS
+        self.dense = p <= LARGEST if self.joint else self.by_differences
+        self.by_class = self.r * K**2 <= LARGEST_BLOCKS
         if self.joint and not self.by_class:
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
-        self.part = self
-        if self.by_class:
-            least = SAMPLE * (p if self.dense else K)
-            if least < n / 2:
-                index, weight = stratified(self.data, least, OF_CLASS * K)
-                if len(index) < n:
-                    self.part = self.on(index, weight)
-        self.exact = self.dense and self.part is self
-        self.stint = self.part.rows * K * (self.data.free if self.dense else 1) / (8 * n)  # by their multiplications
         # L-BFGS makes up for the rows that a sample lacks, but not for classes of many that do not act apart
         self.patience = 0 if not self.dense and n >= SAMPLE * K else PATIENCE
+        self.part, least = self, SAMPLE * (p if self.dense else K)
+        self.exact = self.dense
+        self.stint = STINT * K * (self.data.free if self.dense else 1)  # by their multiplications
+        if self.by_class and least < n / 2:
+            index, weight = stratified(self.data, least, SAMPLE * K)
+            if len(index) < n:
+                self.part, self.exact = self.on(index, weight), False
+                self.stint *= len(index) / n
 
     def on(self, index: NDArray[np.intp], weight: Array) -> "Conditional":
         """The same on some rows, that count by ``weight``, as exact as these few can be."""

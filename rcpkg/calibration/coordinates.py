@@ -11,14 +11,13 @@ import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, closed_form_of, finite
+from rcpkg.calibration.constants import LEAST_CURVATURE, LEAST_VARIANCE
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import Curvature, Evaluation, LogisticObjective
 from rcpkg.calibration.objective import Objective
 from rcpkg.families import Statistics
 
 COORDINATES = ("whitened", "natural", "closed_form", "curvature")
-LEAST_CURVATURE = 1e-6  # of a coordinate, relative to that at equal posteriors: saturated ones have none
-LEAST_VARIANCE = 1e-13  # of a combination of as many features of size one: what is less is rounding
 
 
 class Linear(NamedTuple):

@@ -14,13 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from rcpkg.base import Array
+from rcpkg.calibration.constants import BLOCK_ROWS, CACHE, CACHED_ENTRIES, SPARSE_FROM
 from rcpkg.families import FeatureMap, Statistics
 from rcpkg.linalg import slices
-
-BLOCK_ENTRIES = 2**18  # of a dense block: 2 MB, which the second cache holds; half or double costs a tenth of a pass
-BLOCK_ROWS = (512, 16384)  # of a block, at least and at most: calls of numpy cost little, and posteriors fit the cache
-SPARSE_FROM = 6  # entries for each that is not zero, from where sparse products are faster; twice either way: a third
-CACHE = 1000.0  # megabytes that the features of all rows may take; beyond, a pass takes about half as long again
 
 FeatureBlock = Array | csr_array
 
@@ -36,7 +32,7 @@ class Features:
 
     def _keep(self, megabytes: float) -> None:
         least, most = BLOCK_ROWS
-        self.slices = slices(self.n, most if self.sparse else int(np.clip(BLOCK_ENTRIES // self.width, least, most)))
+        self.slices = slices(self.n, most if self.sparse else int(np.clip(CACHED_ENTRIES // self.width, least, most)))
         entries = 1.5 * self.map.entries if self.sparse else float(self.n * self.width)
         self.cached = [self.block(rows) for rows in self.slices] if 8e-6 * entries <= megabytes else None
 
@@ -71,7 +67,7 @@ class Features:
         if not self.sparse:
             yield from self.blocks()
             return
-        for rows in slices(self.n, max(BLOCK_ENTRIES // self.width, BLOCK_ROWS[0])):
+        for rows in slices(self.n, max(CACHED_ENTRIES // self.width, BLOCK_ROWS[0])):
             yield rows, self.dense(rows)
 
     def coefficients(self, natural: Statistics) -> Array:

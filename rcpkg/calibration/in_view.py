@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from rcpkg.base import Array
+from rcpkg.calibration.constants import PATTERNS
 from rcpkg.checks import check_choice, check_sequence, refusal
 from rcpkg.families import ClosedFormClassifier
 from rcpkg.rows import Block
 
-PATTERNS = 64  # drawn for each rate and dealt out to the rows, so that many rows share the work for a pattern
 MASKS = "be None, rates in [0, 1), 'training', or a boolean array of patterns (K, d), True where a value is hidden"
 
 

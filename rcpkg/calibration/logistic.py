@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
+from rcpkg.calibration.constants import BLOCK_ENTRIES, TIED
 from rcpkg.calibration.features import FeatureBlock, Features, gram, products, squared, weighted_sums
 from rcpkg.calibration.rules import Losses
 from rcpkg.linalg import JITTER, Factored, jittered_cholesky, slices
-
-TIED = 1e-14  # posteriors that differ by this share are equal: rounding; half or double changes nothing
-BLOCK_ENTRIES = 2**20  # of the features of all classes in a block: 8 MB, of which a larger one gains nothing
 
 
 def conditional_information(

@@ -9,19 +9,21 @@ import numpy as np
 
 from rcpkg.base import Array
 from rcpkg.calibration.conditional import Conditional, Iterate, Smooth, conjugate
+from rcpkg.calibration.constants import (
+    LARGEST_DAMPING,
+    LEAST_DAMPING,
+    LEAST_RADIUS,
+    MEMORY,
+    OF_SAMPLE,
+    RADIUS,
+    SAMPLE_STEPS,
+    SMALL,
+    STALLED,
+)
 from rcpkg.calibration.coordinates import COORDINATES, Named, metric
 from rcpkg.calibration.steps import Run, Step
 from rcpkg.checks import check_choice
 from rcpkg.linalg import EPS, backtracked
-
-MEMORY = 20  # pairs of steps and gradients that L-BFGS keeps
-LEAST_DAMPING, LARGEST_DAMPING = 1e-3, 1.0  # shares of the curvature at equal posteriors, where whole steps fail
-RADIUS, LEAST_RADIUS = 50.0, 1e-3  # that a coordinate, such as a log-odds, may go in the first step, and in any
-STALLED = 10  # steps without a gain, after which rounding is taken to have the say
-SMALL = 1e-9  # gain in nats a row that slopes tell, since values may lack the digits
-OF_SAMPLE = 0.05  # nats a row and coordinate of a sample's rows, to which a search on the sample is worth while
-SAMPLE_STEPS = 30  # of that search, at most
-
 
 Solve = Callable[[Array], Array]
 

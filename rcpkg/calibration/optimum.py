@@ -6,7 +6,7 @@ that no training row sees, ⟨v, s(x_i, y) − s(x_i, 1)⟩ = 0 for all i and y.
 training table and on all whose features are in their span. It is the model at which fixed steps from the closed form
 end by themselves, and it is unique up to what no model depends on. There is none where the rows have no most probable
 member of the family, since features depend on each other or are more than rows; and none is sought for families without
-minimal coordinates or with more than `MOST_DIRECTIONS` such directions. Then the model is the one that the search ended
+minimal coordinates or with more than `LARGEST` such directions. Then the model is the one that the search ended
 at, ``joint_model_`` says "search", and another optimiser may tell rows with missing values otherwise, and complete rows
 outside of that span. Where rows are separable, wholly or in part, posteriors have no finite optimum either, and each
 optimiser ends at others: ``joint_model_`` says "search", too, of the most probable model with these. With a target the
@@ -31,6 +31,7 @@ from rcpkg.calibration.conditional import (
     null_space,
     pooled_parameters,
 )
+from rcpkg.calibration.constants import ALONG, LARGEST, LOST, MOST_STEPS
 from rcpkg.calibration.coordinates import Named
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import LBFGS, Newton
@@ -38,11 +39,6 @@ from rcpkg.calibration.objective import Objective, check_each
 from rcpkg.calibration.steps import Safe, Step
 from rcpkg.calibration.stops import Converged, Path
 from rcpkg.families import Statistics, Unsupported, can
-
-MOST_DIRECTIONS = 1500  # that no row sees, of a dense curvature of the joint likelihood
-ALONG = 1e-18  # gain in nats a row that ends the search along them
-MOST_STEPS = 1000  # of it
-LOST = 1e-6  # nats a row that rounding may cost there
 
 
 def optimum(
@@ -134,14 +130,14 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
     pooled = pooled_parameters(objective)
     forms = [MinimalForm(family, block.X, objective.labels, pooled) for block in objective.rows]
     form = forms[0]
-    if not 0 < form.width - 1 + form.map.shared <= MOST_DIRECTIONS:
+    if not 0 < form.width - 1 + form.map.shared <= LARGEST:
         return None
     null = null_space([each.rows for each in forms])
     # with a common precision that makes it valid η may lose digits: only where there is no other start
     made_valid = form.coefficients(family.natural_parameters(family.from_natural(natural)))
     for beta in (nearest(form, objective, natural), made_valid):
         fibre = Fibre(form, objective, beta, null)
-        if fibre.dimension > MOST_DIRECTIONS:
+        if fibre.dimension > LARGEST:
             return None
         start = fibre.iterate(np.zeros(fibre.dimension))
         if np.isfinite(start.at.value):

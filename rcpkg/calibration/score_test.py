@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.constants import LARGEST_SAMPLE, ROUNDING
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.objective import log_posterior_of
 from rcpkg.checks import check_number
@@ -17,8 +18,6 @@ from rcpkg.families import ClosedFormClassifier, ConjugateClassifier, Family, Un
 from rcpkg.linalg import jittered_cholesky
 from rcpkg.rows import Rows
 
-ROUNDING = 1e-8  # of T and 1 + T: a model that is saturated has T = 0 but for it
-LARGEST_SAMPLE = 10**7  # rows that are drawn anew
 LEARNT = (
     "the structure is learnt from the rows that are tested, and p values are too large where its dependences are "
     "chance: for exact ones give a structure, such as parents_ of a model fitted to other rows"

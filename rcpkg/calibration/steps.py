@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rcpkg.base import Array, InvalidStatistics
+from rcpkg.calibration.constants import LONGEST_STEP, PLAIN_EVERY, RESOLVED, SECANTS, SHORTEST_STEP, SUFFICIENT_GAIN
 from rcpkg.calibration.objective import Objective, Point, log_posterior_of, rows_at
 from rcpkg.calibration.rules import calibration_weights
 from rcpkg.checks import check_choice, check_number
@@ -17,12 +18,6 @@ from rcpkg.families import Family, Statistics, can, require
 Run = Callable[[Point, int], Point | None]
 
 ON_INVALID = ("halt", "raise")
-SUFFICIENT_GAIN = 1e-4  # a safe step gains at least this times m [KL(old ‖ new) + KL(new ‖ old)]
-LONGEST_STEP = 2.0**40  # of the safe steps, which double: on separable data the gradient vanishes
-SHORTEST_STEP = 2.0**-40  # relative to the last accepted safe step; below it the point counts as stationary
-SECANTS = 5  # past updates from which an accelerated safe step takes the curvature
-PLAIN_EVERY = 3  # of the safe steps one in so many is plain: they alone carry the proof of the linear rate
-RESOLVED = 1e-6  # singular values of the secants' curvature that count, relative to the largest; the rest is rounding
 
 
 class Step:

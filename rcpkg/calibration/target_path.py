@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
+from rcpkg.calibration.constants import BLOCK_ENTRIES, DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, TOL
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.newton import Newton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
@@ -19,12 +20,6 @@ from rcpkg.calibration.stops import Converged, Path
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported
 from rcpkg.linalg import jittered_cholesky, slices
 from rcpkg.rows import Rows
-
-MOST_PARAMETERS = 1000  # of the Hessian that leave-one-out inverts, or so many products; beyond them folds are faster
-MOST_PRODUCTS = 1e12
-TOL = 2e-12  # gain in nats a row and pseudo-row that a Newton step promises at an optimum
-DIFFERENCE = 1e-4  # of a row's statistics, for differences of a target
-BLOCK_ENTRIES = 2**22  # of what rows left out take, block by block
 
 
 class NotConverged(ArithmeticError):

@@ -66,6 +66,9 @@ class Families:
     ``parents`` are tuples of feature numbers; ``order`` has parents before children; ``has_arcs`` says whether any
     feature has parents, ``decomposable`` whether those of each are joined. The tables of arrays below have axes in
     front, such as that of the class.
+
+    Where no feature has parents, one operation on all cells takes the place of a loop over the features, which the bar
+    for iterations of naive Bayes asks for (.25 of scikit-learn's closed form); the sums are the same.
     """
 
     def __init__(self, parents: Parents, n_states: NDArray[np.intp], order: list[int] | None = None) -> None:
@@ -326,8 +329,11 @@ def most_frequent(families: Families, total: Array) -> NDArray[np.bool_]:
 
 
 class IndicatorFeatures(TableFeatures):
-    """States of features without parents, in rows that lack none: each row is the columns of its ones, which are read
-    without a table."""
+    """States of features without parents, in rows that lack none: each row is the columns of its ones.
+
+    Blocks of features are written from these without a table, as the race for the conditional optimum asks for: the
+    entries are the same zeros and ones.
+    """
 
     def __init__(self, families: Families, X: csr_array, *left: NDArray[np.bool_] | None) -> None:
         super().__init__(families, X, *left)

@@ -1,6 +1,7 @@
 """Rows with missing values in a Bayesian network: evidence is one more axis of its tables.
 
-Rows that lack the same features, or nearly the same, go together. What all of them know is read off, and its axes go.
+Rows that lack the same features, or nearly the same, go together, which the times of the chapter on gaps ask for; the
+sums are those of the rows one by one. What all of them know is read off, and its axes go.
 The features that one of them lacks make a network of their own, in whose families two passes sum (Lauritzen and
 Spiegelhalter, 1988).
 """

@@ -38,7 +38,6 @@ from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_LAMBDA,
     shrunken_covariances,
     shrunken_log_density,
-    shrunken_log_density_loo,
 )
 
 __all__ = [
@@ -71,5 +70,4 @@ __all__ = [
     "seed_matrix",
     "shrunken_covariances",
     "shrunken_log_density",
-    "shrunken_log_density_loo",
 ]

@@ -20,7 +20,7 @@ from rcpkg.choice import (
     refuse_groups,
 )
 from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
-from rcpkg.gaussians.scatter import Sample
+from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows, in_memory
 
@@ -60,13 +60,27 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
 class Grid:
     """A grid of models in closed form. Arrays have the grid's axes first; -inf where a class has no density."""
 
-    def log_density(self, sample: Sample, X: Array) -> Array:
-        """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
+    def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
+        """Log densities (..., n, r) of rows X (..., n, d) under each model and class, for a batch (...) of statistics.
+
+        ``sizes`` (..., r) are the different rows of each class, whatever their weights.
+        """
         raise NotImplementedError
 
-    def left_out(self, sample: Sample, rows: Array) -> Array:
-        """Log densities (..., n, r) of each of n rows of a sample, fitted without it."""
-        raise NotImplementedError
+    def log_density(self, sample: Sample, X: Array) -> Array:
+        """Log densities (..., n, r) of the rows X under each model and class, fitted to a sample."""
+        return self.class_densities(sample.statistics, sample.class_sizes, X)
+
+    def left_out(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
+        """Log densities (..., n, r) of each of n ``rows`` of a sample, fitted without it."""
+        r, d = sample.n_classes, sample.X.shape[1]
+        parts = []
+        for without in blocks(rows, max(1, AT_A_TIME // (r * d * d))):
+            # a row that counts several times leaves once, and its class keeps as many different rows
+            leaves = np.ones(len(without)) if sample.weights is None else sample.weights[without] <= 1
+            sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y[without]]
+            parts.append(self.class_densities(sample.without_each(without), sizes, sample.X[without, None])[..., 0, :])
+        return np.concatenate(parts, axis=-2)
 
 
 @constructed

@@ -18,9 +18,8 @@ from rcpkg.gaussians.shrinkage import (
     FRIEDMAN_LAMBDA,
     shrunken_covariances,
     shrunken_log_density,
-    shrunken_log_density_loo,
 )
-from rcpkg.linalg import AT_A_TIME, Array, slices
+from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory
 
 
@@ -31,11 +30,8 @@ class ShrunkenGrid(Grid):
     lambdas: Sequence[float]
     gammas: Sequence[float]
 
-    def log_density(self, sample: Sample, X: Array) -> Array:
-        return shrunken_log_density(X, sample.statistics, self.lambdas, self.gammas)
-
-    def left_out(self, sample: Sample, rows: Array) -> Array:
-        return shrunken_log_density_loo(sample, self.lambdas, self.gammas, rows)
+    def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
+        return shrunken_log_density(X, statistics, self.lambdas, self.gammas)
 
 
 class GaussianDensities:
@@ -130,24 +126,7 @@ class EDDAGrid(Grid):
     models: Sequence[str]
     tol: float
 
-    def log_density(self, sample: Sample, X: Array) -> Array:
-        return self._log_density(sample.statistics, sample.class_sizes, X)
-
-    def left_out(self, sample: Sample, rows: Array) -> Array:
-        r, d = sample.n_classes, sample.X.shape[1]
-        out = np.empty((len(self.models), len(rows), r))
-        for part in slices(len(rows), max(1, AT_A_TIME // (r * d * d))):
-            without = rows[part]
-            # or only part of its weight leaves
-            leaves = np.ones(len(without)) if sample.weights is None else sample.weights[without] <= 1
-            sizes = sample.class_sizes - leaves[:, None] * np.eye(r)[sample.y[without]]
-            statistics = sample.without_each(without)
-            out[:, part] = self._log_density(statistics, sizes, sample.X[without, None, :])[:, :, 0]
-        return out
-
-    def _log_density(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
-        """Log densities (models, ..., n, r) of rows X (..., n, d) for a batch (...) of statistics, of classes of so
-        many different rows ``sizes`` (..., r)."""
+    def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
         counts, means, scatters = statistics
         deviations = X[..., :, None, :] - means[..., None, :, :]
         out = np.full((len(self.models), *deviations.shape[:-1]), -np.inf)

@@ -76,8 +76,10 @@ class _Case(NamedTuple):
 class LeaveOneOut:
     """A grid of predictive densities under which each of some ``rows`` is left out in turn.
 
-    What leaving a row out makes of a class is taken from the statistics of all rows, but for ``refit``, (rows, r): the
-    own class of a row that dominates it, every class where the row dominates the pooled scatter, and all with weights.
+    What leaving a row out makes of a class is taken from the statistics of all rows, by the results of the chapter on
+    Bayesian QDA, whose table of times is the bar. Refits, which the tests compare, take over for the (row, class) in
+    ``refit``: the class of a row that dominates it, every class where the row dominates the pooled scatter, and all
+    with weights.
     """
 
     def __init__(self, sample: Sample, rows: Array, dofs: Sequence[float], seeds: Sequence[Seed]):

@@ -1,4 +1,4 @@
-"""Friedman's shrinkage of the covariances, and its leave-one-out."""
+"""Friedman's shrinkage of the covariances."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.gaussians.constants import SINGULAR_RATIO
-from rcpkg.gaussians.scatter import ClassStatistics, Sample, gaussian_log_density
-from rcpkg.linalg import AT_A_TIME, Array, cholesky, slices
+from rcpkg.gaussians.scatter import ClassStatistics, gaussian_log_density
+from rcpkg.linalg import Array, cholesky
 
 #: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
 FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
@@ -86,22 +86,3 @@ def _regular_forms(covariances: Array, deviations: Array) -> tuple[Array, Array,
             log_det[place] = factor.log_det
             quadratic[place] = (factor.whiten(deviations[place].T) ** 2).sum(axis=0)
     return log_det, quadratic, exists
-
-
-def shrunken_log_density_loo(
-    sample: Sample,
-    lambdas: Sequence[float] = FRIEDMAN_LAMBDA,
-    gammas: Sequence[float] = FRIEDMAN_GAMMA,
-    rows: NDArray[np.intp] | None = None,
-) -> Array:
-    """`shrunken_log_density`, (len(lambdas), len(gammas), n, r), of each row, with the row left out of the fit.
-
-    All rows of the ``sample`` are left out by default, else the ``rows``, each in turn.
-    """
-    rows = np.arange(len(sample.X)) if rows is None else rows
-    r, d = sample.n_classes, sample.X.shape[1]
-    out = np.empty((len(lambdas), len(gammas), len(rows), r))
-    for part in slices(len(rows), max(1, AT_A_TIME // (r * d * d))):
-        left_out = sample.X[rows[part], None]
-        out[:, :, part] = shrunken_log_density(left_out, sample.without_each(rows[part]), lambdas, gammas)[..., 0, :]
-    return out

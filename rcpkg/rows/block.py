@@ -24,7 +24,9 @@ class Block(NamedTuple):
     @property
     def n(self) -> int:
         """Number of rows."""
-        X = self.X[0] if isinstance(self.X, tuple) else self.X
+        X = self.X
+        while isinstance(X, tuple):
+            X = X[0]
         return X.shape[0] if hasattr(X, "shape") else len(X)
 
     @property

@@ -1,4 +1,4 @@
-"""Leave-one-out over BDA7's 42 models and RDA's 25: ours against plain numpy, and against scikit-learn's grid search.
+"""Leave-one-out over BDA7's 42 models: ours against plain numpy, and against scikit-learn's grid search.
 
 Naive is what the definition asks for: per fold one scatter matrix a class, per model and class one Cholesky factor and
 solve; no estimator is called. Its folds cost alike, so it runs on evenly spaced ones and its time is scaled up.
@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from rcbook.experiments.studies.leave_one_out_times import class_fits, data, dofs, naive_bda7, seconds
+from rcbook.experiments.studies.leave_one_out_times import data, dofs, naive_bda7, seconds
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, LeaveOneOut
@@ -17,11 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from rcpkg import BDA7
 from rcpkg.gaussians import (
-    FRIEDMAN_GAMMA,
-    FRIEDMAN_LAMBDA,
-    Sample,
     grid_log_predictive_loo,
-    shrunken_log_density_loo,
 )
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_time=2)
@@ -31,22 +27,6 @@ pytestmark = pytest.mark.benchmark(timer=time.process_time, min_rounds=3, max_ti
 def one_thread():
     with threadpool_limits(1):
         yield
-
-
-def naive_rda(X, y, r, folds):
-    n, d = X.shape
-    out = np.empty((5, 5, len(folds), r))
-    for f, i in enumerate(folds):
-        fits = list(class_fits(X, y, r, i))
-        pooled = sum(scatter for _, _, scatter in fits)
-        for h, (m, mean, scatter) in enumerate(fits):
-            for k, lam in enumerate(FRIEDMAN_LAMBDA):
-                sigma = ((1 - lam) * scatter + lam * pooled) / ((1 - lam) * m + lam * (n - 1))
-                for j, gamma in enumerate(FRIEDMAN_GAMMA):
-                    L = np.linalg.cholesky((1 - gamma) * sigma + gamma / d * np.trace(sigma) * np.eye(d))
-                    u = np.linalg.solve(L, X[i] - mean)
-                    out[k, j, f, h] = -0.5 * (d * np.log(2 * np.pi) + u @ u) - np.log(np.diag(L)).sum()
-    return out
 
 
 def naive_seconds(function, X, y, r, n_folds):
@@ -68,17 +48,6 @@ def test_exact_loo_against_naive(benchmark, d, n_folds, required):
     ratio = naive / benchmark.stats.stats.median
     report(benchmark, d=d, naive=naive, exact=benchmark.stats.stats.median, ratio=ratio)
     assert ratio >= required
-
-
-@pytest.mark.parametrize("d, n_folds", [(10, 60), (60, 20)])
-def test_rda_against_naive(benchmark, d, n_folds):
-    X, y = data(2000, d, 3)
-    scores = benchmark(lambda: shrunken_log_density_loo(Sample(X, y, 3)))
-    naive, folds = naive_seconds(naive_rda, X, y, 3, n_folds)
-    np.testing.assert_allclose(scores[:, :, folds], naive_rda(X, y, 3, folds), rtol=1e-6, atol=1e-5)
-    ratio = naive / benchmark.stats.stats.median
-    report(benchmark, d=d, naive=naive, rda=benchmark.stats.stats.median, ratio=ratio)
-    assert ratio >= 50
 
 
 def test_whole_fit_against_grid_search(benchmark):

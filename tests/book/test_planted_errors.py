@@ -451,9 +451,7 @@ def modules_of(source: str) -> list[str]:
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     names = {f"{node.module}.{alias.name}" for node in nodes for alias in node.names}
     names |= {str(node.module) for node in nodes}
-    return sorted(
-        {".".join(name.split(".")[1:3]) for name in names if re.match(r"rcbook\.(?:trials|draw)\.\w", name)}
-    )
+    return sorted({".".join(name.split(".")[1:3]) for name in names if re.match(r"rcbook\.(?:trials|draw)\.\w", name)})
 
 
 @contextmanager

@@ -161,26 +161,12 @@ def test_findings_come_with_their_numbers(html):
     assert re.findall(r"\{\{ *\w+ *\}\}", text + words_of(html, "intro")) == []
 
 
-def test_front_page_has_four_short_findings(html):
-    page = soup(html / "book" / "intro.html")
-    items = [item.get_text() for item in page.select("section#four-findings > ul > li")]
-    assert len(items) == 4
-    assert [item for item in items if len(re.sub(r"\(.*?\)", "", item).split()) > 25] == []
-
-
 def test_front_page_shows_code_and_what_it_printed(html):
     how_to = nbformat.read(ROOT / "book" / "how_to_classify.ipynb", as_version=4)
     (cell,) = [cell for cell in how_to.cells if "front-page" in cell.metadata.get("tags", [])]
     shown = [block.get_text() for block in soup(html / "book" / "intro.html").select("div.cell pre")]
     assert [text.strip() for text in shown] == [cell.source.strip(), cell.outputs[0].text.strip()]
     assert len([line for line in cell.source.splitlines() if line]) <= 10
-
-
-def test_front_page_says_whom_to_cite(html):
-    work = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    line = soup(html / "book" / "intro.html").select_one(".front-line").get_text()
-    assert work["version"] in line and str(work["date-released"]) in line
-    assert all((who.get("name") or who["family-names"]) in line for who in work["authors"])
 
 
 def test_front_page_has_bibtex_and_text_of_book_chapter_and_library(html):

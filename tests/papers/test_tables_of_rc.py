@@ -1,7 +1,6 @@
 """The tables of rc2024 and rc2025, the studies around them, and the loops from given statistics or parameters."""
 
 import importlib
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,12 +8,12 @@ import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import forms_of_map_covariances as forms
-from rcbook.experiments.studies import readings_of_descent, readings_of_rc2024, training_histories_of_rc
+from rcbook.experiments.studies import readings_of_descent, readings_of_rc2024
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies import tables_of_rc2024 as rc2024
 from rcbook.experiments.studies import tables_of_rc2025 as rc2025
-from rcbook.experiments.studies.data_and_models_of_rc import descent_from, first_reach, five_bins, path_from, rc_data
+from rcbook.experiments.studies.data_and_models_of_rc import descent_from, five_bins, path_from, rc_data
 from rcbook.freezing import Freezing
 from rcbook.projected_descent import ProjectedGradientDescent
 from rcbook.strict_naive_bayes import StrictCategoricalNB
@@ -106,46 +105,6 @@ def test_loops_from_given_starts_are_the_learners(model):
     assert ours == pytest.approx(theirs.to_numpy())
 
 
-def test_statistics_of_a_random_model_give_the_model_back():
-    model = SharedVarianceGaussianNB().fit(ROWS, LABELS)
-    start = rc2024.random_model(3, 4, np.random.default_rng(1))
-    again = model.parameters(150 * model.family_.mean_parameters(start))
-    for part, other in zip(start, again):
-        np.testing.assert_allclose(part, other, rtol=1e-10)
-
-
-@pytest.mark.parametrize("ours, others, expected", [([3, 2, 1], [2.5, 2], 2), ([3, 2], [1], None), ([1], [1], 1)])
-def test_first_reach(ours, others, expected):
-    assert first_reach(np.array(ours), np.array(others)) == expected
-
-
-def test_rises():
-    assert training_histories_of_rc._rises(np.array([3.0, 2.0, 2.0 + 1e-13, 2.5, np.inf, np.inf, 1.0])) == 2
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize("name, table", [("iris", "3"), ("iris", "5"), ("redwine", "9")])
-def test_no_iterate_is_better_than_the_best(name, table):
-    """The least test error of all iterates is no larger than that of the closed form on the same divisions; the last
-    set goes through in several blocks."""
-    cells = cells_of("study", "best-iterate")
-    cell = next(c for c in cells if c.stream == name and c.setting_value == f"rc2025:{table}")
-    (best,) = readings.best_iterate(cell, 5)
-    honest = next(r for r in rc2025.rc2025_splits(cell, 5) if r.metric == "test_error_percent")
-    assert best.value <= honest.value and best.n_runs == honest.n_runs
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize("table", ["II", "IV", "VI", "VII"])
-def test_gradient_descent_of_rc2024_comes_out_on_two_sets(table):
-    """Printed gradients for naive Bayes and QDA, posteriors for the logistic regression; the iterations too."""
-    for cell in cells_of("rc2024", table):
-        if cell.method == "GD" and cell.stream in ("haberman", "climate_model"):
-            ours = pd.DataFrame(rc2024.rc2024_all_rows(cell, 0)).assign(row=cell.row)
-            judged = scorecard.judged("rc2024", table, ours)
-            assert len(judged) == 3 and judged.agrees.all()
-
-
 def test_explained_cells_are_consistent_with_the_reading_of_their_table():
     """Each fits the reading that its explanation names, and not the stated protocol."""
     rules = scorecard._rules("explanations.csv")
@@ -188,16 +147,6 @@ def test_grid_of_map_covariances_contains_the_stated_form():
     assert ours == forms.wide_error(X, y, *wide[1:])
 
 
-@pytest.mark.needs_data
-@pytest.mark.parametrize("about", ["shrunk mean", "raw moments"])
-def test_wide_forms_contain_those_with_one_weight(about):
-    """Second moments less (n + m) times the square of the shrunk mean are the raw moments of the smaller grid."""
-    X, y = rc_data("glass", "rc2024", "QDA")
-    ours = forms.map_error(X, y, "mean", "all rows", about, "joint mode", 10.0)
-    name = {"raw moments": "rows and pseudo-rows"}.get(about, about)
-    assert ours == forms.wide_error(X, y, "mean", 10.0, "all rows", 10.0, name, "joint mode")
-
-
 def test_what_is_held_where_a_count_is_negative():
     """Two classes, features of 2 and 3 states; the second state of the first feature is negative in class 0."""
     states, count, cells = np.array([2, 3]), np.zeros(2, dtype=bool), np.zeros((2, 5), dtype=bool)
@@ -212,23 +161,6 @@ def test_what_is_held_where_a_count_is_negative():
         found = readings_of_rc2024._kept((count, cells), held, states)
         for ours, theirs in zip(found, parts, strict=True):
             np.testing.assert_array_equal(ours, np.array(theirs, dtype=bool))
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize("grid", readings_of_rc2024.RULE_GRIDS)
-def test_rules_part_where_a_count_turns_negative(grid):
-    """In those of german none does; the first iterate is that of any rule."""
-    rules = readings_of_rc2024.RULE_GRIDS[grid]
-    runs = [readings_of_rc2024.smoothed_errors(*rc_data("german", "rc2024-nb", "NB"), rule) for rule in rules[::3]]
-    assert all(run == pytest.approx(runs[0]) for run in runs)
-    runs = [readings_of_rc2024.smoothed_errors(*rc_data("vehicle", "rc2024-nb", "NB"), rule) for rule in rules[::3]]
-    assert len({run[0] for run in runs}) == 1 and len({tuple(run) for run in runs}) > 2
-
-
-def test_each_reading_of_rc_has_its_cells():
-    found = cells_of("study", readings_of_rc2024.STUDY_NAME)
-    assert {cell.arguments["reading"] for cell in found} == set(readings_of_rc2024.PROTOCOLS)
-    assert len({cell.key for cell in found}) == len(found)
 
 
 @pytest.mark.parametrize("strength", [0.0, 1.0])
@@ -281,16 +213,6 @@ def test_held_distributions_explain_the_accepted_columns_and_no_more():
     form = cells[cells.reading == "nb-hold-grid"].form.unique().item()
     rule = readings_of_rc2024.RULE_GRIDS["nb-hold-grid"][int(form.partition("|")[2])]
     assert rule._replace(least=0.0) == readings_of_rc2024.EXACT
-
-
-@pytest.mark.needs_data
-def test_first_rise_is_no_later_than_the_least_soft_error():
-    cells = [c for c in cells_of("study", "rc2025-first-rise") if c.stream == "iris" and c.method in ("RC", "GD")]
-    assert {c.method for c in cells} == {"RC", "GD"}
-    for cell in cells[:4]:
-        least = replace(cell, arguments={k: v for k, v in cell.arguments.items() if k != "stopping"})
-        first = [readings._updates_on_all_rows(cell, seed)[2] for seed in range(3)]
-        assert all(a <= readings._updates_on_all_rows(least, seed)[2] for seed, a in enumerate(first))
 
 
 # Second moments about zero --------------------------------------------------------------------------

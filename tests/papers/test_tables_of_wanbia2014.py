@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from rcbook import datasets, published
-from rcbook.experiments import results, runner
+from rcbook.experiments import results
 from rcbook.experiments.cells import STUDY, Cell, cells_of
 from rcbook.experiments.studies import figures_of_wanbia2014 as figures
 from rcbook.experiments.studies import tables_of_wanbia2014 as tables
-
-STUDIES = ("wanbiac-sets", "wanbiac-coordinates", "wanbiac-penalties", "wanbiac-streams", "wanbiac-traces")
 
 
 def drawn(n=300, seed=0):
@@ -31,18 +29,6 @@ def test_every_printed_row_has_a_cell():
     counts = cells_of("wanbia2014", "II")
     printed = published.table("wanbia2014", "II")
     assert len({cell.key for cell in counts}) == len(counts) == len(printed) / 4 == 12
-
-
-def test_counts_leave_out_the_sets_that_are_not_those_printed():
-    held = [name for name in tables.sizes() if name not in tables.PARTS]
-    assert len(held) == 69 and set(tables.LARGEST) <= set(held)
-    assert [cell.row for cell in cells_of(STUDY, "wanbiac-sets")] == list(tables.sizes())
-    assert not {cell.row for cell in cells_of(STUDY, "wanbiac-coordinates")} & set(tables.PARTS)
-
-
-def test_small_sets_have_the_printed_rounds():
-    rounds = {cell.row: cell.arguments["repetitions"] for cell in cells_of(STUDY, "wanbiac-sets")}
-    assert rounds["iris"] == rounds["musk_2"] == 20 and rounds["letter"] == rounds["covtype"] == 5
 
 
 # Measures -----------------------------------------------------------------------------------------
@@ -100,14 +86,6 @@ def test_shares_are_scaled_to_the_printed_number_of_sets(monkeypatch):
 # Designs ------------------------------------------------------------------------------------------
 
 
-def test_halves_split_each_class():
-    y = np.repeat([0, 1, 2], [10, 7, 1])
-    first, second = tables.halves(y, np.random.RandomState(0))
-    assert_array_equal(np.sort(np.r_[first, second]), np.arange(18))
-    assert abs(len(first) - len(second)) <= 1
-    assert {np.sum(y[first] == 0), np.sum(y[second] == 0)} == {5}
-
-
 def test_numbers_are_cut_on_training_rows():
     rows = drawn()
     train, test = np.arange(0, 300, 2), np.arange(1, 300, 2)
@@ -137,13 +115,6 @@ def test_a_set_without_a_telling_feature_keeps_the_class_weights():
 
 
 # Figures ------------------------------------------------------------------------------------------
-
-
-def test_whitened_rows_have_unit_moments():
-    parts = tables.design(drawn(), np.arange(300), np.arange(3))
-    z, A = figures.whitened(parts.train)
-    assert_allclose(z.T @ z / 300, np.eye(z.shape[1]), atol=1e-8)
-    assert_allclose(parts.train @ A, z)
 
 
 def test_curvature_at_equal_posteriors_is_the_frequency_of_states():
@@ -204,23 +175,6 @@ def test_streams_do_not_look_ahead(monkeypatch):
 
 
 # Stored results -----------------------------------------------------------------------------------
-
-
-@pytest.mark.needs_data
-def test_a_stored_trace_comes_out_again():
-    """The first fifty iterations of a set drawn at random."""
-    stored = {done.key: done for done in runner.read(runner.table_path(STUDY, "wanbiac-traces"))}
-    name = str(np.random.default_rng(15).choice(figures.TRACED[2:]))
-    rows = figures.rows_of(name, figures.ROWS)
-    every = np.arange(len(rows.y))
-    parts = tables.design(rows, every, every[:1])
-    for system, scale in ("natural", np.ones_like(parts.scale)), ("closed form", parts.scale):
-        trace = figures._Trace()
-        start = np.zeros_like(scale)
-        figures.maximise_weighted(parts.train, parts.Y, scale, start=start, max_iter=50, tol=0.0, callback=trace)
-        found = {r.metric: r.value for r in stored[f"{name}/all"].records if r.method == system}
-        for k in (1, 10, 50):
-            assert trace.values[k - 1] / len(every) == pytest.approx(found[f"loss_{k}"], rel=2e-2)
 
 
 def test_stored_traces_agree_with_the_iterations_counted():

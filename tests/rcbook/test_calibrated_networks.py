@@ -30,25 +30,6 @@ def test_sets_run_from_the_smallest_those_set_aside_after_them_and_those_with_la
     assert set(study.CURVES) == set(list(sets)[-5:])
 
 
-def test_divisions_are_as_many_as_the_protocol_says():
-    for cell in cells_of(STUDY, study.STUDY_NAME):
-        n = study.sets()[cell.row][0]
-        assert cell.arguments["repetitions"] == (5 if n <= 150 else 2 if n <= 200 else 1)
-        assert cell.arguments["training_rows"] == (5_000 if n > 6_666 else study.ALL_ROWS)
-
-
-def test_curves_share_their_divisions():
-    cells = [cell for cell in cells_of(STUDY, study.CURVES_NAME) if cell.row == "adult"]
-    assert {cell.stream for cell in cells} == {"adult"}
-    assert {cell.method for cell in cells} == set(study.CURVED) < set(study.LEARNERS)
-    assert {cell.arguments["training_rows"] for cell in cells} == set(study.CURVES["adult"])
-    late = {cell.method for cell in cells if cell.arguments["training_rows"] > study.FEW_CURVED}
-    assert late == set(study.CURVED) - set(study.SAFE_NETWORKS)
-    grown = [cell for cell in cells_of(STUDY, study.CURVES_NAME) if cell.method == study.FOREST]
-    assert {cell.row for cell in grown} == set(study.CURVES)
-    assert max(cell.arguments["training_rows"] for cell in grown) <= study.FEW_GROWN
-
-
 @pytest.mark.parametrize("name", study.LEARNERS)
 def test_learners_are_tuned_within_their_grids(name):
     """At most sixteen settings, and orders k that the number of features allows."""
@@ -81,20 +62,6 @@ def test_codes_are_learnt_from_training_rows():
     assert_array_equal(data.n_states, np.vstack([data.X, data.X_test]).max(axis=0) + 1)
 
 
-@pytest.mark.needs_data
-def test_large_sets_give_some_of_their_rows():
-    """Of shuttle at most so many rows, alike in their classes; classes with too few of these are left out."""
-    data = study.division("shuttle", 1, 2_000)
-    assert data.X.shape[0] == len(data.y) == 2_000 and len(data.y_test) == study.TEST_ROWS
-    everyone = study.rows_of("shuttle", study.ALL_ROWS).y
-    sizes = np.bincount(everyone)
-    kept = sizes[sizes * 2_000 / (0.75 * len(everyone)) >= study.LEAST_CLASS]
-    assert len(kept) < len(sizes)
-    for y in data.y, data.y_test:
-        np.testing.assert_allclose(np.bincount(y) / len(y), kept / kept.sum(), atol=1e-3)
-    assert np.all(data.n_states > np.vstack([data.X, data.X_test]).max(axis=0))
-
-
 def test_a_forest_grows_the_same_trees_on_dense_indicators():
     X, y = network_rows(n=200)
     states = (X.max(axis=0) + 1).astype(int)
@@ -108,13 +75,6 @@ def test_a_forest_grows_the_same_trees_on_dense_indicators():
 # The stored study --------------------------------------------------------------------------------------
 
 DONE = [done for name in (study.STUDY_NAME, study.CURVES_NAME) for done in runner.read(runner.table_path(STUDY, name))]
-
-
-def test_stored_cells_are_of_the_protocol():
-    cells = {cell.key: cell for name in (study.STUDY_NAME, study.CURVES_NAME) for cell in cells_of(STUDY, name)}
-    for done in DONE:
-        assert not done.failure and done.key in cells
-        assert {record.n_runs for record in done.records} == {done.arguments["repetitions"]}
 
 
 def test_hypotheses_are_those_of_the_protocol(monkeypatch):

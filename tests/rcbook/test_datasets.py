@@ -6,7 +6,6 @@ import re
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from rcbook.__main__ import main
 from rcbook.datasets import CorruptDataFile, DataFile, DataNotAvailable, files
 from sklearn import datasets as bundled
 
-ROOT = Path(__file__).resolve().parents[2]
 VARIANTS = datasets.table()
 
 

@@ -81,7 +81,7 @@ def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
     X, y = X[::2] * [1.0, 1.0, 1.0, 1e-3], y[::2]
     X[3] *= 1e4  # a row that dominates its class
     whole = model.fit(X, y).cv_errors_, model.predict_joint_log_proba(X)
-    monkeypatch.setattr(classifier, "SCORES_AT_A_TIME", 7 * 42 * 3)
+    monkeypatch.setattr(classifier, "AT_A_TIME", 7 * 42 * 3)
     parts = model.fit(X, y).cv_errors_, model.predict_joint_log_proba(X)
     assert_allclose(parts[0], whole[0], atol=0)
     assert_allclose(parts[1], whole[1], rtol=1e-12)

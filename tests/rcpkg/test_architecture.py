@@ -9,11 +9,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = (
     ("rcbook.__main__", "rcbook.pages"),
     ("rcbook.findings",),
-    ("rcbook.draw", "rcbook.trials"),
+    ("rcbook.draw",),
+    ("rcbook.trials",),
     ("rcbook.experiments.studies", "rcbook.moving_pictures"),
     ("rcbook.experiments",),
     ("rcbook",),  # its other modules are one room
     ("rcpkg",),  # the public names
+    ("rcpkg.rivals",),
+    ("rcpkg.table",),
     ("rcpkg.calibration", "rcpkg.local"),
     ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
     ("rcpkg.choice", "rcpkg.class_prior", "rcpkg.explain"),

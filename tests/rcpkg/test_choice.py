@@ -74,7 +74,7 @@ def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
     X = X[::2] * [1.0, 1.0, 1.0, 1e-3]
     X[3] *= 1e4  # a row that dominates its class
     whole = model.fit(X, y[::2]).cv_errors_, model.cv_log_loss_, model.predict_joint_log_proba(X)
-    monkeypatch.setattr(classifier, "SCORES_AT_A_TIME", 7 * 42 * 3)
+    monkeypatch.setattr(classifier, "AT_A_TIME", 7 * 42 * 3)
     parts = model.fit(X, y[::2]).cv_errors_, model.cv_log_loss_, model.predict_joint_log_proba(X)
     assert_allclose(parts[0], whole[0], atol=0)
     assert_allclose(parts[1], whole[1], rtol=1e-9)
@@ -83,7 +83,7 @@ def test_blocks_of_held_out_rows_do_not_matter(model, monkeypatch):
 
 @pytest.mark.parametrize("model", [BDA7(), pytest.param(RDA(), marks=pytest.mark.slow)], ids=repr)
 def test_memory_does_not_grow_with_classes_times_rows(model, monkeypatch):
-    monkeypatch.setattr(classifier, "SCORES_AT_A_TIME", 2**15)
+    monkeypatch.setattr(classifier, "AT_A_TIME", 2**15)
     y = np.repeat(np.arange(60), 3)
     X = np.random.default_rng(0).normal(size=(len(y), 2)) + y[:, None]
     tracemalloc.start()

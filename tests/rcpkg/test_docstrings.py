@@ -95,6 +95,8 @@ def _value(text, kind):
 def _instance(kind):
     if kind is rcpkg.ProductModel:
         return kind([("all", SharedVarianceGaussianNB(), slice(None))])
+    if kind is rcpkg.TableClassifier:
+        return kind(cv=2, budget=0.0)
     if kind is rcpkg.Mixture:
         return kind(SharedVarianceGaussianNB(), n_components=2)
     if "estimator" in parameters(kind):

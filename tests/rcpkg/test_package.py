@@ -17,7 +17,6 @@ PAPERS = {
     "rcbook": tomllib.loads((ROOT / "book" / "pyproject.toml").read_text(encoding="utf-8")),
 }
 FOLDERS = {"rcpkg": ROOT / "rcpkg", "rcbook": ROOT / "book" / "rcbook"}
-PROJECT = PAPERS["rcpkg"]["project"]
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 TEST = (ROOT / "locks" / "test.txt").read_text(encoding="utf-8")
 OLDEST = (ROOT / "locks" / "oldest.txt").read_text(encoding="utf-8")

@@ -58,6 +58,7 @@ def others() -> list[rcpkg.GenerativeClassifier]:
         rcpkg.LocalNearestMeans(),
         rcpkg.LocalLinear(),
         rcpkg.BregmanKNN(weights="kernel"),
+        rcpkg.TableClassifier(cv=2, budget=0.0, random_state=0),
     ]
 
 

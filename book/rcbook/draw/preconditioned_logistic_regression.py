@@ -167,11 +167,7 @@ def compared_iterations() -> tuple[pd.Series, dict[str, pd.DataFrame], pd.DataFr
         "closed form from NB": "natural from NB",
     }
     compared = pd.DataFrame(
-        {
-            (gap_, f"{other} / {one}"): against(its[gap_], one, other)
-            for gap_ in its
-            for one, other in pairs.items()
-        }
+        {(gap_, f"{other} / {one}"): against(its[gap_], one, other) for gap_ in its for one, other in pairs.items()}
     ).T.astype({k: int for k in ("sets", "one did not arrive", "fewer", "more")})
     return separable, its, secs, compared
 
@@ -200,9 +196,7 @@ def scatter(ax: Axes, x: pd.Series, y: pd.Series, mark: pd.Series) -> None:
     ax.minorticks_off()
 
 
-def iterations_to_the_optimum(
-    its: Mapping[str, pd.DataFrame], separable: pd.Series, secs: pd.DataFrame
-) -> Figure:
+def iterations_to_the_optimum(its: Mapping[str, pd.DataFrame], separable: pd.Series, secs: pd.DataFrame) -> Figure:
     """Iterations and seconds of WANBIA-C against logistic regression, set by set."""
     figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.9))
     scatter(axes[0], its["1e-3"]["natural"], its["1e-3"]["closed form"], separable)
@@ -305,9 +299,7 @@ def iterations_in_other_coordinates(its: Mapping[str, pd.DataFrame], separable: 
     return figure
 
 
-def errors_by_penalty() -> tuple[
-    pd.DataFrame, list[str], tuple[int, ...], dict[tuple[str, str], str], Figure
-]:
+def errors_by_penalty() -> tuple[pd.DataFrame, list[str], tuple[int, ...], dict[tuple[str, str], str], Figure]:
     """RMSE of three learners against the penalty, on four sets."""
     penalties = results("study", "wanbiac-penalties")
     shown = [name for name in SHOWN if name in set(penalties.row)]

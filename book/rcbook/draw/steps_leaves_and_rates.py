@@ -135,9 +135,7 @@ def first_steps() -> pd.DataFrame:
                 lambda z, c: np.tile(np.digitize(z[:, :1] + c[:, None], [0, 1]), (1, 8)).astype(float),
             ),
         ):
-            outcome = [
-                first_step(model, sampler(draws.normal(size=(size, 2)), labels), labels) for _ in range(60)
-            ]
+            outcome = [first_step(model, sampler(draws.normal(size=(size, 2)), labels), labels) for _ in range(60)]
             table[title, size] = pd.Series(outcome).value_counts()
     return pd.DataFrame(table).T.reindex(columns=["climbs", "falls", "invalid"]).fillna(0).astype(int)
 

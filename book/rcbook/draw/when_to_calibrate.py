@@ -1,12 +1,16 @@
 """Figures and tables of the chapter *When to calibrate*: scores, ranks and contests of the honest comparison."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import sem, spearmanr
+from scipy.stats import t as student
 
+from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
@@ -70,7 +74,9 @@ def chosen_against_rivals(divisions: pd.DataFrame, family: str, metric: str) -> 
     found = table.loc[family].copy()
     found[study.FOREST] = table.loc["NB", study.FOREST].reindex(found.index)
     rivals = (study.CLOSED, study.PUBLISHED, study.FIXED, study.LOGISTIC, study.FOREST)
-    tallied = contest(found, [(study.CHOSEN, rival) for rival in rivals], honest.ROPE[metric]).set_index("against")
+    tallied = contest(found, [(study.CHOSEN, rival) for rival in rivals], honest.ROPE[metric]).set_index(
+        "against"
+    )
     return tallied.assign(starred=tallied.p_holm < 0.05)
 
 
@@ -99,7 +105,10 @@ def main_questions(family: str) -> dict[str, tuple[str, str]]:
 
 def named(pairs: Pairs, family: str) -> pd.MultiIndex:
     """The pairs as row labels, in short names."""
-    rows = [tuple(short(name).removeprefix("RC safe, ").removesuffix(", tuned") for name in pair) for pair in pairs]
+    rows = [
+        tuple(short(name).removeprefix("RC safe, ").removesuffix(", tuned") for name in pair)
+        for pair in pairs
+    ]
     return pd.MultiIndex.from_tuples(rows, names=[family, "against"])
 
 
@@ -109,7 +118,8 @@ def contests(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFrame:
     for metric, title in TITLES.items():
         table = contest(scores[metric].loc[sets], questions(family), honest.ROPE[metric])
         columns[title.removesuffix(" score")] = [
-            f"{row.better}/{row.level}/{row.worse}{'*' if row.p_holm < 0.05 else ''}" for row in table.itertuples()
+            f"{row.better}/{row.level}/{row.worse}{'*' if row.p_holm < 0.05 else ''}"
+            for row in table.itertuples()
         ]
     return pd.DataFrame(columns, index=named(questions(family), family))
 
@@ -122,7 +132,9 @@ def main_contests(scores: Scores, sets: Sequence[str], family: str, metric: str)
     return counts.assign(starred=counts.p_holm < 0.05)
 
 
-def contests_elsewhere(scores: Scores, groups: Mapping[str, Sequence[str]], family: str, metric: str) -> pd.DataFrame:
+def contests_elsewhere(
+    scores: Scores, groups: Mapping[str, Sequence[str]], family: str, metric: str
+) -> pd.DataFrame:
     """Counts of the pairs of published RC and of the pooled target on each group of sets."""
     asked = {
         question: pair
@@ -149,9 +161,13 @@ def belief_table(scores: Scores, family: str, sets: Sequence[str]) -> pd.DataFra
         for pair in pairs:
             first, second = scores[metric].loc[sets, list(pair)].dropna().to_numpy().T
             rows.append(
-                SignedRankTest.probs(-first, -second, rope=honest.ROPE[metric], nsamples=10_000, random_state=0)
+                SignedRankTest.probs(
+                    -first, -second, rope=honest.ROPE[metric], nsamples=10_000, random_state=0
+                )
             )
-        tables[title] = pd.DataFrame(rows, columns=["better", "level", "worse"]).set_axis(named(pairs, "learner"))
+        tables[title] = pd.DataFrame(rows, columns=["better", "level", "worse"]).set_axis(
+            named(pairs, "learner")
+        )
     return pd.concat(tables, names=[family]).round(2)
 
 
@@ -178,7 +194,9 @@ def means(scores: Scores, sets: Iterable[str]) -> Figure:
     places = [*overview(scores, sets, "log_loss").index, *rivals]
     for ax, metric in zip(axes, SCORES):
         for family, colour, marker in zip(honest.FAMILIES, palette, "osD"):
-            means = {places.index(short(n)): scores[metric].loc[sets, n].mean() for n in honest.learners(family)}
+            means = {
+                places.index(short(n)): scores[metric].loc[sets, n].mean() for n in honest.learners(family)
+            }
             label = MODELS.get(family, "shared variances")
             ax.plot(means.values(), means.keys(), marker, color=colour, alpha=0.85, label=label)
         rows = [places.index(name) for name in rivals]
@@ -270,3 +288,205 @@ def reliability() -> Figure:
     axes[0].set_ylabel("share of right predictions")
     axes[0].legend()
     return figure
+
+
+METHOD_ROWS = [study.CLOSED, *post_hoc.RESCALED, study.FIXED, post_hoc.FOLLOWED, study.CHOSEN, study.LOGISTIC]
+
+
+MEAN_SCORES = {"error_percent": 1, "log_loss": 3, "brier": 3}
+
+
+METHODS = [study.CLOSED, study.PUBLISHED, study.FIXED, study.CHOSEN, study.LOGISTIC]
+
+
+KINDS = {"as printed": "printed", "corrected": "corrected"}
+
+
+def contests_with_descent(
+    scores: Mapping[str, pd.DataFrame], development: Sequence[str]
+) -> tuple[dict[str, pd.DataFrame], dict[str, pd.Series]]:
+    """Published RC against gradient descent, printed and corrected: better, level and worse."""
+    pairs = {
+        (f"{f} {start}", gradient): (f"RC as published ({f} {start})", f"GD {kind} ({f} {start})")
+        for f in honest.FAMILIES
+        for start in ("ML", "MAP")
+        for kind, gradient in KINDS.items()
+    }
+    descents = {
+        PANELS[metric]: contest(
+            scores[metric].loc[development], list(pairs.values()), honest.ROPE[metric]
+        ).set_axis(pd.MultiIndex.from_tuples(pairs, names=["model", "gradient of GD"]))
+        for metric in ("error_percent", "log_loss")
+    }
+    counts = {
+        title: table[["better", "level", "worse"]].astype(str).agg("/".join, axis=1)
+        for title, table in descents.items()
+    }
+    return descents, counts
+
+
+def measures(part: pd.DataFrame) -> dict[str, Any]:
+    """What each hypothesis says of a part of the divisions: shown, and whether it holds."""
+    p, gain = part[study.FORMER, "p_value"], study.gains(part)
+    known, accepted = p.notna(), p > 0.05
+    rank = spearmanr(p[known], gain[known]).statistic
+    of_sets = pd.DataFrame({"p": p, "gain": gain})[known].groupby("set").mean()
+    by_sets = spearmanr(of_sets.p, of_sets.gain)
+    medians = gain[accepted].median(), gain[known & ~accepted].median()
+    unharmed = gain[accepted] > -0.01
+    losses = study.means(part, "log_loss")
+    wins = losses[study.CHOSEN] < losses[study.PUBLISHED]
+    wins = wins.groupby("family").agg(["sum", "size"])
+    gap = losses[study.CHOSEN] - losses[study.LOGISTIC]
+    gap = gap.groupby("family").agg(["mean", sem, "size"])
+    half = student.ppf(0.975, gap["size"] - 1) * gap["sem"]
+    seconds = part.xs("seconds", axis=1, level="metric")
+    ratio = seconds[study.LOGISTIC] / seconds[study.CHOSEN]
+    return {
+        "1. rank correlation of p and gain": (f"{rank:.2f}", rank < 0),
+        "1. the same, of means over each set": (f"{by_sets.statistic:.2f}", by_sets.statistic < 0),
+        "1. p-value of this": (f"{by_sets.pvalue:.2f}",),
+        **{
+            f"1. median gain, p {side} 0.05": (f"{m:.3f}", medians[0] < medians[1])
+            for side, m in zip(">≤", medians)
+        },
+        "2. splits with gain above −0.01 where p > 0.05": (
+            f"{unharmed.sum()} of {len(unharmed)}",
+            unharmed.mean() >= 0.9,
+        ),
+        **{
+            f"3. {f}: sets better than published RC": (f"{w['sum']} of {w['size']}", w["sum"] > w["size"] / 2)
+            for f, w in wins.iterrows()
+        },
+        **{
+            f"4. {f}: log-loss above logistic regression": (
+                f"{g['mean']:z.3f} ± {half[f]:.3f}",
+                abs(g["mean"]) <= 0.01,
+                abs(g["mean"]) + half[f] > 0.01,
+            )
+            for f, g in gap.iterrows()
+        },
+        "5. share of splits in less time than logistic regression": (
+            f"{(ratio > 1).mean():.2f}",
+            (ratio > 1).mean() > 0.5,
+        ),
+    }
+
+
+def hypotheses(wide: pd.DataFrame) -> pd.DataFrame:
+    """What the study of gains says of each hypothesis."""
+    groups = {name: measures(part) for name, part in wide.groupby("group")}
+    verdicts = pd.DataFrame({name: {h: v[0] for h, v in found.items()} for name, found in groups.items()})
+    verdicts["holds"] = [
+        ""
+        if not any(found[h][1:] for found in groups.values())
+        else "no"
+        if not all(found[h][1] for found in groups.values())
+        else "open"
+        if any(any(found[h][2:]) for found in groups.values())
+        else "yes"
+        for h in verdicts.index
+    ]
+    return verdicts
+
+
+def of_gains(part: pd.DataFrame) -> pd.Series:
+    """How many gained and lost more than 0.01, and the mean."""
+    gain = part.gain
+    return pd.Series(
+        {
+            "splits": len(gain),
+            "gained": (gain > 0.01).sum(),
+            "lost": (gain < -0.01).sum(),
+            "mean gain": gain.mean().round(3),
+        }
+    )
+
+
+def gained_and_lost(outcome: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How many sets gained and lost by each choice of the weight."""
+    tested = outcome.dropna(subset="p")
+    kinds = {
+        "p ≤ 0.05": tested[tested.p <= 0.05],
+        "p > 0.05": tested[tested.p > 0.05],
+        "T > 2 E": tested[tested.ratio > 2],
+        "T ≤ 2 E": tested[tested.ratio <= 2],
+    }
+    by_kind = pd.concat(
+        {name: part.groupby("group")[["gain"]].apply(of_gains) for name, part in kinds.items()}
+    )
+    return tested, by_kind
+
+
+def errors_of_choices(wide: pd.DataFrame) -> pd.DataFrame:
+    """Mean scores of each learner over the sets."""
+    means = {
+        TITLES[metric]: study.means(wide, metric)[METHODS].groupby("family").mean().round(digits)
+        for metric, digits in MEAN_SCORES.items()
+    }
+    seconds = wide.xs("seconds", axis=1, level="metric")[METHODS]
+    milliseconds = 1000 * seconds.groupby("family").median()
+    means["median milliseconds"] = milliseconds.round().astype(int)
+    return pd.concat(
+        {
+            family: pd.DataFrame({title: table.loc[family] for title, table in means.items()})
+            for family in ("NB", "QDA")
+        },
+        names=["model", "method"],
+    )
+
+
+def large_sets() -> dict[str, pd.DataFrame]:
+    """Scores on sets of many rows."""
+    large = study.many_rows()
+    names = {
+        study.CLOSED: "closed form",
+        study.FIXED: "weight 3",
+        study.CHOSEN: "chosen",
+        "logistic regression": "logistic",
+    }
+    shown = {}
+    for metric, digits in {"log_loss": ".3f", "seconds": ".2g"}.items():
+        table = large[metric].unstack()[list(names)].rename(columns=names)
+        table = table.loc[list(study.MANY_ROWS)].rename_axis(columns=None)
+        shown[metric] = table.map(lambda x, digits=digits: f"{x:{'.0f' if x > 100 else digits}}").replace(
+            "nan", "–"
+        )
+    rows = large["rows"].groupby("set").first().astype(int)
+    shown["seconds"].insert(0, "rows", rows.reindex(table.index))
+    shown["log_loss"].insert(0, "model", [study.MANY_ROWS[name][1] for name in table.index])
+    return shown
+
+
+def times_of_choices() -> dict[str, dict[str, Any]]:
+    """Processor time of the choice of the weight."""
+    bench = results("study", "choice-of-weight")
+    within = bench.parameters <= 1000
+    rows = {}
+    for title, part in {"at most 1,000 parameters": bench[within], "more": bench[~within]}.items():
+        gap = (part.log_loss - part.grid_log_loss).groupby(part.dataset).mean()
+        half = student.ppf(0.975, len(gap) - 1) * sem(gap)
+        rows[title] = {
+            "cases": len(part),
+            "data sets": part.dataset.nunique(),
+            "median ratio of times": round(part.ratio.median(), 1),
+            "least ratio": round(part.ratio.min(), 1),
+            "log-loss above the grid's": f"{gap.mean():.4f} ± {half:.4f}",
+        }
+    return rows
+
+
+def post_hoc_scores() -> pd.DataFrame:
+    """Scores of rescaled and calibrated classifiers."""
+    rescaled = {metric: post_hoc.means(metric) for metric in honest.METRICS}
+    rescaled_means = {
+        TITLES[metric]: table[METHOD_ROWS].groupby("family").mean().round(d)
+        for (metric, table), d in zip(rescaled.items(), (1, 3, 3, 3))
+    }
+    return pd.concat(
+        {
+            family: pd.DataFrame({title: table.loc[family] for title, table in rescaled_means.items()})
+            for family in ("NB", "QDA")
+        },
+        names=["model", "learner"],
+    )

@@ -82,10 +82,7 @@ def four_sets() -> tuple[dict[str, tuple[CategoricalNB, Array, Array, Any]], pd.
         "drawn": drawn(0),
     }
     view = pd.DataFrame(
-        {
-            name: [len(y), codes.shape[1], Z.shape[1], len(nb.classes_)]
-            for name, (nb, codes, y, Z) in sets.items()
-        },
+        {name: [len(y), codes.shape[1], Z.shape[1], len(nb.classes_)] for name, (nb, codes, y, Z) in sets.items()},
         index=["rows", "features", "columns", "classes"],
     ).T
     return sets, view
@@ -433,9 +430,7 @@ def updates_of_a_stream(
         for label, *state in drawn_cells[so_far:n]:
             counts.add(np.r_[0, np.array(state) + nb.family_.starts_ + 1], label)
         so_far, D_t = n, counts.log_probabilities(np.arange(len(W)))
-        updates_and_gradient = (
-            D * (Z_all.T @ (share[:, None] * (Y_all - posterior(Z_all, W * D)))) for D in (D_t, L)
-        )
+        updates_and_gradient = (D * (Z_all.T @ (share[:, None] * (Y_all - posterior(Z_all, W * D)))) for D in (D_t, L))
         late.append(np.abs(np.subtract(*updates_and_gradient)).max())
     still = np.ones(W.shape)
     counts = Counts.none(nb.n_states_, 3, 1.0)

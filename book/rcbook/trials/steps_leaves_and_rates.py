@@ -328,9 +328,7 @@ def curvature_by_counts(observed: Array) -> tuple[np.random.Generator, list[floa
         S = row_statistics(model, X)
         for scale in np.repeat((0.3, 1.0, 3.0), 10):
             eta = model.family_.natural_parameters(model.parameters_)
-            eta = model.family_.natural_parameters(
-                model.family_.from_natural(eta + random_like(eta, rng, scale))
-            )
+            eta = model.family_.natural_parameters(model.family_.from_natural(eta + random_like(eta, rng, scale)))
             theta = model.family_.from_natural(eta)
             P = softmax_rows(model.log_joint(X, theta))
             C, by_rows = posterior_curvature(S, P), model.statistics(X, P).ravel()
@@ -640,9 +638,7 @@ def smoothed_labels(
         scores = model.family_.scores(wine_X, eta)
         return np.sum(soft * (scores - np.logaddexp.reduce(scores, 1, keepdims=True)))
 
-    entropy = {
-        e: -np.sum(p * np.log(p)) for e in soften.index for p in [np.array([1 - e + e / 3, e / 3, e / 3])]
-    }
+    entropy = {e: -np.sum(p * np.log(p)) for e in soften.index for p in [np.array([1 - e + e / 3, e / 3, e / 3])]}
     above = soften["soft log-loss"].astype(float) - pd.Series(entropy)
     far = np.array([10.0, 100.0, 1000.0])
     slopes = np.diff([soft_cll(eta + t * v) for t in far]) / np.diff(far)
@@ -886,8 +882,7 @@ def safe_bent_and_halved() -> tuple[pd.DataFrame, list[float], list[bool], pd.Da
         ("NB, digits", CategoricalNB(prior_strength=1.0), grey, digits_y),
         ("QDA", QDA(), rows, y),
     ):
-        best = ConditionalLikelihood(model, solver="lbfgs", tol=1e-5, max_iter=10000)
-        optimum = best.fit(X, labels).history_.log_loss.iloc[-1]
+        optimum = ConditionalLikelihood(model).fit(X, labels).history_.log_loss.iloc[-1]
         safe = RiskCalibration(model, step=Safe(1.0), max_iter=100, target_weight=0.0, tol=0.0).fit(X, labels)
         map_fit = model.fit(X, labels).parameters_
         model = model.family_.without_prior()  # all three start there, as ML
@@ -895,11 +890,9 @@ def safe_bent_and_halved() -> tuple[pd.DataFrame, list[float], list[bool], pd.Da
         start = model.parameters(s)
         halved = only_halved(model, s, X, labels, 101)
         bent = only_halved(model, s, X, labels, 101, model.safe_update)
-        at_start, at_end = (
-            s.dot(model.natural_parameters(theta)) for theta in (start, safe.estimator_.parameters_)
-        )
+        at_start, at_end = (s.dot(model.natural_parameters(theta)) for theta in (start, safe.estimator_.parameters_))
         reached[title] = {
-            "L-BFGS": optimum,
+            "optimum": optimum,
             "safe": safe.history_.log_loss.iloc[-1] - optimum,
             "bent": bent[-1] - optimum,
             "halved": halved[-1] - optimum,
@@ -909,9 +902,7 @@ def safe_bent_and_halved() -> tuple[pd.DataFrame, list[float], list[bool], pd.Da
         labelled = np.eye(labels.max() + 1)[labels]
         P = softmax_rows(model.log_joint(X, start))
         delta = model.statistics(X, labelled - P)
-        errors = [
-            np.abs((model.safe_update(s, t * delta) - s - t * delta).ravel()).max() for t in (1e-2, 1e-3)
-        ]
+        errors = [np.abs((model.safe_update(s, t * delta) - s - t * delta).ravel()).max() for t in (1e-2, 1e-3)]
         bends.append(errors[0] / errors[1])
         far.append(is_valid(model, model.safe_update(s, 20 * delta)))
     reached = pd.DataFrame(reached).T
@@ -972,9 +963,7 @@ def leaf_of_the_clouds(
         theta = cloud_bayes.family_.from_natural(eta)
         P = softmax_rows(cloud_bayes.log_joint(cloud_X, theta))
         eta = eta + 0.01 * cloud_bayes.statistics(cloud_X, cloud_Y - P)
-    safe_clouds = RiskCalibration(GaussianNB(), step="safe", target_weight=0.0, tol=1e-9).fit(
-        cloud_X, cloud_y
-    )
+    safe_clouds = RiskCalibration(GaussianNB(), step="safe", target_weight=0.0, tol=1e-9).fit(cloud_X, cloud_y)
     cloud_models = {
         "closed form": cloud_bayes.parameters_,
         "RC": cloud_bayes.parameters(s),

@@ -67,7 +67,8 @@ from rcpkg.calibration import (
     losses,
     soft_error_weights,
 )
-from rcpkg.calibration.steps import SECANTS, SafeRun
+from rcpkg.calibration.constants import SECANTS
+from rcpkg.calibration.steps import SafeRun
 from rcpkg.families import one_hot
 
 

@@ -9,10 +9,8 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration.target_path import TOL, TargetPath
-
-each_model = pytest.mark.parametrize("name", ML)
-
+from rcpkg.calibration.constants import TOL
+from rcpkg.calibration.target_path import TargetPath
 
 TARGETS = [(name, target) for name in ML for target in ("pooled", "generative", "grand")]
 each_target = pytest.mark.parametrize(("name", "target"), [*TARGETS, *((name, "nested") for name in NETWORKS)])

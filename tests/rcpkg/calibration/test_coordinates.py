@@ -210,6 +210,7 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
     X, y = rows_for(name)
     best = ConditionalLikelihood(ML[name], target_weight=b, tol=1e-8).fit(X, y)
     monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST", 1)
+    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST_OF_MANY", 1)
     ways = [{"PATIENCE": 0}, {"PATIENCE": 50}, *[{"LARGEST_BLOCKS": 1}][: b == 0]]
     for way in ways:
         with monkeypatch.context() as patch:
@@ -381,3 +382,18 @@ def test_a_model_without_features_has_safe_steps():
     assert np.allclose(ours.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-4)
     with pytest.raises(ValueError, match="needs feature_map"):
         ConditionalLikelihood(OtherScores(), l2=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1.0])
+def test_many_rows_of_many_coefficients_have_a_curvature_of_some_rows_by_class(l2, monkeypatch):
+    """A sample of the rows for blocks of the classes: 60,000 rows of twenty classes once ended in an AttributeError."""
+    rng = np.random.RandomState(0)
+    y = np.arange(3000) % 3
+    X = (rng.randint(4, size=(3000, 2)) + (y[:, None] > [0, 1])).clip(0, 3).astype(float)
+    expected = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
+    monkeypatch.setattr("rcpkg.calibration.conditional.LARGEST_OF_MANY", 5)
+    F = Conditional(Objective.of(CategoricalNB(), X, y), l2)
+    assert not F.dense and F.part.rows < F.rows
+    found = ConditionalLikelihood(CategoricalNB(), l2=l2).fit(X, y)
+    assert found.converged_ and expected.converged_
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=0, atol=1e-6)

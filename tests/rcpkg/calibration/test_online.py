@@ -101,17 +101,6 @@ def test_class_weights_that_drift_are_no_errors_of_the_model():
     assert lost[True] < lost[False] / 2
 
 
-def test_weights_are_repetitions():
-    X, y = bent_rows(400, 3)
-    weight = 1.0 + np.arange(400) % 3
-    weighted = through(calibrated(QDA()), X, y, 100, weight)
-    repeated, times = calibrated(QDA()), weight.astype(int)
-    for rows in np.split(np.arange(400), 4):
-        index = np.repeat(rows, times[rows])
-        repeated.partial_fit(X[index], y[index], [0, 1, 2])
-    assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=0, atol=1e-10)
-
-
 def test_names_may_appear_in_late_blocks():
     X, y = bent_rows(900, 4)
     rng = np.random.default_rng(0)
@@ -154,10 +143,3 @@ def test_without_a_generative_target_there_is_no_partial_fit(given):
     with pytest.raises(AttributeError) as refused:
         RiskCalibration(LDA(), **given).partial_fit()
     assert "needs target='generative' and a target_weight > 0" in str(refused.value.__cause__)
-
-
-def test_after_fit_it_begins_anew():
-    X, y = bent_rows(400, 7)
-    model = through(calibrated(QDA()).fit(X[::-1], y[::-1]), X, y, 100)
-    assert_array_equal(model.predict_proba(X), through(calibrated(QDA()), X, y, 100).predict_proba(X))
-    assert_array_equal(model.fit(X, y).predict_proba(X), calibrated(QDA()).fit(X, y).predict_proba(X))

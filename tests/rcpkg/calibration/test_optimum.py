@@ -35,8 +35,9 @@ from rcpkg import (
 )
 from rcpkg.calibration import LBFGS, Best, Converged, FirstOf, Newton, Objective, Safe, Target, climb
 from rcpkg.calibration.conditional import Conditional
+from rcpkg.calibration.constants import LOST
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.optimum import LOST, has_most_probable
+from rcpkg.calibration.optimum import has_most_probable
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.families import one_hot
 

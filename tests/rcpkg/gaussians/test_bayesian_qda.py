@@ -1,6 +1,5 @@
 """BayesianQDA, BDA7, QuadraticBayes: decisions (4.13-4.15), seeds (5.13), cross-validation, conventions."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -50,6 +50,8 @@ DEGENERATE = {
     "fewer rows than features": lambda: [part[:60] for part in load_digits(return_X_y=True)],
     "fewer rows of a class": lambda: [part[::15] for part in load_breast_cancer(return_X_y=True)],
 }
+
+
 def degenerate_columns(data):
     X, y = data
     return np.column_stack([X, np.full(len(X), 0.1), X[:, 0], X[:, 1] - 2 * X[:, 2], np.zeros(len(X))]), y

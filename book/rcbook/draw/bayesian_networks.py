@@ -1,0 +1,281 @@
+"""Figures and tables of the chapter *Bayesian networks*: trees, moves, ranks, rivals, curves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from rcbook.experiments.studies import calibrated_networks as before
+from rcbook.experiments.studies import calibrated_networks_mended as study
+from rcbook.experiments.studies.honest_comparison import ROPE
+from rcbook.words import in_words
+from rcpkg import TAN, plotting
+from rcpkg.base import Array
+from rcpkg.families.structure import mutual_information
+from rcpkg.rows import Rows
+
+STYLES = {
+    "KDB": ("closed network", "--"),
+    "KDB, RC safe, nested target": ("network, nested target", "-"),
+    "KDB, RC safe, pooled target": ("network, pooled target", "-"),
+    "NB, RC safe, pooled target": ("naive Bayes, calibrated", ":"),
+    "logistic regression": ("logistic regression", ":"),
+    "random forest": ("random forest", "-."),
+    "gradient boosting": ("gradient boosting", "-."),
+}
+
+
+MOST = 0.3  # farther differences are drawn at the border
+
+
+MARKS = {"as stated": " ✓", "the reverse": " ✗", "": ""}
+
+
+STATED = {
+    1: "less than its closed form",
+    2: "less than calibrated naive Bayes",
+    3: f"less than the forest, up to {before.FEW_ROWS:,} rows",
+    4: "more than boosting, beyond that",
+    5: "less than KDB, HDP",
+    6: "less than selective KDB",
+}
+
+
+def learnt_tree(codes: Array, cancer: Mapping[str, Any], tree: TAN, names: Sequence[str]) -> Figure:
+    """The tree of TAN on ten measurements, features joined by lines."""
+    _, pairs = mutual_information(Rows.of(codes.astype(int), cancer.target), tree.n_states_, 2)
+    children = {j: [] for j in range(-1, 10)}
+    for j, parents in enumerate(tree.parents_):
+        children[parents[0] if parents else -1].append(j)
+    place = {}
+
+    def put(j, depth, left):
+        """Places of a feature and what hangs below it; the width that takes."""
+        width = 0
+        for child in children[j]:
+            width += put(child, depth + 1, left + width)
+        place[j] = (left + max(width, 1) / 2 - 0.5, -depth)
+        return max(width, 1)
+
+    put(-1, -1, 0.0)
+    figure, ax = plt.subplots(figsize=(6.4, 4.6))
+    for j, parents in enumerate(tree.parents_):
+        for p in parents:
+            (x0, y0), (x1, y1) = place[p], place[j]
+            ax.annotate(
+                "",
+                (x1, y1 + 0.16),
+                (x0, y0 - 0.16),
+                arrowprops={
+                    "arrowstyle": "-|>",
+                    "linewidth": 0.8 + 4 * pairs[p, j],
+                    "color": plotting.palette[0],
+                },
+            )
+            ax.text(
+                (x0 + x1) / 2,
+                (y0 + y1) / 2,
+                f"{pairs[p, j]:.2f}",
+                size=8,
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+            )
+    for j, name in enumerate(names):
+        ax.text(
+            *place[j],
+            name.replace(" ", "\n"),
+            ha="center",
+            va="center",
+            size=9,
+            bbox={"boxstyle": "round", "facecolor": "white"},
+        )
+    xs, ys = zip(*(place[j] for j in range(10)))
+    ax.set(xlim=(min(xs) - 0.6, max(xs) + 0.6), ylim=(min(ys) - 0.4, 0.4))
+    ax.set_axis_off()
+    return figure
+
+
+def moved(of_naive: Array, of_tree: Array, names: Sequence[str]) -> Figure:
+    """Relative entropy of calibrated to closed forms, set by set."""
+    figure, ax = plt.subplots(figsize=(6.8, 3.4))
+    at_feature = np.arange(10)
+    for values, shift, label, colour, hatch in (
+        (of_naive, -0.2, "naive Bayes", plotting.palette[1], "//"),
+        (of_tree, 0.2, "tree", plotting.palette[0], ""),
+    ):
+        ax.barh(at_feature + shift, values, 0.4, label=label, color=colour, hatch=hatch, edgecolor="white")
+    ax.set_yticks(at_feature, names)
+    ax.invert_yaxis()
+    ax.set(xlabel="relative entropy to the closed form (nats)")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+    return figure
+
+
+def mended(
+    tables: Mapping[str, pd.DataFrame], both: Sequence[str], first: Mapping[str, pd.DataFrame]
+) -> Callable[..., Any]:
+    """On how many sets a learner gains or loses from the first run to the second."""
+
+    def mending(metric="log_loss", margin=ROPE["log_loss"]):
+        """What the mended run changed, over the sets of which the first has cells too."""
+        change = tables[metric].loc[both, list(before.LEARNERS)] - first[metric]
+        return pd.DataFrame(
+            {
+                "less by 0.01": (change < -margin).sum(),
+                "more by 0.01": (change > margin).sum(),
+                "mean change": change.mean().round(3) + 0.0,
+                "greatest fall": change.min().round(3),
+                "set of the fall": change.idxmin().where(change.min() < 0),
+                "greatest rise": change.max().round(3),
+                "set of the rise": change.idxmax().where(change.max() > 0),
+            }
+        ).replace("breast_cancer_wisconsin", "breast cancer")
+
+    n_rows = np.array([before.sets()[name][0] for name in both])
+    change = tables["log_loss"].loc[both, study.LOGISTIC] - first["log_loss"][study.LOGISTIC]
+    for label, part in (("up to", n_rows <= before.FEW_ROWS), ("beyond", n_rows > before.FEW_ROWS)):
+        less, more = (change[part] < 0).sum(), (change[part] > 0).sum()
+        print(f"logistic regression {label} {before.FEW_ROWS:,} rows: less on {less} sets, more on {more}")
+    return mending
+
+
+def ranks_of_learners(
+    first: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame],
+    both: Sequence[str],
+    METRICS: Mapping[str, str],
+    everywhere: Sequence[str],
+) -> Callable[..., Any]:
+    """Mean ranks of all learners by log-loss and error."""
+
+    def ranks():
+        """Mean ranks over all sets, in the first run and in the mended one, and median seconds."""
+        old = first["log_loss"].rank(axis=1).mean()
+        same = tables["log_loss"].loc[both, list(before.LEARNERS)]
+        columns = {
+            ("first run", "log-loss"): old,
+            ("mended", "log-loss"): same.rank(axis=1).mean(),
+            ("mended", "error"): tables["error_percent"].loc[both, list(before.LEARNERS)].rank(axis=1).mean(),
+        }
+        for metric, title in METRICS.items():
+            columns["mended, with rivals", title] = tables[metric].rank(axis=1).mean()
+        table = pd.DataFrame(columns).reindex(tables["log_loss"].columns).round(1)
+        table["seconds", "median"] = tables["seconds"].median().round(2)
+        return table.rename_axis(f"mean rank over {len(everywhere)} sets")
+
+    return ranks
+
+
+def ranks_by_size(
+    everywhere: Sequence[str], groups: Mapping[str, list[str]], tables: Mapping[str, pd.DataFrame]
+) -> Callable[..., Any]:
+    """Mean ranks by log-loss in groups of data sets."""
+
+    def by_group(metric="log_loss"):
+        """Mean ranks by one score in each group, and by rows over all sets."""
+        rows = pd.Series({name: before.sets()[name][0] for name in everywhere})
+        parts = {
+            "≤ 2,000 rows": list(rows.index[rows <= before.FEW_ROWS]),
+            "more rows": list(rows.index[rows > before.FEW_ROWS]),
+        } | groups
+        return pd.DataFrame(
+            {
+                (label, f"{len(of)} sets"): tables[metric].loc[of].rank(axis=1).mean().round(1)
+                for label, of in parts.items()
+            }
+        )
+
+    return by_group
+
+
+def hypotheses() -> Callable[..., Any]:
+    """On how many sets the network has a lower, level and higher log-loss, group by group."""
+
+    def verdicts(losses, groups):
+        """Sets with less, level, more log-loss, and p by Holm; ✓ as stated, ✗ the reverse."""
+        table = study.hypotheses(losses, groups)
+        rows = list(table.itertuples())
+        table["sets"] = [f"{row.better}/{row.level}/{row.worse}" for row in rows]
+        table["p"] = [f"{row.p_holm:.2g}{MARKS[row.outcome]}" for row in rows]
+        table["stated"] = table.hypothesis.map(STATED)
+        index = ["hypothesis", "stated", "target"]
+        wide = table.pivot(index=index, columns="group", values=["sets", "p"])
+        wide = wide[[(of, group) for group in groups for of in ("sets", "p")]]
+        return wide.swaplevel(axis=1).droplevel("hypothesis").rename_axis(columns=[None, None])
+
+    return verdicts
+
+
+def ends_of_the_order(tables: Mapping[str, pd.DataFrame], RIVALS: tuple[str, ...]) -> Callable[..., Any]:
+    """Log-loss of the five sets at each end of the order."""
+
+    def extremes():
+        """Sets where the network wins or loses most against both linear learners."""
+        ours = "KDB, RC safe, pooled target"
+        losses = tables["log_loss"]
+        linear = losses[["logistic regression", "NB, RC safe, pooled target"]]
+        order = (losses[ours] - linear.min(axis=1)).sort_values().index
+        shown = losses[[ours, "KDB, RC safe, nested target", *linear, *study.RIVALS, *RIVALS[1:3]]]
+        shown = shown.loc[:, ~shown.columns.duplicated()].drop(columns="TAN, HDP").round(3)
+        shown.columns = pd.MultiIndex.from_tuples(
+            [("KDB", "pooled"), ("KDB", "nested"), ("linear", "logistic"), ("linear", "NB")]
+            + [("others", of) for of in ("HDP", "selective KDB", "forest", "boosting")]
+        )
+        shown["", "rows"] = [before.sets()[name][0] for name in losses.index]
+        names = {"kr_vs_kp": "chess", "breast_cancer_wisconsin": "breast cancer"}
+        return shown.loc[[*order[:5], *order[-5:]]].rename(names)
+
+    return extremes
+
+
+def losses_by_size(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Log-loss of the calibrated network minus a rival, against the number of rows."""
+    losses = tables["log_loss"]
+    rows = np.array([before.sets()[name][0] for name in losses.index])
+    figure, axes = plt.subplots(3, 1, figsize=(6.4, 6.6), layout="constrained", sharex=True, sharey=True)
+    for ax, rival in zip(axes, ("KDB, HDP", "random forest", "gradient boosting")):
+        for target, colour, marker in zip(("nested", "pooled"), plotting.palette, plotting.markers):
+            difference = losses[f"KDB, RC safe, {target} target"] - losses[rival]
+            ax.semilogx(
+                rows,
+                difference.clip(-MOST, MOST),
+                marker,
+                color=colour,
+                markersize=4,
+                label=f"{target} target",
+            )
+        ax.axhline(0, color="0.5", linewidth=1)
+        ax.axvline(before.FEW_ROWS, color="0.8", linewidth=1)
+        ax.set_title(f"against {in_words(rival)}", loc="left")
+    axes[1].set(ylabel="log-loss of the network less that of the rival")
+    axes[2].set(xlabel="rows of the set")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    return figure
+
+
+def learning_curves() -> tuple[pd.DataFrame, Figure]:
+    """Log-loss over the number of rows, on four sets."""
+    whole = study.curves("log_loss")
+    first_curves = before.curves("log_loss").drop(columns="logistic regression")
+    of_sets = whole.combine_first(first_curves)
+    shown = of_sets.index.get_level_values(0).unique()
+    figure, axes = plt.subplots(3, 2, figsize=(6.4, 7.6), layout="constrained", sharex=True)
+    for ax, name in zip(axes.flat, shown):
+        for (learner, (label, style)), colour, marker in zip(
+            STYLES.items(), plotting.palette, plotting.markers
+        ):
+            curve = of_sets.loc[name, learner].dropna()
+            ax.semilogx(curve.index, curve, style, marker=marker, color=colour, markersize=4, label=label)
+        ax.set(title=in_words(name), xlabel="training rows")
+        ax.tick_params(labelbottom=True)
+    for ax in axes[:, 0]:
+        ax.set(ylabel="log-loss on test rows")
+    for ax in axes.flat[len(shown) :]:
+        ax.axis("off")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=2)
+    return of_sets, figure

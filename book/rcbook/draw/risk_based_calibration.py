@@ -1,0 +1,266 @@
+"""Figures and tables of the chapter *Risk-based calibration*: boundaries, learning curves, changes."""
+
+import warnings
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from rcbook.experiments.comparisons import corrected_standard_error
+from rcbook.experiments.rescalings import Rescaled, temperature_scaled
+from rcbook.figures import look
+from rcbook.freezing import Freezing
+from rcbook.simulation import clouds
+from rcbook.trials.risk_based_calibration import losses, splits
+from rcpkg import QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, plotting
+from rcpkg.calibration import Fixed, Safe
+
+
+def idea() -> tuple[Any, Any]:
+    """Boundaries of naive Bayes, rescaled and calibrated, and what happens to two points."""
+    rng = np.random.default_rng(40)
+    (rows, label), (fresh, fresh_label) = clouds(300, rng), clouds(20_000, rng)
+    idea = {
+        "closed form": GaussianNB(),
+        "its scores rescaled": Rescaled(GaussianNB(), temperature_scaled),
+        "calibrated": RiskCalibration(GaussianNB(), step="safe", target="pooled", target_weight=1.0),
+    }
+    corners = rows.min(axis=0) - 0.4, rows.max(axis=0) + 0.4
+    plane = np.stack(np.meshgrid(*np.linspace(*corners, 160).T), axis=-1)
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), sharey=True)
+    for ax, (name, classifier) in zip(axes, idea.items()):
+        classifier.fit(rows, label)
+        plotting.decision_regions(ax, classifier, rows, label)
+        # rescaled scores belong to the densities of the closed form
+        model = idea["closed form"] if name == "its scores rescaled" else classifier
+        joint = model.predict_joint_log_proba(plane.reshape(-1, 2)).reshape(160, 160, 2)
+        for c in range(2):
+            height = joint[:, :, c] - joint[:, :, c].max()
+            ax.contour(
+                plane[..., 0],
+                plane[..., 1],
+                height,
+                levels=[-4.5, -2, -0.5],
+                colors=plotting.palette[c],
+                linestyles="-",
+            )
+        P = classifier.predict_proba(fresh)
+        log_loss = -np.log(P[np.arange(len(fresh)), fresh_label]).mean()
+        error = np.mean(P.argmax(axis=1) != fresh_label)
+        ax.set(title=f"{name}\n{100 * error:.1f} % wrong, log-loss {log_loss:.3f}", xlabel="first feature")
+    axes[0].set_ylabel("second feature")
+    return idea, figure
+
+
+def invalid_steps(binned: Any, y_cancer: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Training losses of three remedies for steps that leave the models."""
+    rows, histories = [], {}
+    for title, estimator, D, labels, lr in (
+        ("naive Bayes, breast cancer", CategoricalNB(), binned, y_cancer, 1.0),
+        ("QDA, iris", QDA(), X, y, 2.0),
+    ):
+        for choice, step in (("halt", Fixed(lr, "halt")), ("freeze", Freezing(lr)), ("safe", Safe(lr))):
+            calibration = RiskCalibration.as_published(estimator, step=step, max_iter=30, stopping="none")
+            with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+                history = calibration.fit(D, labels).history_
+            histories[title, choice] = history.set_index("iteration")
+            last, rises = history.iloc[-1], int((history.log_loss.diff() > 0).sum())
+            found = [calibration.n_iter_, last.soft_error, last.error, last.log_loss, rises]
+            rows.append([title, choice, *found])
+    columns = ["model and data", "choice", "updates", "soft error", "error", "log-loss", "rises"]
+    return rows, histories, columns
+
+
+def curves(calibrate: Any, data: Any, models: Any) -> Any:
+    """Error and log-loss along published updates, training and test."""
+
+    def losses_along_the_way(X, y, scaler, model, train, test, T=63):
+        """Array (updates, 2, 3): updates until invalid, (train, test), losses."""
+        prepared, fresh, rows = scaler.fit(X[train]).transform(X), clone(model), []
+        labels = np.eye(y.max() + 1)[y[train]]
+        try:
+            for theta in calibrate(fresh, prepared[train], labels, 0.1, T):
+                joint = fresh.log_joint(prepared, theta)
+                rows.append([losses(joint[part], y[part]) for part in (train, test)])
+        except InvalidStatistics:
+            pass
+        return np.array(rows)
+
+    curves = {}
+    for name in data:
+        for model in models:
+            runs = [
+                losses_along_the_way(*data[name], *models[model], *split)
+                for split in splits(data[name][1], 5)
+            ]
+            common = min(map(len, runs))
+            curves[name, model] = np.mean([run[:common] for run in runs], axis=0)
+    figure, axes = plt.subplots(2, 3, figsize=(8.4, 4.8), sharex=True)
+    for column, name in enumerate(data):
+        for row, (loss, place) in enumerate((("error", 1), ("log-loss", 2))):
+            ax = axes[row, column]
+            for colour, marker, model in zip(plotting.palette, plotting.markers, models):
+                curve = curves[name, model]
+                for part, which, line in ((0, "train", "-"), (1, "test", "--")):
+                    ax.plot(curve[:, part, place], line, color=colour, label=f"{model}, {which}")
+                    if len(curve) < 64:
+                        ax.plot(len(curve) - 1, curve[-1, part, place], marker, color=colour, clip_on=False)
+            ax.set(
+                title=name if row == 0 else None,
+                ylabel=loss if column == 0 else None,
+                xlabel="updates" if row == 1 else None,
+            )
+            ax.set_ylim(bottom=0)
+    handles, texts = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=3)
+    return figure
+
+
+def ends_of_runs(data: Any, models: Any, compared: Any) -> tuple[Any, Any]:
+    """Updates and ends of each mode, set by set."""
+    found, ends = {}, {}
+    for name in data:
+        for model in models:
+            runs = [
+                compared(*data[name], *models[model], *split) for split in splits(data[name][1], 10, seed=1)
+            ]
+            found[name, model] = np.array([tested for tested, _ in runs])
+            ends[name, model] = [end for _, end in runs]
+    endings = {
+        "published": {"soft_error": "rose", "invalid": "invalid"},
+        "safe": {"converged": "converged"},
+        "safe, target": {"converged": "converged"},
+    }
+    course = {}
+    for key, runs in ends.items():
+        course[key] = {}
+        for which, (calibration, named) in enumerate(endings.items()):
+            kept, reasons = zip(*(run[which] for run in runs))
+            course[key][calibration, "kept"] = f"{min(kept)}, {np.median(kept):g}, {max(kept)}"
+            for reason, title in named.items():
+                course[key][calibration, title] = reasons.count(reason)
+    return found, course
+
+
+def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Changes of test log-loss and error, with two standard errors."""
+
+    def change(name, values):
+        """Mean difference and its standard error, corrected for shared rows."""
+        train, test = next(splits(data[name][1], 1))
+        error = corrected_standard_error(values, len(train), len(test))
+        return values.mean(axis=0), error
+
+    outcomes = {-1: "lower", 0: "undecided", 1: "higher"}
+    rows, clear = {}, {}
+    for (name, model), tested in found.items():
+        for place, loss in (1, "error"), (2, "log-loss"):
+            closed, *others = tested[:, :, place].T
+            row = {"closed form": f"{closed.mean():.3f}"}
+            for calibration, values in zip(calibrations, others):
+                mean, error = change(name, values - closed)
+                row[calibration] = f"{mean:+.3f} ± {error:.3f}"
+                sign = np.sign(mean) * (abs(mean) > 2 * error)
+                clear[name, model, loss, calibration] = outcomes[int(sign)]
+            rows[name, model, loss] = row
+    changes, axes = plt.subplots(1, 2, figsize=(7.6, 4.6), sharey=True)
+    looks = {"published": "published", "safe": "safe", "safe, target": "target"}
+    labels = [f"{model}, {name}" for name, model in found]
+    for ax, (place, loss) in zip(axes, ((2, "log-loss"), (1, "error"))):
+        ax.axvline(0, color="0.4", linewidth=1)
+        for which, (calibration, method) in enumerate(looks.items()):
+            centre, spread = np.transpose(
+                [
+                    change(name, tested[:, which + 1, place] - tested[:, 0, place])
+                    for (name, _), tested in found.items()
+                ]
+            )
+            ax.errorbar(
+                centre,
+                np.arange(len(found)) + 0.25 * (which - 1),
+                xerr=2 * spread,
+                linestyle="",
+                capsize=2,
+                **look(method),
+                label=calibration,
+            )
+        ax.set(xlabel=f"test {loss} minus that\nof the closed form")
+        ax.set(yticks=range(len(found)), yticklabels=labels)
+    axes[0].set_xscale("symlog", linthresh=0.1)
+    axes[0].set(xticks=[-1, -0.1, 0, 0.1, 1], xticklabels=["−1", "−0.1", "0", "0.1", "1"])
+    axes[1].set_xticks([-0.05, 0, 0.05])
+    axes[0].invert_yaxis()
+    handles, texts = axes[0].get_legend_handles_labels()
+    changes.legend(handles, texts, loc="outside lower center", ncols=3)
+    return outcomes, rows, clear, changes, looks
+
+
+def learning_curves(data: Any, compared: Any, models: Any, looks: Any) -> tuple[Any, Any, Any, Any]:
+    """Test losses by the number of training rows."""
+    sizes = [60, 100, 160, 250, 400]
+    shown = ("published", "safe, target")
+
+    def learning_curve(model):
+        """Test errors, shape (sizes, splits, 3): closed form and those shown."""
+        X, y = data["breast cancer"]
+        return np.array(
+            [
+                [
+                    compared(X, y, *models[model], *part, shown)[0][:, 1]
+                    for part in splits(y, 8, 2, train_size=size, test_size=150)
+                ]
+                for size in sizes
+            ]
+        )
+
+    learning = {model: learning_curve(model) for model in ("naive Bayes", "logistic")}
+    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True)
+    for ax, model in zip(axes, learning):
+        ax.axhline(0, color="0.4", linewidth=1)
+        for which, (calibration, shift) in enumerate(zip(shown, (0.97, 1.03)), 1):
+            difference = learning[model][:, :, which] - learning[model][:, :, 0]
+            error = [corrected_standard_error(values, size, 150) for values, size in zip(difference, sizes)]
+            ax.errorbar(
+                np.array(sizes) * shift,
+                difference.mean(axis=1),
+                error,
+                linestyle="-",
+                **look(looks[calibration]),
+                capsize=2,
+                label=calibration,
+            )
+        ax.set(title=model, xlabel="training rows", xscale="log", xticks=sizes, xticklabels=sizes)
+        ax.minorticks_off()
+    axes[0].set_ylabel("test error minus that\nof the closed form")
+    axes[0].legend(loc="upper right")
+    return sizes, shown, learning, figure
+
+
+def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:
+    """Decision regions of QDA on two features of iris, before and after calibration."""
+    corners = sepals.min(axis=0) - 0.4, sepals.max(axis=0) + 0.4
+    plane = np.stack(np.meshgrid(*np.linspace(*corners, 120).T), axis=-1)
+    figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharex=True, sharey=True)
+    for ax, classifier, title in zip(axes, (before, after), ("closed form", "calibrated")):
+        plotting.decision_regions(ax, classifier, sepals, y)
+        joint = classifier.predict_joint_log_proba(plane.reshape(-1, 2))
+        joint = joint.reshape(120, 120, 3)
+        for c, line in enumerate(("-", "--", "-.")):
+            ax.contour(
+                plane[..., 0],
+                plane[..., 1],
+                joint[:, :, c] - joint[:, :, c].max(),
+                levels=[-2.0],
+                colors=plotting.palette[c],
+                linestyles=line,
+            )
+        ax.set(
+            title=f"{title}: {np.mean(classifier.predict(sepals) != y):.1%} errors",
+            xlabel="sepal length (cm)",
+        )
+    axes[0].set_ylabel("sepal width (cm)")
+    species = ["setosa", "versicolor", "virginica"]
+    figure.legend(axes[0].collections[:3], species, loc="outside lower center", ncols=3)
+    return figure

@@ -1,0 +1,240 @@
+"""What the checks of the chapter *Bayesian networks* try: partitions, slopes, searches and targets of networks."""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from rcpkg import ConditionalLikelihood, KDependenceBayes, RiskCalibration, Statistics
+from rcpkg.base import Array
+from rcpkg.families import one_hot
+from rcpkg.families.cliques import Families
+from rcpkg.families.count_model import CategoricalParameters
+
+
+def full_families(
+    networks: Mapping[str, KDependenceBayes], every: Array, curved: KDependenceBayes
+) -> tuple[dict[str, list], Array, Array]:
+    """Log-partition, probabilities and means of networks, by passes and by sums."""
+    rng = np.random.default_rng(801)
+    off = {"psi": [], "theta": [], "mu": []}
+    for model in networks.values():
+        for _ in range(10):
+            eta = model.statistics_.unravel(rng.normal(scale=2, size=model.statistics_.ravel().size))
+            scores = model.family_.scores(every.astype(float), eta)
+            psi = logsumexp(scores)
+            p = np.exp(scores - psi)
+            theta = model.family_.from_natural(eta)
+            of_theta = np.exp(model.log_joint(every.astype(float), theta))
+            of_mu = model.statistics(every.astype(float), p)
+            off["psi"].append(model.family_.log_partition(eta) - psi)
+            off["theta"].append(np.abs(of_theta - p).max())
+            passed = model.family_.mean_parameters(theta)
+            off["mu"].append(np.abs((passed - of_mu).ravel()).max())
+    # part 3: p with an interaction of the parents 0 and 1 of feature 2, and the
+    # nearest network, which has the conditional distributions of p
+    eta = 0.0 * curved.statistics_
+    tables = curved.family_.families_.split(eta.cells)
+    tables[2][:, 1, 1] = 2.0
+    scores = curved.family_.scores(every.astype(float), eta)
+    p = np.exp(scores - logsumexp(scores))
+    own = curved.family_.without_prior()
+    nearest = own.parameters(own.statistics(every.astype(float), p))
+    q = own.log_joint(every.astype(float), nearest)
+    return off, p, q
+
+
+def mirror_steps(
+    y: Array, networks: Mapping[str, KDependenceBayes], X: Array
+) -> tuple[list[float], list[Array], list[float], Array]:
+    """Slopes, posteriors and statistics of networks with targets."""
+    rng, slopes, ends, gaps_of_tables = np.random.default_rng(802), [], [], []
+    Y = one_hot(y, 3)
+    for model in networks.values():
+        eta = model.family_.natural_parameters(model.parameters_)
+
+        def likelihood(natural, model=model):
+            scores = model.family_.scores(X, natural)
+            return (scores - logsumexp(scores, axis=1, keepdims=True))[Y > 0].sum()
+
+        scores = model.family_.scores(X, eta)
+        P = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+        gradient = model.statistics(X, Y - P)
+        for _ in range(5):
+            v = eta.unravel(rng.normal(size=eta.ravel().size))
+            up, down = likelihood(eta + 1e-4 * v), likelihood(eta + -1e-4 * v)
+            slopes.append((up - down) / 2e-4 - gradient.dot(v))
+        for target in "pooled", "generative", "nested":
+            settings = {"target": target, "target_weight": 1.0, "tol": 1e-8}
+            by_steps = RiskCalibration(model, step="safe", **settings).fit(X, y)
+            by_search = ConditionalLikelihood(model, **settings).fit(X, y)
+            ends.append(by_steps.predict_proba(X) - by_search.predict_proba(X))
+            s, found = by_steps.estimator_.statistics_, by_steps.estimator_
+            m_mu = s.count.sum() * found.family_.mean_parameters(found.parameters_)
+            gaps_of_tables.append(np.abs((s - m_mu).ravel()).max())
+    return slopes, ends, gaps_of_tables, Y
+
+
+def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array]:
+    """Ends of searches over networks, beside logistic regression."""
+    triples = np.array(list(product([0, 1], repeat=3)))
+    apart_by_u = triples[:, 0] ^ triples[:, 1]
+    p1 = np.where(apart_by_u == 1, 0.85 - 0.1 * triples[:, 2], 0.2 + 0.1 * triples[:, 2])
+    rows = np.repeat(triples, 2, axis=0).astype(float)
+    weights = 50 * np.column_stack([1 - p1, p1]).ravel()
+    labels = np.tile([0, 1], 8)
+
+    def network_loss(z):
+        "Mean log-loss of the network with these log odds of its distributions."
+        one, zero = -np.logaddexp(0, -z), -np.logaddexp(0, z)
+        joint = np.empty((8, 2))
+        for c in (0, 1):
+            joint[:, c] = (one if c else zero)[0]
+            for x, at in (
+                (triples[:, 0], 1 + c),
+                (triples[:, 1], 3 + c),
+                (triples[:, 2], 5 + 2 * (2 * triples[:, 0] + triples[:, 1]) + c),
+            ):
+                joint[:, c] += np.where(x == 1, one[at], zero[at])
+        log_p = joint - logsumexp(joint, axis=1, keepdims=True)
+        return -np.mean((1 - p1) * log_p[:, 0] + p1 * log_p[:, 1])
+
+    ends = [
+        minimize(
+            network_loss,
+            np.random.default_rng(seed).normal(size=13),
+            method="L-BFGS-B",
+            options={"maxiter": 2000, "gtol": 1e-8, "ftol": 0},
+        )
+        for seed in range(8)
+    ]
+    joined = KDependenceBayes(structure=[[], [0], [0, 1]])
+    regression = ConditionalLikelihood(joined, tol=1e-8)
+    best = regression.fit(rows, labels, weights).history_.log_loss.iloc[-1]
+    safe = RiskCalibration(joined, target_weight=0.0).fit(rows, labels, weights)
+    losses = np.array([end.fun for end in ends])
+    return ends, best, safe, losses
+
+
+def curved_network(curved: KDependenceBayes, X: Array, Y: Array, y: Array) -> tuple[list[float], Array]:
+    """Slopes of a curved network and its losses along safe steps."""
+    model, gaps, rng = curved.family_.without_prior(), [], np.random.default_rng(803)
+    start = curved.family_.with_pseudo_rows(curved.statistics_)
+
+    def at(s):
+        "CLL of the rows, and g, theta and the totals of the distributions."
+        theta = model.parameters(s)
+        joint = model.log_joint(X, theta)
+        log_P = joint - logsumexp(joint, axis=1, keepdims=True)
+        g = model.statistics(X, Y - np.exp(log_P))
+        return log_P[Y > 0].sum(), g, np.exp(theta.log_prob)
+
+    families_of = model.families_
+    for _ in range(5):
+        scale = rng.uniform(0.5, 2, size=len(families_of.lengths))
+        free = start.unravel(start.ravel().copy())
+        free.cells *= np.repeat(scale, families_of.lengths)  # other totals
+        _value, g, theta = at(free)
+        totals, sums = families_of.totals(free.cells), families_of.totals(g.cells)
+        slope = np.sum(g.count**2 / free.count)
+        slope += np.sum(g.cells * (g.cells / theta - sums) / totals)
+        for update in (
+            lambda lr, s=free, g=g: s + lr * g,
+            lambda lr, s=free, g=g: model.safe_update(s, lr * g),
+        ):
+            up, down = (at(update(lr))[0] for lr in (1e-6, -1e-6))
+            gaps.append((up - down) / 2e-6 / slope - 1)
+    learner = RiskCalibration(curved, step="safe", max_iter=150, tol=0.0).fit(X, y)
+    falls = np.diff(learner.history_.log_loss)
+    return gaps, falls
+
+
+def nested_targets(
+    networks: Mapping[str, KDependenceBayes],
+    dependent_rows: Callable[..., Any],
+    graphs: Mapping[str, list[list]],
+    every: Array,
+) -> tuple[
+    Array,
+    CategoricalParameters,
+    float,
+    dict[float, RiskCalibration],
+    Array,
+    float,
+    Array,
+    Array,
+    float,
+    Statistics,
+    CategoricalParameters,
+    Families,
+    Array,
+    Array,
+    Array,
+]:
+    """Nested networks, their pseudo-rows, and optima for five weights."""
+    rich, (few_X, few_y) = networks["a 2-tree"], dependent_rows(60, seed=3)
+    rich = KDependenceBayes(structure=graphs["a 2-tree"]).fit(few_X, few_y)
+    nested, size = rich.family_.nested_parameters(rich.statistics_)
+    fits = {
+        b: RiskCalibration(rich, target="nested", target_weight=b, tol=1e-11, max_iter=3000).fit(few_X, few_y)
+        for b in (1e-5, 1e-2, 1.0, 1e2, 1e6)
+    }
+    joint = rich.log_joint(every.astype(float), nested)
+    of_nested = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    lowest = ConditionalLikelihood(rich, tol=1e-8).fit(few_X, few_y).objective_
+    losses = np.array([fit.history_.log_loss.iloc[-1] for fit in fits.values()])
+    # the nested network from the rows, by its own graph
+    smaller = KDependenceBayes(structure=[[], [], [1], [1]]).fit(few_X, few_y)
+    by_hand = smaller.log_joint(every.astype(float), smaller.parameters_) - joint
+    own, b = rich.family_.without_prior(), 0.7
+    target = size * rich.family_.mean_parameters(nested)
+    both = own.parameters(rich.statistics_ + b * target)
+    families_of = own.families_
+    s, t = rich.statistics_.cells, b * target.cells
+    formula = s + families_of.totals(t) * np.exp(nested.log_prob)
+    formula /= families_of.totals(s) + families_of.totals(t)
+    return (
+        few_y,
+        nested,
+        size,
+        fits,
+        of_nested,
+        lowest,
+        losses,
+        by_hand,
+        b,
+        target,
+        both,
+        families_of,
+        s,
+        t,
+        formula,
+    )
+
+
+def smoothing_by_contexts(
+    few_y: Array,
+    b: float,
+    size: float,
+    families_of: Families,
+    t: Array,
+    s: Array,
+    target: Statistics,
+    nested: CategoricalParameters,
+) -> tuple[Array, Array, float, Array, list[Array]]:
+    """Weights of smoothing by context, and Dirichlet totals."""
+    n, size_b = len(few_y), b * size
+    weight = families_of.totals(t) / (families_of.totals(s) + families_of.totals(t))
+    expected = n * families_of.totals(target.cells) / size  # by the nested network
+    rarer = families_of.totals(s) < expected
+    linear = size_b / (n + size_b)
+    # rows in proportion to the nested network: linear interpolation
+    same = n / size * families_of.totals(target.cells)
+    level = families_of.totals(t) / (same + families_of.totals(t))
+    # pseudo-counts of Dirichlet smoothing with c = 1, and what ties tables
+    c_table = families_of.split(np.exp(nested.log_prob))
+    totals = [table.reshape(3, -1).sum(axis=1) for table in c_table]
+    return weight, rarer, linear, level, totals

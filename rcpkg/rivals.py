@@ -1,0 +1,261 @@
+"""Is it worth it: a classifier of this library beside its rivals on one table, complete and with values hidden."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.compose import make_column_selector as columns_of
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.utils import check_random_state
+
+from rcpkg.base import Array
+from rcpkg.calibration.in_view import copies
+from rcpkg.checks import check_number, check_sequence, number_labels
+from rcpkg.columns import as_labels
+from rcpkg.table import BLIND, TableClassifier, TableColumns, as_frame
+
+RATES = (0.25, 0.5, 0.75)  # of values that copies lose
+LEVEL = 0.05  # of each one-sided test
+OURS = "rcpkg"
+BOOSTING, ON_COPIES, LOGISTIC = "boosting", "boosting on masked copies", "logistic regression"
+COMPLETE, HIDDEN = "complete", "hidden"
+
+
+class MaskedCopies(NamedTuple):
+    """Rows and masked copies of them, their labels, and weights: a row and its copies together count as the row."""
+
+    X: Any
+    y: NDArray
+    sample_weight: Array
+
+
+def mask_copies(
+    X: Any,
+    y: ArrayLike,
+    rates: float | Sequence[float] = RATES,
+    random_state: int | np.random.RandomState | None = None,
+) -> MaskedCopies:
+    """Rows beside copies of themselves from which values are hidden: how any classifier can learn to do with gaps.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n, d)
+        Rows; what is missing already stays so.
+    y : array-like of shape (n,)
+        Labels.
+    rates : float or sequence of floats, default=(0.25, 0.5, 0.75)
+        A copy for each: every value is hidden with this probability, in one of 64 patterns. Copies that lose nothing
+        are left out.
+    random_state : int or RandomState, optional
+        Draws the patterns.
+
+    Returns
+    -------
+    MaskedCopies
+        X, a frame where it was one, else an array, y and ``sample_weight``.
+
+    References
+    ----------
+    Saar-Tsechansky and Provost (2007) compare classifiers for fewer features with imputation.
+
+    Examples
+    --------
+    >>> from rcpkg import mask_copies
+    >>> X, y, weight = mask_copies([[1.0, 2.0], [3.0, 4.0]], ["a", "b"], rates=0.5, random_state=0)
+    >>> len(X) == len(y) == len(weight), weight.sum().item()
+    (True, 2.0)
+    """
+    rates = check_sequence("rates", np.atleast_1d(rates).tolist(), 0.0, 1.0)
+    frame, y = as_frame(X), np.asarray(as_labels(y)).ravel()
+    if len(y) != len(frame):
+        raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
+    found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
+    shown = frame.iloc[found.of].reset_index(drop=True).where(~np.isnan(found.X))
+    if not isinstance(X, pd.DataFrame):
+        return MaskedCopies(shown.to_numpy(), y[found.of], found.share)
+    shown.columns = X.columns
+    return MaskedCopies(shown, y[found.of], found.share)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The decision card of `compare`; printed, it is the table and the verdicts.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row a learner and condition ("complete", "hidden"): log_loss and error in the mean over the folds, and
+        difference, its log-loss less that of the classifier, with std_error.
+    verdicts : dict
+        For each condition "use it", "tie", "take …" or "undecided".
+    margin : float
+        Nats within which log-losses count as equal.
+    """
+
+    table: pd.DataFrame
+    verdicts: Mapping[str, str]
+    margin: float
+
+    def __str__(self) -> str:
+        said = [f"{condition}: {verdict}" for condition, verdict in self.verdicts.items()]
+        return "\n".join([self.table.round(3).to_string(index=False), *said])
+
+    __repr__ = __str__
+
+
+def rivals(random_state: int = 0) -> dict[str, Any]:
+    """Logistic regression behind imputation with indicators, and boosting, for frames of floats and text."""
+    numbers, texts = columns_of(dtype_include="number"), columns_of(dtype_exclude="number")
+    filled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    boosting = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=random_state)
+    return {
+        LOGISTIC: make_pipeline(
+            ColumnTransformer([("n", filled, numbers), ("c", one_hot, texts)]), LogisticRegression(max_iter=1000)
+        ),
+        BOOSTING: make_pipeline(FunctionTransformer(with_categories), boosting),
+    }
+
+
+def compare(
+    X: Any,
+    y: ArrayLike,
+    estimator: Any = None,
+    *,
+    hidden: float = 1 / 3,
+    margin: float = 0.02,
+    cv: int = 5,
+    random_state: int | None = 0,
+    verbose: int = 0,
+) -> Comparison:
+    """Whether a classifier of this library is worth it on a table: beside logistic regression and boosting.
+
+    All learners are fitted to the same folds, with the settings that they have by default, and judged on the same rows
+    left out, as they are and with values hidden at random. Boosting is also fitted to masked copies of the rows.
+
+    Parameters
+    ----------
+    X : frame or array-like of shape (n, d)
+        A raw table.
+    y : array-like of shape (n,)
+        Labels.
+    estimator : classifier, optional
+        ``TableClassifier(cv=3)`` by default.
+    hidden : float, default=1/3
+        Probability with which a value is hidden.
+    margin : float, default=0.02
+        Nats of log-loss within which two learners count as equal.
+    cv : int, default=5
+        Stratified folds.
+    random_state : int, optional
+        Of the folds, of what is hidden and of the learners.
+    verbose : int, default=0
+        1 prints a line for each learner and fold.
+
+    Returns
+    -------
+    Comparison
+        Of the rival of least log-loss: "tie" where two one-sided tests at 5 % find the difference to be less than
+        ``margin`` either way; else "use it" or "take …" where a one-sided test at 5 % finds the classifier, or the
+        rival, to have less; else "undecided". The tests are Student's t of the differences between folds, with the
+        variance of Nadeau and Bengio (2003), since training rows are shared. The rival is chosen by the same rows,
+        which favours it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from rcpkg import LDA, RiskCalibrationCV, compare
+    >>> card = compare(*load_wine(return_X_y=True), RiskCalibrationCV(LDA()), cv=3)
+    >>> sorted(card.verdicts)
+    ['complete', 'hidden']
+    """
+    check_number("hidden", hidden, 0)
+    check_number("margin", margin, 0)
+    check_number("cv", cv, 2, integer=True)
+    frame, (classes, y) = as_frame(X), number_labels(np.asarray(as_labels(y)).ravel())
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    estimator = TableClassifier(cv=3, random_state=seed) if estimator is None else estimator
+    names = [OURS, *rivals(), ON_COPIES]
+    found = np.zeros((len(names), 2, 2, cv))  # learner, condition, log-loss or error, fold
+    divisions = StratifiedKFold(cv, shuffle=True, random_state=seed).split(frame, y)
+    for fold, (train, held) in enumerate(divisions):
+        rows, shown = frame.iloc[train], frame.iloc[held].reset_index(drop=True)
+        lost = np.random.default_rng([seed, fold]).uniform(size=shown.shape) < hidden
+        seen = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
+        for place, (name, model) in enumerate(_fitted(estimator, rows, y[train], seed).items()):
+            for condition, of in enumerate(seen.values()):
+                P = np.zeros((len(of), len(classes)))
+                P[:, model.classes_] = model.predict_proba(of)
+                log_loss = -np.log(np.maximum(P[np.arange(len(of)), y[held]], BLIND)).mean()
+                found[place, condition, :, fold] = log_loss, (P.argmax(axis=1) != y[held]).mean()
+            if verbose:
+                print(f"fold {fold + 1} of {cv}, {name}: log-loss {found[place, 0, 0, fold]:.4f}", flush=True)
+    return _card(names, found, margin)
+
+
+def _fitted(estimator: Any, rows: pd.DataFrame, y: NDArray[np.intp], seed: int) -> dict[str, Any]:
+    """All learners, fitted to some rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = clone(estimator)
+        raw = isinstance(ours, TableClassifier)
+        fitted = {OURS: (ours if raw else make_pipeline(TableColumns(), ours)).fit(rows, y)}
+        for name, rival in rivals(seed).items():
+            fitted[name] = make_pipeline(TableColumns(), rival).fit(rows, y)
+        columns = TableColumns().fit(rows, y)
+        of = mask_copies(columns.transform(rows), y, random_state=seed)
+        boosting = rivals(seed)[BOOSTING]
+        boosting.fit(of.X, of.y, **{f"{boosting.steps[-1][0]}__sample_weight": of.sample_weight})
+        return fitted | {ON_COPIES: make_pipeline(columns, boosting)}
+
+
+def with_categories(X: pd.DataFrame) -> pd.DataFrame:
+    """Columns of text as pandas' categories, which boosting knows by their type."""
+    texts = X.select_dtypes(exclude="number").columns
+    return X.astype(dict.fromkeys(texts, "category"))
+
+
+def _card(names: list[str], found: Array, margin: float) -> Comparison:
+    """The table and the verdicts of log-losses and errors by learner, condition and fold; the first learner is ours."""
+    rows, verdicts, k = [], {}, found.shape[-1]
+    for condition, label in enumerate((COMPLETE, HIDDEN)):
+        losses = found[:, condition, 0]
+        more = losses - losses[0]
+        error = np.sqrt((1 / k + 1 / (k - 1)) * more.var(axis=1, ddof=1))
+        for place, name in enumerate(names):
+            rows.append(
+                {
+                    "condition": label,
+                    "learner": name,
+                    "log_loss": losses[place].mean(),
+                    "error": found[place, condition, 1].mean(),
+                    "difference": more[place].mean(),
+                    "std_error": error[place],
+                }
+            )
+        best = 1 + int(np.argmin(losses[1:].mean(axis=1)))
+        verdicts[label] = _verdict(more[best].mean(), error[best] * student.ppf(1 - LEVEL, k - 1), margin, names[best])
+    return Comparison(pd.DataFrame(rows), verdicts, margin)
+
+
+def _verdict(more: float, width: float, margin: float, rival: str) -> str:
+    """What the log-loss that a ``rival`` has ``more``, with the half ``width`` of its 90 % interval, says."""
+    if -margin < more - width and more + width < margin:
+        return "tie"
+    if more > width:
+        return "use it"
+    return f"take {rival}" if more < -width else "undecided"

@@ -1,0 +1,453 @@
+"""A raw table to a calibrated classifier: what its columns are, which models are tried, and which one is taken."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer
+from sklearn.utils import check_random_state
+
+from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
+from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
+from rcpkg.calibration.in_view import check_in_view, copies
+from rcpkg.checks import check_number, column_label, warn
+from rcpkg.choice import folds
+from rcpkg.columns import in_columns
+from rcpkg.discretization import MDLDiscretizer
+from rcpkg.families import LDA, QDA, TAN, CategoricalNB, ClosedFormClassifier, GaussianNB, Mixture, ProductModel
+
+SKEWED = 1.0  # skewness of numbers beyond which they are transformed
+FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which on text is no category
+FEW_VALUES = 20  # and text of no more values is one whatever the share
+MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
+TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
+TO_CLOSED_FORM = {"target": "generative", "target_weight": 0.3}  # of mixtures of full Gaussians, which likewise do
+BLIND = 1e-12  # what a probability of zero counts as in a log-loss
+
+
+class Columns(NamedTuple):
+    """Names of the columns of numbers, of those that are skewed, and of categories."""
+
+    numbers: list[Any]
+    skewed: list[Any]
+    categories: list[Any]
+
+
+@constructed
+class TableColumns(TransformerMixin, Estimator):
+    """Numbers as floats, those that are skewed by Yeo and Johnson's power transform, and categories as text.
+
+    Missing values stay missing. Columns of text are categories, and of numbers those that have two values; ordered
+    categories of pandas are numbers.
+
+    Parameters
+    ----------
+    intervals : bool, default=False
+        Whether numbers are cut to intervals that tell the classes apart (`MDLDiscretizer`).
+
+    Attributes
+    ----------
+    columns_ : Columns
+        Which columns are what.
+
+    Raises
+    ------
+    ValueError
+        Where a column holds text that hardly ever repeats.
+    """
+
+    intervals: bool = False
+
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Decide what the columns are."""
+        frame = as_frame(X)
+        self.columns_ = _columns_of(frame)
+        numbers = frame[self.columns_.numbers].astype(float)
+        self._known = list(frame.columns)
+        self._power = self._cuts = None
+        if self.columns_.skewed:
+            self._power = PowerTransformer().fit(numbers[self.columns_.skewed])
+        if self.intervals and self.columns_.numbers:
+            self._cuts = MDLDiscretizer().fit(numbers, y)
+        return self
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        """The numbers and the categories of rows, by their names."""
+        frame = as_frame(X)
+        if list(frame.columns) != self._known:
+            raise ValueError(f"X must have the columns of the training rows, {self._known}; got {list(frame.columns)}")
+        numbers = frame[self.columns_.numbers].apply(pd.to_numeric, errors="raise").astype(float)
+        if self._cuts is not None:
+            numbers = pd.DataFrame(self._cuts.transform(numbers), columns=numbers.columns)
+        elif self._power is not None:
+            numbers = numbers.assign(
+                **dict(zip(self.columns_.skewed, self._power.transform(numbers[self.columns_.skewed]).T))
+            )
+        texts = {name: _as_text(frame[name]) for name in self.columns_.categories}
+        return pd.DataFrame({**dict(numbers.items()), **texts})
+
+
+def as_frame(X: Any) -> pd.DataFrame:
+    """X as a frame whose columns, with names that are strings, are numbers or text."""
+    ordered = {
+        str(name): X[name].cat.codes.where(X[name].notna())
+        for name in (X.columns if isinstance(X, pd.DataFrame) else ())
+        if isinstance(X[name].dtype, pd.CategoricalDtype) and X[name].cat.ordered
+    }
+    X = in_columns(X)
+    X = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X)).infer_objects()
+    frame = X.rename(columns=str).reset_index(drop=True)
+    return frame.assign(**{name: codes.to_numpy(float) for name, codes in ordered.items()})
+
+
+def _numbers_in_place_of(X: Any) -> Any:
+    """A table with zeros in the place of text, for validation of all that is not in its columns."""
+    X = in_columns(X)
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame({name: _zeros_for(column.to_numpy()) for name, column in X.items()}, index=X.index)
+    of_objects = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind not in "biuf"
+    return np.column_stack([_zeros_for(column) for column in X.T]) if of_objects and X.size else X
+
+
+def _zeros_for(column: NDArray) -> NDArray:
+    """The column, with zeros in the place of text."""
+    return np.array([value if not isinstance(value, str) else 0.0 for value in column.tolist()], dtype=float)
+
+
+def _columns_of(frame: pd.DataFrame) -> Columns:
+    """What the columns of training rows are; those without any value are left out."""
+    numbers, skewed, categories = [], [], []
+    for j, name in enumerate(frame.columns):
+        column = frame[name].dropna()
+        n_values = column.nunique()
+        if not n_values:
+            warn(f"{column_label(frame, j)} holds missing values only, and is left out")
+        elif not pd.api.types.is_numeric_dtype(frame[name].dtype) and isinstance(column.iloc[0], str):
+            if n_values > max(FEW_VALUES, FREE_TEXT * len(column)):
+                raise ValueError(
+                    f"{column_label(frame, j)} holds text with {n_values} values in {len(column)} rows, which is no "
+                    "category: drop it if it names the rows, or make numbers or categories of its words"
+                )
+            categories.append(name)
+        elif n_values == 2:
+            categories.append(name)
+        else:
+            numbers.append(name)
+            deviation = column.astype(float) - column.astype(float).mean()
+            spread = np.sqrt((deviation**2).mean())
+            if spread > 0 and abs((deviation**3).mean()) > SKEWED * spread**3:
+                skewed.append(name)
+    if not numbers and not categories:
+        raise ValueError("X holds missing values only")
+    return Columns(numbers, skewed, categories)
+
+
+def _as_text(column: pd.Series) -> NDArray[np.object_]:
+    """Values as text, None where they are missing."""
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        column = column.astype(float)
+    return np.array([None if pd.isna(value) else str(value) for value in column], dtype=object)
+
+
+class Candidate(NamedTuple):
+    """A ``model`` of a table whose columns `TableColumns` has made, with its name; of numbers or of ``intervals``."""
+
+    name: str
+    model: Any
+    intervals: bool = False
+
+
+def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None, seed: int = 0) -> list[Candidate]:
+    """Candidates for a table with such ``columns``, from the simplest to the richest."""
+    numbers, categories = columns.numbers, columns.categories
+    codes = CategoricalNB(prior_strength=1.0)
+
+    def product(of_numbers: ClosedFormClassifier) -> ProductModel:
+        return ProductModel([("numbers", of_numbers, numbers), ("categories", codes, categories)])
+
+    def calibrated(model: ClosedFormClassifier, **target: Any) -> Any:
+        if gaps or in_view is not None or n_rows > MOST_ROWS_BY_WEIGHT or target or isinstance(model, Mixture):
+            return RiskCalibration(model, **target, gaps_in_view=in_view, random_state=seed)
+        return RiskCalibrationCV(model)
+
+    naive = product(GaussianNB())
+    found = [Candidate("naive Bayes", naive), Candidate("naive Bayes, calibrated", calibrated(naive))]
+    if numbers:
+        intervals = ProductModel([("all", codes, [*numbers, *categories])])
+        found.append(Candidate("naive Bayes of intervals, calibrated", calibrated(intervals), True))
+    full_covariances = len(numbers) > 1 and len(numbers) * (len(numbers) + 3) / 2 <= n_rows
+    if len(numbers) > 1:
+        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()))))
+    if full_covariances:
+        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()))))
+    for k in (2, 3):
+        mixture = Mixture(naive, n_components=k, random_state=seed)
+        found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture)))
+    if full_covariances:
+        full = Mixture(product(QDA()), n_components=2, random_state=seed)
+        found.append(Candidate("mixture of 2 full Gaussians, calibrated", calibrated(full, **TO_CLOSED_FORM)))
+    if len(numbers) + len(categories) > 1:
+        tree = ProductModel([("all", TAN(), [*numbers, *categories])])
+        found.append(
+            Candidate("tree of intervals, calibrated", calibrated(tree, target_weight=TREE_WEIGHT), bool(numbers))
+        )
+    return found
+
+
+@constructed
+class TableClassifier(GenerativeClassifier):
+    """A raw table, with numbers, categories and gaps, to a calibrated classifier.
+
+    It sees what the columns are, tries joint models of this library, calibrated or not, by folds, and takes the
+    simplest whose log-loss on rows left out is within one standard error of the least.
+
+    Parameters
+    ----------
+    candidates : "auto" or list of (name, estimator), default="auto"
+        What is tried, the simplest first. "auto": naive Bayes in closed form; calibrated naive Bayes, naive Bayes of
+        intervals, LDA and, where rows are no fewer than the parameters of a covariance, QDA for the numbers, mixtures
+        of 2 and 3 naive Bayes and, likewise, of 2 full Gaussians, and a tree of intervals. Estimators of a list take a
+        frame of floats and text.
+    gaps_in_view : float, sequence of floats, "training" or boolean array of shape (K, d), optional
+        What new rows will lack, as in `RiskCalibration`: candidates are calibrated and judged with these gaps, too.
+    cv : int or splitter, default=5
+        Folds by which candidates are judged.
+    budget : float, optional
+        Seconds after which no further candidate is tried. None: all are, which alone gives the same choice each time.
+    random_state : int or RandomState, optional
+        Of the folds, of the starts of mixtures and of the gaps in view.
+    verbose : int, default=0
+        1 prints a line for each candidate.
+
+    Attributes
+    ----------
+    classes_ : array of shape (r,)
+        Labels, sorted.
+    class_log_prior_ : array of shape (r,)
+        Log class probabilities of the model that was taken.
+    report_ : DataFrame
+        A row a candidate, in the order in which they were tried: candidate, log_loss and error on rows left out,
+        std_error (of the difference of its log-loss from the least), seconds, taken. The first is "class frequencies".
+    advice_ : str
+        What was taken, and whether it is worth it.
+    best_estimator_ : Pipeline
+        The columns and the model, fitted to all rows; of the model are also ``score_samples``, ``conditional_mean`` and
+        what explains its predictions, for the columns as they are then.
+    columns_ : Columns
+        Numbers, those that are transformed since they are skewed, and categories.
+
+    Raises
+    ------
+    ValueError
+        In ``fit``, where a column holds text that is no category, dates, or other things that are no feature.
+
+    See Also
+    --------
+    rcpkg.compare : Whether this classifier or a rival does better on a table.
+
+    References
+    ----------
+    None of the sources. The one-standard-error rule: Breiman, Friedman, Olshen and Stone (1984).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.datasets import load_wine
+    >>> from rcpkg import TableClassifier
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> X = X.assign(strong=(X.alcohol > 13).map({True: "yes", False: "no"})).mask(X.hue < 0.6)
+    >>> model = TableClassifier(cv=3, random_state=0).fit(X[["alcohol", "hue", "strong"]], y)
+    >>> model.columns_.categories, model.report_.candidate[model.report_.taken].item()
+    (['strong'], 'naive Bayes, calibrated')
+    """
+
+    candidates: str | Sequence[tuple[str, Any]] = "auto"
+    gaps_in_view: Any = None
+    cv: Any = 5
+    budget: float | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    @atomic
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Try the candidates, and fit the one that is taken to all rows."""
+        check_in_view(self.gaps_in_view)
+        if self.budget is not None:
+            check_number("budget", self.budget, 0)
+        frame, y, weight, _ = self._counting_rows(X, y, sample_weight)
+        frame = frame.reset_index(drop=True)
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        self.columns_ = TableColumns().fit(frame, y).columns_
+        found = self._candidates(frame, seed)
+        present = np.ones(len(y), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
+        divisions = list(self._divisions(y, present, seed))
+        began, losses, rows = time.perf_counter(), [], []
+        for candidate in found:
+            started = time.perf_counter()
+            if losses and self.budget is not None and started - began > self.budget:
+                break
+            of = _left_out(candidate, frame, y, weight, divisions, self.gaps_in_view, seed)
+            losses.append(of)
+            rows.append(time.perf_counter() - started)
+            if self.verbose:
+                print(f"{candidate.name}: log-loss {of[1].mean():.4f}, {rows[-1]:.1f} s", flush=True)
+        self._take(found, np.array(losses), rows, y, weight)
+        return self._fit_best(frame, y, weight)
+
+    def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
+        y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
+        return as_frame(X), y
+
+    def _check_X(self, X: Any) -> pd.DataFrame:
+        super()._check_X(_numbers_in_place_of(X))
+        return as_frame(X)
+
+    def _candidates(self, frame: pd.DataFrame, seed: int) -> list[Candidate]:
+        if isinstance(self.candidates, str):
+            if self.candidates != "auto":
+                raise ValueError(f"candidates must be 'auto' or a list of (name, estimator); got {self.candidates!r}")
+            gaps = bool(frame.isna().any(axis=None))
+            return candidates_of(self.columns_, len(frame), gaps, self.gaps_in_view, seed)
+        return [Candidate(name, model) for name, model in self.candidates]
+
+    def _divisions(self, y: NDArray[np.intp], present: NDArray[np.bool_], seed: int) -> Any:
+        """Folds of the rows that are ``present``; fewer than asked for where the largest class has fewer rows."""
+        cv = self.cv
+        if isinstance(cv, int):
+            check_number("cv", cv, 2, integer=True)
+            cv = StratifiedKFold(max(2, min(cv, int(np.bincount(y).max()))), shuffle=True, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
+            yield from folds(cv, np.zeros((len(y), 1)), y, present)
+
+    def _take(self, found: list[Candidate], losses: Array, seconds: list[float], y: NDArray, weight: Any) -> None:
+        """Decide by errors and log-losses (candidates, 2, n) of rows left out; the first is that of the frequencies."""
+        mean = np.average(losses, axis=2, weights=weight)
+        if not np.isfinite(mean[:, 1]).any():
+            raise ValueError(
+                "no candidate could be fitted in each fold: give the rarest class more rows, or candidates"
+            )
+        best = int(np.argmin(mean[:, 1]))
+        with np.errstate(invalid="ignore"):
+            more = losses[:, 1] - losses[best, 1]
+            excess = np.average(more, axis=1, weights=weight)
+            error = np.nan_to_num(_standard_error(more, weight), nan=np.inf)
+        place = int(np.flatnonzero(excess <= error)[0])
+        frequencies = np.bincount(y, weight, minlength=len(self.classes_))
+        frequencies = frequencies / frequencies.sum()
+        base = -np.log(frequencies[y])
+        of_base = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
+        self._taken = found[place]
+        self.report_ = pd.DataFrame(
+            {
+                "candidate": ["class frequencies", *(candidate.name for candidate in found[: len(losses)])],
+                "log_loss": [of_base[1], *mean[:, 1]],
+                "error": [of_base[0], *mean[:, 0]],
+                "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error],
+                "seconds": [0.0, *seconds],
+                "taken": [False, *(np.arange(len(losses)) == place)],
+            }
+        )
+        self.advice_ = _advice(found, place, losses[:, 1], base, weight, self.report_)
+
+    def _fit_best(self, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Self:
+        self.best_estimator_ = _fitted(self._taken, frame, y, weight)
+        model = self.best_estimator_[-1]
+        counts = np.bincount(y, weight, minlength=len(self.classes_))
+        self._frequencies = np.log(counts / counts.sum())
+        self.class_log_prior_ = getattr(model, "class_log_prior_", self._frequencies)
+        return self
+
+    def _joint_log_proba(self, X: pd.DataFrame) -> Array:
+        columns, model = self.best_estimator_[0], self.best_estimator_[-1]
+        rows = columns.transform(X)
+        if isinstance(model, GenerativeClassifier):
+            return model.predict_joint_log_proba(rows)
+        with np.errstate(divide="ignore"):
+            return np.log(model.predict_proba(rows))
+
+    @property
+    def _calibrated_at(self) -> Array:
+        return getattr(self.best_estimator_[-1], "_calibrated_at", self._frequencies)
+
+
+def _fitted(candidate: Candidate, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
+    """A pipeline of the columns and the model of a candidate, fitted to rows."""
+    pipeline = make_pipeline(TableColumns(intervals=candidate.intervals), clone(candidate.model))
+    given = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
+    return pipeline.fit(frame, y, **given)
+
+
+def _left_out(
+    candidate: Candidate,
+    frame: pd.DataFrame,
+    y: NDArray[np.intp],
+    weight: Any,
+    divisions: list[tuple[NDArray, NDArray]],
+    in_view: Any,
+    seed: int,
+) -> Array:
+    """Errors and log-losses, (2, n), of rows at the candidate fitted without them, in the mean over their copies."""
+    losses = np.full((2, len(y)), np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for train, held in divisions:
+            of_train = None if weight is None else weight[train]
+            try:
+                model = _fitted(candidate, frame.iloc[train], y[train], of_train)
+                rows = frame.iloc[held].reset_index(drop=True)
+                present = np.where(rows.isna(), np.nan, 1.0)
+                seen = copies(present, in_view, check_random_state(seed))
+                shown = rows.iloc[seen.of].reset_index(drop=True).where(~np.isnan(seen.X))
+                P = np.zeros((len(shown), y.max() + 1))
+                P[:, model.classes_] = model.predict_proba(shown)
+            except ValueError:
+                return np.full((2, len(y)), np.inf)
+            own = y[held][seen.of]
+            log_loss = -np.log(np.maximum(P[np.arange(len(own)), own], BLIND))
+            losses[:, held] = seen.mean(np.array([P.argmax(axis=1) != own, log_loss]))
+    return losses
+
+
+def _standard_error(values: Array, weight: Any) -> Array:
+    """Standard errors of means over rows (…, n)."""
+    w = np.full(values.shape[-1], 1 / values.shape[-1]) if weight is None else weight / weight.sum()
+    deviation = values - (values @ w)[..., None]
+    return np.sqrt((deviation**2) @ w**2)
+
+
+def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weight: Any, report: pd.DataFrame) -> str:
+    """One sentence: what was taken, and what it gains over class frequencies and over the first candidate."""
+
+    def gain(over: Array) -> tuple[float, float]:
+        less = over - losses[place]
+        return float(np.average(less, weights=weight)), float(_standard_error(less[None], weight)[0])
+
+    name = found[place].name
+    over_base, error = gain(base)
+    if over_base <= 2 * error:
+        return (
+            f"{name} is not worth it: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, and that of "
+            f"the class frequencies {report.log_loss[0]:.3f}, a difference of {over_base:.3f} ± {error:.3f}"
+        )
+    said = f"take {name}: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, {over_base:.3f} ± "
+    said += f"{error:.3f} less than that of the class frequencies"
+    if place:
+        more, of_more = gain(losses[0])
+        said += f" and {more:.3f} ± {of_more:.3f} less than that of {found[0].name}"
+    return said

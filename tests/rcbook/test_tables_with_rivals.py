@@ -1,0 +1,63 @@
+"""The study of raw tables beside rivals: its sets and its learners."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from rcbook import datasets
+from rcbook.experiments.studies import tables_with_rivals as study
+
+from rcpkg.table import TableColumns
+
+
+def table(n=90, gaps=0.15):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(n) % 2)
+    X = pd.DataFrame(
+        {
+            "size": rng.standard_normal(n) + y,
+            "width": rng.standard_normal(n),
+            "kind": np.where(rng.random(n) < 0.2 + 0.6 * y, "a", "b"),
+        }
+    )
+    return X.mask(rng.random(X.shape) < gaps), y
+
+
+def test_sets_are_registered_and_kept_apart():
+    assert set(study.DEVELOPMENT) & set(study.ASIDE) == set()
+    assert set(study.DEVELOPMENT) | set(study.ASIDE) <= set(datasets.names())
+
+
+def test_a_set_is_a_raw_frame():
+    X, y = study.frame_of("iris")
+    assert X.shape == (150, 4) and set(y) == {0, 1, 2}
+    train, labels, test, truth = study.division("iris", 0)
+    assert len(train) == len(test) == 75
+    assert_array_equal(np.bincount(labels), np.bincount(truth))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_rival_has_settings_that_can_be_fitted_to_gaps():
+    X, y = table()
+    columns = TableColumns().fit(X, y)
+    frame = columns.transform(X)
+    for name, settings in study.rivals_of(columns.columns_).items():
+        model = next(iter(settings.values())).fit(frame[:60], y[:60])
+        P = model.predict_proba(frame[60:].reset_index(drop=True))
+        assert_allclose(P.sum(axis=1), 1.0, err_msg=name)
+
+
+def test_a_model_per_pattern_is_the_regression_of_what_is_there():
+    X, y = table(gaps=0.0)
+    model = study.ModelPerPattern().fit(X, y)
+    hidden = X.assign(kind=None)
+    expected = study.logistic().fit(X[["size", "width"]], y).predict_proba(X[["size", "width"]])
+    assert_allclose(model.predict_proba(hidden), expected)
+    nothing = model.predict_proba(X[:2].mask(np.ones((2, 3), dtype=bool)))
+    assert_allclose(nothing, 0.5)
+
+
+def test_five_imputations_agree_where_nothing_is_missing():
+    X, y = table(gaps=0.0)
+    found = study.FiveImputations().fit(X, y).predict_proba(X)
+    assert_allclose(found, study.logistic().fit(X, y).predict_proba(X), atol=1e-12)

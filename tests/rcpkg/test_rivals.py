@@ -1,0 +1,119 @@
+"""Masked copies, and the card that says whether it is worth it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import t as student
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+
+from rcpkg import LDA, QDA, RiskCalibration, compare, mask_copies
+from rcpkg.rivals import BOOSTING, LOGISTIC, ON_COPIES, OURS, _card, _verdict, rivals
+from rcpkg.table import TableColumns
+
+
+def mixed(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 2)
+    X = pd.DataFrame({"size": rng.standard_normal(n) + y, "kind": np.where(rng.random(n) < 0.3 + 0.4 * y, "a", "b")})
+    return X, np.where(y, "ill", "well")
+
+
+def test_copies_hide_values_and_nothing_else():
+    X, y = mixed()
+    copies, labels, weight = mask_copies(X, y, rates=(0.2, 0.7), random_state=0)
+    assert_array_equal(copies[: len(X)], X)
+    assert list(copies.columns) == list(X.columns)
+    seen = copies["size"].dropna()
+    assert set(seen) <= set(X["size"])
+    for value, label in zip(copies["size"], labels):
+        if not np.isnan(value):
+            assert label == y[np.flatnonzero(X["size"] == value)[0]]
+    assert_allclose(weight.sum(), len(X))
+    assert copies[len(X) :].isna().any(axis=1).all()
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+def test_copies_hide_at_the_rate(rate):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2000, 10)), np.arange(2000) % 2
+    copies = mask_copies(X, y, rates=rate, random_state=0).X
+    hidden = np.isnan(copies[2000:]).sum() / X.size  # copies that lose nothing are left out
+    patterns = 64 * 10
+    assert abs(hidden - rate) < 5 * np.sqrt(rate * (1 - rate) / patterns)
+    assert isinstance(copies, np.ndarray)
+    assert_array_equal(copies, mask_copies(X, y, rates=rate, random_state=0).X)
+
+
+def test_copies_refuse_what_is_no_rate():
+    with pytest.raises(ValueError, match="rates must"):
+        mask_copies(*mixed(), rates=1.5)
+    with pytest.raises(ValueError, match="200 rows and y 3"):
+        mask_copies(mixed()[0], [0, 1, 0])
+
+
+def test_rivals_take_gaps_and_new_categories():
+    X, y = mixed()
+    for rival in rivals().values():
+        frame = TableColumns().fit(X).transform(X)
+        frame = frame.assign(kind=np.where(np.arange(len(X)) < 150, frame.kind, "c")).mask(frame == "b")
+        P = rival.fit(frame[:150], y[:150]).predict_proba(frame)
+        assert np.isfinite(P).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "width", "verdict"),
+    [
+        (0.005, 0.01, "tie"),
+        (-0.005, 0.001, "tie"),
+        (0.015, 0.01, "use it"),
+        (0.1, 0.05, "use it"),
+        (-0.1, 0.05, "take boosting"),
+        (0.1, 0.2, "undecided"),
+        (0.0, 0.03, "undecided"),
+    ],
+)
+def test_verdicts(more, width, verdict):
+    assert _verdict(more, width, 0.02, "boosting") == verdict
+
+
+def test_the_card_has_the_variance_of_nadeau_and_bengio():
+    rng = np.random.default_rng(0)
+    found = rng.uniform(size=(3, 2, 2, 5))
+    found[1, 0, 0] = found[0, 0, 0] + np.array([0.3, 0.35, 0.32, 0.31, 0.3])
+    found[2, 0, 0] = found[0, 0, 0] + 5.0
+    card = _card([OURS, "near", "far"], found, 0.02)
+    more = found[1, 0, 0] - found[0, 0, 0]
+    row = card.table[(card.table.condition == "complete") & (card.table.learner == "near")].iloc[0]
+    variance = ((more - more.mean()) ** 2).sum() / 4
+    assert_allclose([row.difference, row.std_error], [more.mean(), np.sqrt((1 / 5 + 1 / 4) * variance)])
+    assert more.mean() > row.std_error * student.ppf(0.95, 4)
+    assert card.verdicts["complete"] == "use it"
+    assert str(card).endswith(f"hidden: {card.verdicts['hidden']}")
+
+
+def test_a_model_that_is_right_is_used_and_noise_is_not():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.standard_normal((300, 6)) * np.where(y, 0.7, 1.4)[:, None]
+    card = compare(X, y, RiskCalibration(QDA()), cv=5)
+    assert card.table.learner.unique().tolist() == [OURS, LOGISTIC, BOOSTING, ON_COPIES]
+    assert card.verdicts["complete"] == "use it"
+    useless = compare(*load_iris(return_X_y=True), DummyClassifier(strategy="prior"), cv=5)
+    assert useless.verdicts["complete"].startswith("take ")
+
+
+def test_a_raw_table_is_compared():
+    X, y = mixed(80)
+    card = compare(X.mask(np.random.default_rng(1).random(X.shape) < 0.1), y, cv=2)
+    assert np.isfinite(card.table.log_loss).all()
+    again = compare(X.mask(np.random.default_rng(1).random(X.shape) < 0.1), y, cv=2)
+    pd.testing.assert_frame_equal(card.table, again.table)
+    assert (card.table[card.table.learner == OURS].difference == 0).all()
+    assert set(card.verdicts) == {"complete", "hidden"}
+
+
+def test_verbose_says_where_it_is(capsys):
+    compare(*load_iris(return_X_y=True), LDA(), cv=2, verbose=1)
+    assert capsys.readouterr().out.startswith("fold 1 of 2, rcpkg: log-loss ")

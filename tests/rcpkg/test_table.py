@@ -1,0 +1,213 @@
+"""A raw table to a classifier: what columns are, which candidate is taken, and what is told of it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
+
+from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, TableClassifier
+from rcpkg.table import Candidate, TableColumns, as_frame, candidates_of
+
+FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
+
+
+def table(n=120, gaps=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % 2)
+    X = pd.DataFrame(
+        {
+            "size": rng.standard_normal(n) + y,
+            "income": np.exp(rng.standard_normal(n) + y),
+            "smokes": rng.random(n) < 0.3 + 0.4 * y,
+            "colour": np.where(rng.random(n) < 0.2 + 0.5 * y, "red", rng.choice(["blue", "green"], n)),
+            "grade": pd.Categorical.from_codes(rng.integers(3, size=n), ["low", "mid", "high"], ordered=True),
+        }
+    )
+    return X.mask(rng.random(X.shape) < gaps), np.where(y, "ill", "well")
+
+
+def test_columns_are_seen():
+    X, _ = table(gaps=0.05)
+    X["grade"] = pd.Categorical(X.grade, ["low", "mid", "high"], ordered=True)
+    columns = TableColumns().fit(X)
+    assert columns.columns_.numbers == ["size", "income", "grade"]
+    assert columns.columns_.skewed == ["income"]
+    assert columns.columns_.categories == ["smokes", "colour"]
+    shown = columns.transform(X)
+    assert_array_equal(shown.isna(), X[shown.columns].isna())
+    assert_array_equal(shown.grade.dropna().unique(), X.grade.cat.codes[X.grade.notna()].unique())
+    income, before = shown.income.dropna(), X.income.dropna().astype(float)
+    assert abs(((income - income.mean()) ** 3).mean()) < 0.5 * income.std() ** 3
+    assert_array_equal(np.argsort(income), np.argsort(before))
+    assert set(shown.colour.dropna()) == {"red", "blue", "green"}
+
+
+def test_text_that_is_no_category_is_refused_with_the_remedy():
+    X, y = table()
+    with pytest.raises(
+        ValueError, match=r"'note' holds text with 120 values in 120 rows.*drop it if it names the rows"
+    ):
+        TableClassifier(candidates=FEW).fit(X.assign(note=[f"patient {i}" for i in range(len(X))]), y)
+    TableColumns().fit(X.assign(code=[f"{i % 15}" for i in range(len(X))]))
+
+
+def test_columns_of_gaps_are_left_out_and_dates_are_refused():
+    X, _ = table()
+    with pytest.warns(UserWarning, match="'nothing' holds missing values only, and is left out"):
+        columns = TableColumns().fit(X.assign(nothing=np.nan))
+    assert "nothing" not in columns.transform(X.assign(nothing=1.0))
+    with pytest.raises(ValueError, match="dates"):
+        TableColumns().fit(X.assign(day=pd.Timestamp("2020-01-01")))
+    with pytest.raises(ValueError, match="missing values only"), pytest.warns(UserWarning):
+        TableColumns().fit(pd.DataFrame({"a": [np.nan, np.nan]}))
+
+
+@pytest.mark.parametrize("container", ["polars", "array", "list", "arrow"])
+def test_containers(container):
+    X, y = table(gaps=0.0)
+    X = X[["size", "income", "colour"]]
+    whole = TableClassifier(cv=2, budget=0.0, random_state=0).fit(X, y)
+    held = {
+        "polars": lambda: pytest.importorskip("polars").DataFrame(X.to_dict("list")),
+        "array": lambda: X.to_numpy(dtype=object),
+        "list": lambda: X.to_numpy(dtype=object).tolist(),
+        "arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(X),
+    }[container]()
+    other = TableClassifier(cv=2, budget=0.0, random_state=0).fit(held, y)
+    assert_allclose(other.predict_proba(held), whole.predict_proba(X), atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = table()
+    return TableClassifier(cv=3, random_state=0).fit(X, y), X, y
+
+
+def test_the_report_tells_what_was_tried(fitted):
+    model, _, _ = fitted
+    report = model.report_
+    assert report.candidate.iloc[0] == "class frequencies"
+    assert_allclose(report.log_loss.iloc[0], np.log(2))
+    assert report.taken.sum() == 1
+    best = report.log_loss.iloc[1:].min()
+    tried = report.iloc[1:]
+    within = tried[tried.log_loss - best <= tried.std_error]
+    assert within.index[0] == report.index[report.taken][0]
+    assert set(model.report_.candidate) > {"naive Bayes", "mixture of 2, calibrated", "tree of intervals, calibrated"}
+    assert np.isfinite(report.log_loss).all() and (report.log_loss.iloc[1:] < 1.2).all()
+    taken = report[report.taken].iloc[0]
+    assert model.advice_.startswith(f"take {taken.candidate}: on rows left out its log-loss is {taken.log_loss:.3f}")
+
+
+def test_predictions_and_gaps(fitted):
+    model, X, y = fitted
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.7
+    nothing = X.iloc[:3].assign(**dict.fromkeys(X.columns, np.nan))
+    assert_allclose(model.predict_proba(nothing), np.exp(model.class_log_prior_) * np.ones((3, 1)), atol=1e-9)
+    assert np.isfinite(model.predict_log_proba(X.assign(colour="violet"))).all()
+    odds = P * [0.9, 0.1] / np.exp(model._calibrated_at)
+    assert_allclose(model.predict_proba(X, class_prior=[0.9, 0.1]), odds / odds.sum(axis=1, keepdims=True), atol=1e-9)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[X.columns[::-1]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["size"]])
+    assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), P)
+
+
+def test_one_seed_one_choice(fitted):
+    model, X, y = fitted
+    again = clone(model).fit(X, y)
+    columns = ["candidate", "log_loss", "error", "std_error", "taken"]
+    pd.testing.assert_frame_equal(again.report_[columns], model.report_[columns])
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_the_simplest_within_a_standard_error_is_taken():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    best = rng.uniform(0.3, 0.5, size=200)
+    losses, noise = np.zeros((3, 2, 200)), rng.standard_normal(200)
+    losses[:, 1] = best + 0.2, best + 0.004 + 0.1 * (noise - noise.mean()), best
+    model = TableClassifier()
+    model.classes_ = np.array([0, 1])
+    model._take([Candidate(name, None) for name in "abc"], losses, [0.0] * 3, y, None)
+    more = losses[1, 1] - best
+    expected = "b" if more.mean() <= more.std() / np.sqrt(200) else "c"
+    assert model.report_.candidate[model.report_.taken].tolist() == [expected]
+    assert_allclose(model.report_.std_error.iloc[2], more.std() / np.sqrt(200))
+
+
+def test_a_budget_ends_the_search_after_the_first_candidate(capsys):
+    X, y = table()
+    model = TableClassifier(cv=2, budget=0.0, random_state=0, verbose=1).fit(X, y)
+    assert model.report_.candidate.tolist() == ["class frequencies", "naive Bayes"]
+    assert capsys.readouterr().out.startswith("naive Bayes: log-loss ")
+
+
+def test_noise_is_not_worth_it():
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.standard_normal((80, 2)), columns=["a", "b"]), np.arange(80) % 2
+    assert "is not worth it" in TableClassifier(cv=3, random_state=0, budget=0.0).fit(X, y).advice_
+
+
+def test_weights_and_own_candidates():
+    X, y = table(gaps=0.0)
+    numbers = X[["size", "income"]]
+    own = [("logistic", LogisticRegression()), *FEW]
+    weight = np.r_[np.ones(100), np.zeros(20)]
+    weighted = TableClassifier(candidates=own, cv=3, random_state=0).fit(numbers, y, sample_weight=weight)
+    fewer = TableClassifier(candidates=own, cv=3, random_state=0).fit(numbers[:100], y[:100])
+    assert_allclose(weighted.predict_proba(numbers), fewer.predict_proba(numbers), atol=1e-12)
+    logistic = TableClassifier(candidates=own[:1], cv=3, random_state=0).fit(numbers, y)
+    P = logistic.predict_proba(numbers)
+    assert_allclose(P, logistic.best_estimator_.predict_proba(numbers), atol=1e-12)
+
+
+def test_gaps_in_view_are_judged():
+    X, y = table(gaps=0.0)
+    blind, seen = (
+        TableClassifier(cv=3, random_state=0, budget=0.0, gaps_in_view=view).fit(X, y).report_ for view in (None, 0.9)
+    )
+    assert seen.log_loss.iloc[1] > blind.log_loss.iloc[1] + 0.02
+
+
+def test_candidates_of_other_tables():
+    X, _ = table()
+    only = as_frame(X[["colour"]])
+    names = [c.name for c in candidates_of(TableColumns().fit(only).columns_, 120, True)]
+    assert names == ["naive Bayes", "naive Bayes, calibrated", "mixture of 2, calibrated", "mixture of 3, calibrated"]
+    found = candidates_of(TableColumns().fit(X).columns_, 4, False)
+    assert not any("QDA" in c.name or "full" in c.name for c in found)
+    assert all(isinstance(getattr(c.model, "estimator", c.model), object) for c in found)
+    assert isinstance(found[0].model, ProductModel)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"candidates": "all"}, "candidates"), ({"budget": -1.0}, "budget"), ({"gaps_in_view": 2.0}, "gaps_in_view")],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TableClassifier(**settings).fit(*table())
+
+
+def test_a_tree_in_a_product_is_calibrated_with_gaps():
+    X, y = table()
+    colours = X[["smokes", "colour"]].astype(object).where(X[["smokes", "colour"]].notna(), None)
+    colours = colours.map(lambda value: value if value is None else str(value))
+    model = ProductModel([("tree", TAN(), ["smokes", "colour"])])
+    alone, inside = RiskCalibration(TAN()).fit(colours, y), RiskCalibration(model).fit(colours, y)
+    assert_allclose(inside.predict_proba(colours), alone.predict_proba(colours), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_sklearn_checks():
+    results = check_estimator(TableClassifier(candidates=FEW, cv=2, random_state=0), on_fail=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
