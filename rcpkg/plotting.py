@@ -1,12 +1,13 @@
-"""Pictures of classifiers: the regions in which each class wins, the choice of a weight, networks. Needs matplotlib.
+"""Pictures of classifiers: regions, the choice of a weight, networks, reliability, reasons. Needs matplotlib.
 
 It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 try:
+    import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.colors import ListedColormap
     from matplotlib.text import Text
@@ -15,8 +16,21 @@ except ImportError as error:
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binomtest
 
-__all__ = ["decision_regions", "markers", "network", "palette", "validation_curve"]
+from rcpkg.checks import check_number
+from rcpkg.explain import contributions
+from rcpkg.linalg import Array
+
+__all__ = [
+    "ReliabilityDisplay",
+    "WaterfallDisplay",
+    "decision_regions",
+    "markers",
+    "network",
+    "palette",
+    "validation_curve",
+]
 
 palette: tuple[str, ...] = (
     "#0072B2",
@@ -172,3 +186,156 @@ def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
             ax.annotate("", places[j], places[f], arrowprops=look | ends | bent, zorder=3)
     ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
     ax.set_axis_off()
+
+
+class ReliabilityDisplay:
+    """How often the predicted class is right, by the probability that it was given, with intervals for each bin.
+
+    Made by `from_estimator` or `from_predictions`, as scikit-learn's displays are.
+
+    Parameters
+    ----------
+    confidence, accuracy : arrays of shape (b,)
+        Of each bin that has rows: the mean greatest posterior, and the share of right predictions.
+    interval : array of shape (b, 2)
+        95 % intervals of Wilson for the share; one that the diagonal leaves speaks against the posteriors.
+    n_rows : array of shape (b,)
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    alt_ : str
+        What the picture shows, in words.
+    """
+
+    def __init__(self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array) -> None:
+        self.confidence, self.accuracy, self.interval, self.n_rows = confidence, accuracy, interval, n_rows
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, n_bins: int = 10, ax: Axes | None = None
+    ) -> Self:
+        """Of a fitted classifier on rows with labels."""
+        return cls.from_predictions(y, estimator.predict_proba(X), classes=estimator.classes_, n_bins=n_bins, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: ArrayLike, y_proba: ArrayLike, *, classes: ArrayLike, n_bins: int = 10, ax: Axes | None = None
+    ) -> Self:
+        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width.
+
+        Raises
+        ------
+        ValueError
+            If ``y_proba`` has not a row for each label and a column for each class.
+        """
+        check_number("n_bins", n_bins, 1, integer=True)
+        y, P, labels = np.asarray(y_true), np.asarray(y_proba, dtype=float), np.asarray(classes)
+        if P.shape != (len(y), len(labels)):
+            raise ValueError(f"y_proba must have the shape {len(y), len(labels)}; got {P.shape}")
+        greatest, right = P.max(axis=1), labels[P.argmax(axis=1)] == y
+        number = np.minimum((n_bins * greatest).astype(int), n_bins - 1)
+        bins = [number == b for b in np.unique(number)]
+        hits = [(int(right[b].sum()), int(b.sum())) for b in bins]
+        intervals = [binomtest(k, n).proportion_ci(method="wilson") for k, n in hits]
+        return cls(
+            confidence=np.array([greatest[b].mean() for b in bins]),
+            accuracy=np.array([k / n for k, n in hits]),
+            interval=np.array([(one.low, one.high) for one in intervals]),
+            n_rows=np.array([n for _, n in hits]),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
+        """Draw it, into ``ax`` if given; ``name`` is for a legend."""
+        self.ax_ = ax or plt.subplots()[1]
+        self.figure_ = self.ax_.figure
+        self.ax_.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
+        spread = np.abs(self.interval.T - self.accuracy)
+        self.ax_.errorbar(self.confidence, self.accuracy, yerr=spread, fmt="o", color=palette[0], capsize=2, label=name)
+        self.ax_.set(xlabel="probability of the predicted class", ylabel="share that is right", xlim=(0, 1.02))
+        low, high = self.interval.T
+        outside = int(((self.confidence < low) | (self.confidence > high)).sum())
+        self.alt_ = (
+            f"{len(low)} bins of the probability of the predicted class, the share of right predictions in each with "
+            f"a 95 % interval; {outside} of these leave the diagonal."
+        )
+        return self
+
+
+class WaterfallDisplay:
+    """The log odds of two classes for one row, from the class weights feature by feature to the posterior.
+
+    Parameters
+    ----------
+    nats : array of shape (k,)
+        Contributions to the log odds, the greatest first.
+    names : list of k str
+    start : float
+        Log odds before any feature is known.
+    classes : pair of labels
+        The log odds are of the first against the second.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    alt_ : str
+        What the picture shows, in words.
+    """
+
+    def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:
+        self.nats, self.names, self.start, self.classes = nats, names, start, classes
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, row: ArrayLike, *, classes: tuple | None = None, n_features: int = 10, ax: Axes | None = None
+    ) -> Self:
+        """Of a generative classifier, by the Shapley values of the log odds of one row, (1, d).
+
+        Parameters
+        ----------
+        model : fitted GenerativeClassifier with marginals
+        row : array-like or frame of shape (1, d)
+        classes : pair of labels, optional
+            By default the two most probable ones.
+        n_features : int, default=10
+            The features that matter most; the others are summed.
+        ax : matplotlib Axes, optional
+        """
+        P = model.predict_proba(row)
+        if len(P) != 1:
+            raise ValueError(f"row must be one row; got {len(P)}")
+        labels = model.classes_.tolist()
+        first, second = map(labels.index, classes) if classes is not None else P[0].argsort()[:-3:-1]
+        values = contributions(model, row, "shapley", "log_odds")[0]
+        nats = values[:, first] - values[:, second]
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(nats))])
+        order = np.argsort(-np.abs(nats), kind="stable")
+        shown, rest = order[:n_features], order[n_features:]
+        log_odds = model.predict_log_proba(row)[0]
+        return cls(
+            nats=np.append(nats[shown], [nats[rest].sum()] if len(rest) else []),
+            names=[str(names[j]) for j in shown] + ([f"{len(rest)} others"] if len(rest) else []),
+            start=float(log_odds[first] - log_odds[second] - nats.sum()),
+            classes=(labels[first], labels[second]),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw it, into ``ax`` if given."""
+        self.ax_ = ax or plt.subplots()[1]
+        self.figure_ = self.ax_.figure
+        ends = self.start + np.cumsum(self.nats)
+        colours = [palette[0] if gain >= 0 else palette[1] for gain in self.nats]
+        places = np.arange(len(ends))
+        self.ax_.barh(places, self.nats, left=ends - self.nats, color=colours, height=0.6)
+        self.ax_.vlines(ends[:-1], places[:-1], places[1:], color="0.4", linewidth=0.6)
+        self.ax_.axvline(0, color="0.7", linewidth=0.8, zorder=0)
+        self.ax_.set_yticks(places, self.names)
+        self.ax_.invert_yaxis()
+        first, second = self.classes
+        self.ax_.set_xlabel(f"log odds of {first} against {second}, nats")
+        steps = ", ".join(f"{name} {gain:+.2f}" for name, gain in zip(self.names, self.nats))
+        self.alt_ = (
+            f"Bars that lead the log odds of {first} against {second} from {self.start:.2f} to {ends[-1]:.2f} nats: "
+            f"{steps}."
+        )
+        return self

@@ -51,6 +51,8 @@ class TableColumns(TransformerMixin, Estimator):
 
     Parameters
     ----------
+    columns : Columns, optional
+        What is known of the columns already, so that the rows of a fold do not decide otherwise.
     intervals : bool, default=False
         Whether numbers are cut to intervals that tell the classes apart (`MDLDiscretizer`).
 
@@ -65,12 +67,13 @@ class TableColumns(TransformerMixin, Estimator):
         Where a column holds text that hardly ever repeats.
     """
 
+    columns: Columns | None = None
     intervals: bool = False
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Decide what the columns are."""
         frame = as_frame(X)
-        self.columns_ = _columns_of(frame)
+        self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
         self._known = list(frame.columns)
         self._power = self._cuts = None
@@ -159,11 +162,13 @@ def _as_text(column: pd.Series) -> NDArray[np.object_]:
 
 
 class Candidate(NamedTuple):
-    """A ``model`` of a table whose columns `TableColumns` has made, with its name; of numbers or of ``intervals``."""
+    """A ``model`` of a table whose columns `TableColumns` has made, with its name; of numbers or of ``intervals``. Of
+    equal ``rank`` are those that are equally simple, such as a closed form and what calibration makes of it."""
 
     name: str
     model: Any
     intervals: bool = False
+    rank: int = 0
 
 
 def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None, seed: int = 0) -> list[Candidate]:
@@ -181,6 +186,7 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
 
     naive = product(GaussianNB())
     found = [Candidate("naive Bayes", naive), Candidate("naive Bayes, calibrated", calibrated(naive))]
+    tied = len(found)
     if numbers:
         intervals = ProductModel([("all", codes, [*numbers, *categories])])
         found.append(Candidate("naive Bayes of intervals, calibrated", calibrated(intervals), True))
@@ -200,7 +206,7 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
         found.append(
             Candidate("tree of intervals, calibrated", calibrated(tree, target_weight=TREE_WEIGHT), bool(numbers))
         )
-    return found
+    return found[:tied] + [candidate._replace(rank=k) for k, candidate in enumerate(found[tied:], start=1)]
 
 
 @constructed
@@ -208,7 +214,8 @@ class TableClassifier(GenerativeClassifier):
     """A raw table, with numbers, categories and gaps, to a calibrated classifier.
 
     It sees what the columns are, tries joint models of this library, calibrated or not, by folds, and takes the
-    simplest whose log-loss on rows left out is within one standard error of the least.
+    simplest whose log-loss on rows left out is within one standard error of the least. A closed form and what
+    calibration makes of it are equally simple: of these the better is taken.
 
     Parameters
     ----------
@@ -301,7 +308,7 @@ class TableClassifier(GenerativeClassifier):
             started = time.perf_counter()
             if losses and self.budget is not None and started - began > self.budget:
                 break
-            of = _left_out(candidate, frame, y, weight, divisions, self.gaps_in_view, seed)
+            of = _left_out(candidate, self.columns_, frame, y, weight, divisions, self.gaps_in_view, seed)
             losses.append(of)
             rows.append(time.perf_counter() - started)
             if self.verbose:
@@ -323,7 +330,7 @@ class TableClassifier(GenerativeClassifier):
                 raise ValueError(f"candidates must be 'auto' or a list of (name, estimator); got {self.candidates!r}")
             gaps = bool(frame.isna().any(axis=None))
             return candidates_of(self.columns_, len(frame), gaps, self.gaps_in_view, seed)
-        return [Candidate(name, model) for name, model in self.candidates]
+        return [Candidate(name, model, rank=k) for k, (name, model) in enumerate(self.candidates)]
 
     def _divisions(self, y: NDArray[np.intp], present: NDArray[np.bool_], seed: int) -> Any:
         """Folds of the rows that are ``present``; fewer than asked for where the largest class has fewer rows."""
@@ -347,7 +354,10 @@ class TableClassifier(GenerativeClassifier):
             more = losses[:, 1] - losses[best, 1]
             excess = np.average(more, axis=1, weights=weight)
             error = np.nan_to_num(_standard_error(more, weight), nan=np.inf)
-        place = int(np.flatnonzero(excess <= error)[0])
+        rank = np.where(
+            np.isfinite(mean[:, 1]) & (excess <= error), [candidate.rank for candidate in found[: len(losses)]], np.inf
+        )
+        place = int(np.argmin(np.where(rank == rank.min(), mean[:, 1], np.inf)))
         frequencies = np.bincount(y, weight, minlength=len(self.classes_))
         frequencies = frequencies / frequencies.sum()
         base = -np.log(frequencies[y])
@@ -366,7 +376,7 @@ class TableClassifier(GenerativeClassifier):
         self.advice_ = _advice(found, place, losses[:, 1], base, weight, self.report_)
 
     def _fit_best(self, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Self:
-        self.best_estimator_ = _fitted(self._taken, frame, y, weight)
+        self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
         model = self.best_estimator_[-1]
         counts = np.bincount(y, weight, minlength=len(self.classes_))
         self._frequencies = np.log(counts / counts.sum())
@@ -386,15 +396,16 @@ class TableClassifier(GenerativeClassifier):
         return getattr(self.best_estimator_[-1], "_calibrated_at", self._frequencies)
 
 
-def _fitted(candidate: Candidate, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
+def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
     """A pipeline of the columns and the model of a candidate, fitted to rows."""
-    pipeline = make_pipeline(TableColumns(intervals=candidate.intervals), clone(candidate.model))
+    pipeline = make_pipeline(TableColumns(columns=columns, intervals=candidate.intervals), clone(candidate.model))
     given = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
     return pipeline.fit(frame, y, **given)
 
 
 def _left_out(
     candidate: Candidate,
+    columns: Columns,
     frame: pd.DataFrame,
     y: NDArray[np.intp],
     weight: Any,
@@ -409,7 +420,7 @@ def _left_out(
         for train, held in divisions:
             of_train = None if weight is None else weight[train]
             try:
-                model = _fitted(candidate, frame.iloc[train], y[train], of_train)
+                model = _fitted(candidate, columns, frame.iloc[train], y[train], of_train)
                 rows = frame.iloc[held].reset_index(drop=True)
                 present = np.where(rows.isna(), np.nan, 1.0)
                 seen = copies(present, in_view, check_random_state(seed))
@@ -447,7 +458,7 @@ def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weig
         )
     said = f"take {name}: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, {over_base:.3f} ± "
     said += f"{error:.3f} less than that of the class frequencies"
-    if place:
+    if place and np.isfinite(losses[0]).all():
         more, of_more = gain(losses[0])
         said += f" and {more:.3f} ± {of_more:.3f} less than that of {found[0].name}"
     return said

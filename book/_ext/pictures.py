@@ -119,6 +119,7 @@ class MovingPicture(SphinxDirective):
 def add_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """The script, once, on pages that have such a picture."""
     if '<figure class="moving"' in context.get("body", ""):
+        app.add_js_file("scorer.js", loading_method="defer")
         app.add_js_file("moving.js", loading_method="defer")
 
 

@@ -98,13 +98,25 @@ window.movingPictures = (() => {
     return classes.every(({ prior, variance }) => prior > 0 && variance.every((v) => v > 0)) ? classes : null;
   }
 
-  function logJoint({ prior, mean, variance }, row) {
-    const terms = row.map((value, j) => Math.log(2 * Math.PI * variance[j]) + (value - mean[j]) ** 2 / variance[j]);
-    return Math.log(prior) - sum(terms) / 2;
+  // what the model says of a row, scorer.js computes
+  const scorers = new WeakMap();
+
+  function scorerOf(model) {
+    if (!scorers.has(model)) {
+      const [mean, covariance] = ["mean", "variance"].map((name) => model.map((of) => of[name]));
+      const part = { kind: "gaussian", columns: mean[0].map((_, j) => j), shared: false, independent: true, mean, covariance };
+      const content = { classes: [0, 1], log_prior: model.map(({ prior }) => Math.log(prior)), parts: [part] };
+      scorers.set(model, window.rcpkgScorer(content));
+    }
+    return scorers.get(model);
   }
 
   // log odds of class 1
-  const logOdds = (model, row) => logJoint(model[1], row) - logJoint(model[0], row);
+  function logOdds(model, row) {
+    const [first, second] = scorerOf(model).logJoint(row);
+    return second - first;
+  }
+
   const sigmoid = (t) => 1 / (1 + Math.exp(-t));
   const softplus = (t) => Math.max(t, 0) + Math.log1p(Math.exp(-Math.abs(t)));
 
@@ -342,6 +354,7 @@ window.movingPictures = (() => {
     });
     pick.addEventListener("input", show);
     const bars = element("div", { className: "bars" });
+    const scorer = window.rcpkgScorer(data.scorer);
     figure.prepend(controls, bars);
 
     function show() {
@@ -352,7 +365,8 @@ window.movingPictures = (() => {
         value.textContent = input.checked ? `${fixed(there, 1)} cm expected` : `${fixed(there, 1)} cm`;
       }
       bars.replaceChildren(...data.classifiers.map((name, k) => {
-        const P = data.posteriors[row][pattern][k];
+        const seen = data.rows[row].map((value, j) => (boxes[j].input.checked ? null : value));
+        const P = k ? data.posteriors[row][pattern][k - 1] : scorer.predictProba(seen);
         const parts = P.map((p, c) => {
           const part = element("span", { className: `class-${c} part` });
           part.style.width = `${100 * p}%`;

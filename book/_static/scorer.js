@@ -2,7 +2,7 @@
 // A row has numbers, codes or names, and null or NaN where values are missing. No library is needed.
 "use strict";
 
-globalThis.rcpkgScorer = (content) => {
+globalThis.rcpkgScorer = (() => {
   const total = (values) => values.reduce((a, b) => a + b, 0);
   const number = (value) => (value === null ? -Infinity : value); // of logarithms
   const missing = (value) => value === null || value === undefined || Number.isNaN(value);
@@ -11,15 +11,16 @@ globalThis.rcpkgScorer = (content) => {
     return top === -Infinity ? top : top + Math.log(total(values.map((v) => Math.exp(v - top))));
   }
   function gaussian({ mean, covariance, shared, independent }, row) {
-    const seen = row.flatMap((value, j) => (missing(value) ? [] : [j]));
+    const seen = [...row.keys()].filter((j) => !missing(row[j]));
     return mean.map((mu, y) => {
-      const S = shared ? covariance : covariance[y], L = [], z = []; // L of Σ_oo = LLᵀ, row by row, and L⁻¹(x − μ)_o
-      const sigma = (i, k) => (independent ? (i === k ? S[i] : 0) : S[i][k]);
+      const S = shared ? covariance : covariance[y];
+      if (independent) return -0.5 * total(seen.map((j) => (row[j] - mu[j]) ** 2 / S[j] + Math.log(2 * Math.PI * S[j])));
+      const L = [], z = []; // L of Σ_oo = LLᵀ, row by row, and L⁻¹(x − μ)_o
       return total(seen.map((j, a) => {
         L.push([]);
         const rest = (b) => total(L[b].slice(0, b).map((v, k) => v * L[a][k]));
-        for (let b = 0; b < a; b += 1) L[a].push((sigma(j, seen[b]) - rest(b)) / L[b][b]);
-        L[a].push(Math.sqrt(sigma(j, j) - total(L[a].map((v) => v * v))));
+        for (let b = 0; b < a; b += 1) L[a].push((S[j][seen[b]] - rest(b)) / L[b][b]);
+        L[a].push(Math.sqrt(S[j][j] - total(L[a].map((v) => v * v))));
         z.push((row[j] - mu[j] - total(z.map((v, k) => v * L[a][k]))) / L[a][a]);
         return -0.5 * (z[a] * z[a] + Math.log(2 * Math.PI)) - Math.log(L[a][a]);
       }));
@@ -54,13 +55,17 @@ globalThis.rcpkgScorer = (content) => {
   }
   const binary = ({ binarize, log_prob }, row) => table({ log_prob, states: row.map(() => [false, true]),
     parents: row.map(() => []) }, row.map((value) => (missing(value) ? null : value > binarize)));
-  function logJoint(row) {
-    const parts = content.parts.map((part) => ({ gaussian, table, binary })[part.kind](part, part.columns.map((j) => row[j])));
+  const kinds = { gaussian, table, binary };
+
+  function logJoint(content, row) {
+    const parts = content.parts.map((part) => kinds[part.kind](part, part.columns.map((j) => row[j])));
     return content.log_prior.map((prior, y) => number(prior) + total(parts.map((values) => values[y])));
   }
-  function predictProba(row) {
-    const joint = logJoint(row), all = logSum(joint);
+
+  function predictProba(content, row) {
+    const joint = logJoint(content, row), all = logSum(joint);
     return joint.map((value, y) => Math.exp(all === -Infinity ? number(content.log_prior[y]) : value - all));
   }
-  return { classes: content.classes, logJoint, predictProba };
-};
+  return (content) => ({ classes: content.classes, logJoint: (row) => logJoint(content, row),
+    predictProba: (row) => predictProba(content, row) });
+})();

@@ -56,8 +56,9 @@ def gap_classifiers() -> tuple[dict[str, Any], Array, Array]:
 def hidden_features() -> dict[str, Any]:
     """What each classifier says of some rows of iris for all patterns of hidden features.
 
-    ``posteriors[row][pattern][classifier]`` are class probabilities, ``expected[row][pattern]`` the features, those
-    hidden by their mean given the others; bit j of a pattern hides feature j.
+    ``scorer`` is the first classifier, ``posteriors[row][pattern][classifier]`` are class probabilities of the others,
+    ``expected[row][pattern]`` the features, those hidden by their mean given the others; bit j of a pattern hides
+    feature j.
     """
     classifiers, X, y = gap_classifiers()
     rows, labels = X[:ROWS_TO_HIDE], y[:ROWS_TO_HIDE]
@@ -65,8 +66,8 @@ def hidden_features() -> dict[str, Any]:
     hides = (np.arange(2**d)[:, None] >> np.arange(d)) & 1 == 1
     masked = np.where(hides, np.nan, rows[:, None, :])
     flat = masked.reshape(-1, d)
-    posteriors = np.stack([c.predict_proba(flat) for c in classifiers.values()], axis=1)
-    joint = next(iter(classifiers.values())).estimator_
+    ours, *others = classifiers.values()
+    posteriors = np.stack([c.predict_proba(flat) for c in others], axis=1)
     iris = load_iris()
     return {
         "features": [name.removesuffix(" (cm)") for name in iris.feature_names],
@@ -74,8 +75,9 @@ def hidden_features() -> dict[str, Any]:
         "classifiers": list(classifiers),
         "rows": rows.tolist(),
         "labels": labels.tolist(),
-        "posteriors": posteriors.round(4).reshape(len(rows), 2**d, len(classifiers), -1).tolist(),
-        "expected": np.asarray(joint.conditional_mean(flat)).round(2).reshape(masked.shape).tolist(),
+        "scorer": ours.scorer().content,
+        "posteriors": posteriors.round(4).reshape(len(rows), 2**d, len(others), -1).tolist(),
+        "expected": np.asarray(ours.conditional_mean(flat)).round(2).reshape(masked.shape).tolist(),
     }
 
 

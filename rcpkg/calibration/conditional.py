@@ -57,7 +57,7 @@ class Iterate:
         return -self.objective.size * self.at.value
 
     @property
-    def more(self) -> dict[str, float]:
+    def extras(self) -> dict[str, float]:
         """What enters the history beside the losses: f, where it is not the log-loss."""
         return {"objective": self.at.value} if self.objective.penalised else {}
 
@@ -128,14 +128,14 @@ class Smooth:
         """H at z, or, for None, at a model of equal posteriors, which has the curvature of no row's certainty."""
         raise NotImplementedError
 
-    def curvature(self, z: Array, damping: float = 0.0, more: float = 0.0) -> Curvature | Diagonal:
-        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``more`` on its diagonal."""
+    def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
+        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``shift`` on its diagonal."""
         if self._at is None or self._at[0] is not z:
             self._at = z, self.hessian(z)
         H = self._at[1]
-        if damping or more:
+        if damping or shift:
             H = H + damping * self.reference if damping else H.copy()
-            H[np.diag_indices(len(H))] += more
+            H[np.diag_indices(len(H))] += shift
         return Curvature.of_blocks([H])
 
     def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
@@ -318,7 +318,7 @@ class Conditional(Smooth):
         B = self.form.by_class(beta)
         # what the posteriors do not see stays with the model, near which others then are
         self.like, self.middle = natural, B.mean(axis=0)
-        return self.iterate(self.data.of(B - self.middle).ravel())
+        return self.iterate(self.data.contrasts(B - self.middle).ravel())
 
     def natural(self, z: Array) -> Statistics:
         if self.joint:
@@ -369,10 +369,10 @@ class Conditional(Smooth):
         u = self.form.class_weights
         return self.total_weight / self.r * np.outer(u, u)
 
-    def curvature(self, z: Array, damping: float = 0.0, more: float = 0.0) -> Curvature | Diagonal:
+    def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
         """H; or what stands for it, for as many passes over the rows as it costs."""
         if self.exact:
-            return super().curvature(z, damping, more)
+            return super().curvature(z, damping, shift)
         if self._held is None or self._passes >= self.stint:
             self._held, self._passes = self._curvature_of_part(z, damping), 0
         return self._held
@@ -386,7 +386,7 @@ class Conditional(Smooth):
             return Diagonal(np.maximum(h + damping * flat, EPS * np.where(flat > 0, flat, 1.0)))
         blocks = part.blocks(z)
         if damping:
-            blocks = [block + damping * more for block, more in zip(blocks, part.blocks(None))]
+            blocks = [block + damping * flat for block, flat in zip(blocks, part.blocks(None))]
         return Curvature.of_blocks(blocks)
 
     def blocks(self, z: Array | None) -> list[Array]:

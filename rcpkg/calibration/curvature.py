@@ -97,9 +97,9 @@ class MinimalForm:
         centre = np.hstack([np.ones((self.r, 1)), centres])
         share = prior[:, None] * centre
         own = np.empty((self.r, K, centre.shape[1]))
-        for of_class, mean, times, more, scaled in zip(own, centre, share, covariances, prior):
+        for of_class, mean, times, covariance, scaled in zip(own, centre, share, covariances, prior):
             np.outer(times[:K], mean, out=of_class)
-            of_class[1:, 1:] += scaled * more[: K - 1]
+            of_class[1:, 1:] += scaled * covariance[: K - 1]
         shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
         return SecondMoments(own, shared + share[:, K:].T @ centre[:, K:])
 

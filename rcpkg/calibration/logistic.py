@@ -91,7 +91,7 @@ class LogisticObjective:
         self.rows_weight = float(len(y) if weight is None else weight.sum())
         self.total = self.rows_weight if total is None else total
 
-    def of(self, B: Array) -> Array:
+    def contrasts(self, B: Array) -> Array:
         """V of B."""
         return B[1:] - B[0] if self.free < self.r else B
 

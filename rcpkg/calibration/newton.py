@@ -83,7 +83,9 @@ class NewtonRun(Stalling):
         F, g = point.objective, point.at.gradient
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
         if F.exact:
-            step = within(self.radius, curvature.solve, g, lambda more: F.curvature(point.z, self.damping, more).solve)
+            step = bounded_step(
+                self.radius, curvature.solve, g, lambda shift: F.curvature(point.z, self.damping, shift).solve
+            )
         elif self.steps <= F.patience:
             step = quasi_newton(g, curvature.solve, self.pairs)
         else:
@@ -125,17 +127,17 @@ def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
     return length, F.iterate(end, after)
 
 
-def within(radius: float, solve: Solve, g: Array, damped: Callable[[float], Solve]) -> Array:
+def bounded_step(radius: float, solve: Solve, g: Array, damped: Callable[[float], Solve]) -> Array:
     """Newton's step H⁻¹g, or (H + ν)⁻¹g with a ν for which no coordinate goes farther than ``radius``.
 
     Where neither rows nor model show a state the curvature all but vanishes, and a step would take its log-odds away.
     ν is found as Moré and Sorensen (1983) do, by Newton's method for a step half as long as may be.
     """
-    more, step = 0.0, solve(g)
+    shift, step = 0.0, solve(g)
     while (far := np.abs(step).max() / radius) > 1:
         step = step / (far * radius)  # whose square may be infinite
-        more += max(more, (step @ step) / (step @ solve(step)) * (2 * far - 1))
-        solve = damped(more)
+        shift += max(shift, (step @ step) / (step @ solve(step)) * (2 * far - 1))
+        solve = damped(shift)
         step = solve(g)
     return step
 

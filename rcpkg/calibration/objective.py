@@ -90,7 +90,7 @@ class Point:
         value = -F.total_weight * getattr(self.losses, F.loss)
         return value + F.target.weight * F.target.statistics.dot(self.natural) if F.target else value
 
-    separated, more = False, {}  # what searches in coordinates alone tell
+    separated, extras = False, {}  # what searches in coordinates alone tell
 
     @cached_property
     def promise(self) -> float:
@@ -245,12 +245,6 @@ class Objective:
         """The same with another ``weight`` b of the target."""
         return replace(self, target=replace(self.target, weight=weight), start=None)
 
-    def on(self, index: NDArray[np.intp], weight: Array) -> Self:
-        """The same on some of the rows, which count by ``weight``, scaled to the weight of all."""
-        weight = weight * (self.total_weight / weight.sum())
-        rows = Rows.of(rows_at(self.X, index), self.y[index], weight)
-        return replace(self, rows=rows, labels=None, start=None, closed_form=None)
-
     @property
     def _block(self) -> Block:
         return self.rows.only("Newton's method, and what needs all rows at once,")
@@ -269,11 +263,6 @@ class Objective:
     def weight(self) -> Array | None:
         """Weights of the rows, if any, where they are one block."""
         return self._block.weight
-
-    @property
-    def some(self) -> Any:
-        """The encoded rows of the first block: what a map from rows to features is made of."""
-        return next(iter(self.rows)).X
 
     @cached_property
     def total_weight(self) -> float:

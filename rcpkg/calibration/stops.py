@@ -79,7 +79,7 @@ class Path:
     def enter(self, point: Point, stop: Stop) -> None:
         """Add a ``point``; it is chosen if the ``stop`` means it."""
         record = {"iteration": len(self.history), **point.losses._asdict(), "step": point.step}
-        self.history.append(record | point.more | stop.measure(point))
+        self.history.append(record | point.extras | stop.measure(point))
         self.point = point
         if stop.chosen(self) == self.n_iter:
             self.chosen, self.best_iter = point, self.n_iter

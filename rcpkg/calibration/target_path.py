@@ -188,16 +188,16 @@ def target_change(
 ) -> Array:
     """∂(s̄, m̄)/∂s by differences, row by row. A target that depends on the ``totalled`` sums of the first class only
     added up over the classes has the same derivatives for each class."""
-    at, (before, size) = form.sums(start), target_of(start)
+    sums, (before, size) = form.sums(start), target_of(start)
     found = np.zeros((form.size, form.size + 1))
     alike = totalled + form.width * np.arange(1, form.r)[:, None]
     for k in np.setdiff1d(np.arange(form.size), alike):
         step = np.zeros(form.size)
         step[k] = DIFFERENCE
         try:
-            after, more = target_of(form.statistics(at + step))
+            after, size_after = target_of(form.statistics(sums + step))
         except InvalidStatistics as error:
             raise NotConverged("the target lies too near the boundary of the model") from error
-        found[k] = np.append(after - before, more - size) / DIFFERENCE
+        found[k] = np.append(after - before, size_after - size) / DIFFERENCE
     found[alike] = found[totalled]
     return found

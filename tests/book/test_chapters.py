@@ -20,7 +20,7 @@ LONG_CELLS = [line.split(",") for line in (ROOT / "tests/book/long_cells.csv").r
 INSTRUCTIONS = [
     *(
         ROOT / "book" / f"{name}.ipynb"
-        for name in ("how_to_classify", "a_table_that_does_not_fit", "ten_minutes", "exact_answers")
+        for name in ("how_to_classify", "a_table_that_does_not_fit", "ten_minutes", "exact_answers", "why_not")
     ),
     *sorted(ROOT.glob("book/project_*.ipynb")),
 ]

@@ -150,7 +150,7 @@ PLANTED = [
         "rcbook.experiments.studies.tables_of_wanbia2014.bias_and_variance",
         lambda function: lambda *arguments: function(*arguments)[:1],
     ),
-    InLibrary("09", "alg-co-steps", "rcpkg.calibration.newton.within", scaled(0.0)),
+    InLibrary("09", "alg-co-steps", "rcpkg.calibration.newton.bounded_step", scaled(0.0)),
     InLibrary("10", "thm-bn-full", "rcpkg.families.networks.KDependenceFamily.log_partition", scaled(1 + 1e-9)),
     InLibrary("10", "thm-bn-full", "rcpkg.families.networks.KDependenceFamily.mean_parameters", scaled(1 + 1e-9)),
     InLibrary(

@@ -18,12 +18,12 @@ FLOORS = (
     ("rcpkg.rivals",),
     ("rcpkg.table",),
     ("rcpkg.calibration", "rcpkg.local"),
-    ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians"),
+    ("rcpkg.bregman", "rcpkg.discretization", "rcpkg.families", "rcpkg.gaussians", "rcpkg.plotting"),
     ("rcpkg.choice", "rcpkg.class_prior", "rcpkg.explain"),
     ("rcpkg.base",),
     ("rcpkg.rows",),
     ("rcpkg.checks", "rcpkg.gaps"),
-    ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.columns", "rcpkg.linalg", "rcpkg.plotting"),
+    ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.columns", "rcpkg.linalg"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

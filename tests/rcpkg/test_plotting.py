@@ -99,3 +99,49 @@ def test_network_refuses_what_is_none(ax):
         plotting.network(ax, QDA())
     with pytest.raises(ValueError, match="TAN has no parents_"):
         plotting.network(ax, TAN())
+
+
+def test_reliability_shows_the_share_of_right_predictions_in_each_bin(ax):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1, size=400)
+    y = np.where(rng.uniform(size=400) < p, "yes", "no")
+    P = np.column_stack([1 - p, p])
+    shown = plotting.ReliabilityDisplay.from_predictions(y, P, classes=["no", "yes"], n_bins=5, ax=ax)
+    last = p >= 0.8
+    assert shown.n_rows.tolist() == [(p < 0.6).sum(), ((p >= 0.6) & ~last).sum(), last.sum()]
+    assert shown.accuracy[-1] == pytest.approx((y[last] == "yes").mean())
+    assert shown.confidence[-1] == pytest.approx(p[last].mean())
+    assert ((shown.interval[:, 0] < shown.accuracy) & (shown.accuracy < shown.interval[:, 1])).all()
+    assert "3 bins" in shown.alt_ and "0 of these leave the diagonal" in shown.alt_
+    too_sure = np.where(P > 0.5, 0.999, 0.001)
+    assert "1 of these" in plotting.ReliabilityDisplay.from_predictions(y, too_sure, classes=["no", "yes"], ax=ax).alt_
+    with pytest.raises(ValueError, match="y_proba must have the shape"):
+        plotting.ReliabilityDisplay.from_predictions(y, P[:5], classes=["no", "yes"], ax=ax)
+
+
+def test_reliability_of_an_estimator_is_that_of_its_predictions(ax):
+    X, y = load_iris(return_X_y=True)
+    model = QDA().fit(X[::2], y[::2])
+    shown = plotting.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], ax=ax)
+    other = plotting.ReliabilityDisplay.from_predictions(
+        y[1::2], model.predict_proba(X[1::2]), classes=[0, 1, 2], ax=ax
+    )
+    np.testing.assert_array_equal(shown.accuracy, other.accuracy)
+
+
+def test_a_waterfall_leads_from_the_class_weights_to_the_posterior(ax):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model, row = QDA().fit(X, y), X.iloc[[70]]
+    shown = plotting.WaterfallDisplay.from_estimator(model, row, n_features=2, ax=ax)
+    log_P = model.predict_log_proba(row)[0]
+    first, second = log_P.argsort()[:-3:-1]
+    assert shown.classes == (first, second)
+    assert shown.start == pytest.approx(0, abs=1e-10)  # equal class weights
+    assert shown.start + shown.nats.sum() == pytest.approx(log_P[first] - log_P[second])
+    assert len(shown.names) == 3 and shown.names[-1] == "2 others" and shown.names[0] in X.columns
+    assert [bar.get_width() for bar in ax.patches] == pytest.approx(shown.nats)
+    assert shown.names[0] in shown.alt_
+    against = plotting.WaterfallDisplay.from_estimator(model, row, classes=(second, first), n_features=2, ax=ax)
+    np.testing.assert_allclose(against.nats, -shown.nats)
+    with pytest.raises(ValueError, match="one row; got 2"):
+        plotting.WaterfallDisplay.from_estimator(model, X.iloc[:2])

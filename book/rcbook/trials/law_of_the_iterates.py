@@ -14,6 +14,7 @@ from scipy.stats import chisquare, ks_2samp, kstest, norm
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import size_of_the_test as size_study
 from rcbook.simulation import clouds
+from rcbook.small_families import softmax_rows
 from rcpkg import (
     LDA,
     QDA,
@@ -28,11 +29,6 @@ from rcpkg import (
 from rcpkg.base import Array
 from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.score_test import score_statistic
-
-
-def softmax_rows(scores: Array) -> Array:
-    """Softmax of each row."""
-    return np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
 
 
 def every_pair(X: Array, q: Array) -> tuple[Array, Array, Array]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
 from scipy.stats import invwishart, multivariate_t
 from sklearn.mixture import GaussianMixture
 
@@ -302,3 +304,8 @@ def growth_of_rows(curves: pd.DataFrame) -> tuple[pd.Series, pd.DataFrame, pd.Da
     p1, lost = square["mean_p1"].unstack(), square["excess_cost"].unstack()
     grown_k = at["square", "k grows"]["mean_p1"].unstack()
     return at, p1, lost, grown_k
+
+
+def log_constant(k: ArrayLike, d: ArrayLike) -> Array:
+    """log c(k, d): what of the log density depends on the number of neighbours and of features alone."""
+    return gammaln((k + d + 4) / 2) - gammaln((k + 4) / 2) + d / 2 * np.log(k / (k + 1))

@@ -26,6 +26,7 @@ from rcbook.small_families import (
     softmax_rows,
     y,
 )
+from rcbook.trials.steps_leaves_and_rates import to_generative
 from rcpkg import (
     LDA,
     QDA,
@@ -169,11 +170,6 @@ def draws_of_copies(
 def natural_of(fit: ConditionalLikelihood) -> Statistics:
     """Natural parameters of a fit."""
     return fit.estimator_.family_.natural_parameters(fit.estimator_.parameters_)
-
-
-def to_generative(model: LDA, b: float) -> ConditionalLikelihood:
-    """The optimum with the closed form as target."""
-    return ConditionalLikelihood(model, target="generative", target_weight=b)
 
 
 def targets(

@@ -33,6 +33,7 @@ from rcpkg import (
     LDA,
     QDA,
     CategoricalNB,
+    ClosedFormClassifier,
     ConditionalLikelihood,
     GaussianNB,
     InvalidStatistics,
@@ -794,7 +795,7 @@ def fixed_points_and_rates() -> tuple[list[float], list[float], Array, Array]:
     return moved, stuck, shrinks, apart
 
 
-def to_generative(model: CategoricalNB, b: float) -> ConditionalLikelihood:
+def to_generative(model: ClosedFormClassifier, b: float) -> ConditionalLikelihood:
     """The optimum with the closed form as target."""
     return ConditionalLikelihood(model, target="generative", target_weight=b)
 

@@ -121,10 +121,10 @@ def test_sparse_features_have_the_objective_of_dense_ones():
     assert isinstance(block, csr_array)
     scores = (B @ features.dense(slice(None))).T
     P = np.exp(log_posterior(scores, np.zeros(3)))
-    found = objective(objective.of(B))
+    found = objective(objective.contrasts(B))
     expected = ((P - np.eye(3)[y]).T @ features.dense(slice(None)).T)[1:] / 400
     assert found.losses.log_loss == pytest.approx(-np.log(P[np.arange(400), y]).mean(), rel=1e-12)
-    assert np.allclose(found.gradient - objective.penalty(objective.of(B))[1], expected, rtol=0, atol=1e-14)
+    assert np.allclose(found.gradient - objective.penalty(objective.contrasts(B))[1], expected, rtol=0, atol=1e-14)
 
 
 # --- the objective ----------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_sparse_features_have_the_objective_of_dense_ones():
 def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
     """∇f = Σ w (p − y) φᵀ/m, and the Hessian Σ w (diag p − ppᵀ) ⊗ φφᵀ/m (wanbia2014 eq. 2)."""
     objective, B = objective_of(name, l2, free, weighted)
-    V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
+    V = objective.contrasts(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
     found = objective(V)
     assert np.allclose(numeric_gradient(lambda V: objective(V).value, V), found.gradient, rtol=0, atol=1e-7)
     k = free if free < 3 else 1  # the block of the first class alone
@@ -154,7 +154,7 @@ def test_gradient_and_curvature_of_the_objective(name, free, l2, weighted):
 def test_rows_that_do_not_doubt_leave_at_least_half_of_the_curvature(name):
     """Without rows of little weight between two classes: H/2 ⪯ H', and the diagonal blocks are those of H."""
     objective, B = objective_of(name, 0.5, 2, True)
-    V = 4 * objective.of(B)  # surer posteriors
+    V = 4 * objective.contrasts(B)  # surer posteriors
     H, rough = (objective.curvature(V, negligible=negligible) for negligible in (0.0, 0.5))
     assert not np.array_equal(H, rough)
     p = V.shape[1]
@@ -224,7 +224,7 @@ def test_what_stands_for_a_hessian_leads_to_the_same_optimum(name, b, monkeypatc
 def test_quasi_newton_steps_satisfy_the_secant_equation():
     """H⁻¹y = s for the last pair; without pairs, the first inverse Hessian's own."""
     objective, B = objective_of("LDA", free=2)
-    V = objective.of(B)
+    V = objective.contrasts(B)
     curvature = Curvature.of_blocks([objective.curvature(V)])
     rng = np.random.default_rng(0)
     pairs = []
@@ -241,7 +241,7 @@ def test_quasi_newton_steps_satisfy_the_secant_equation():
 def test_conjugate_gradients_solve_newtons_system(name, free, l2):
     """Products with the Hessian are changes of the gradient, and H x = g but for what is let stand of g."""
     objective, B = objective_of(name, l2, free, weighted=True, kind="conditioned")
-    V = objective.of(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
+    V = objective.contrasts(B) + 0.1 * np.random.default_rng(0).standard_normal((free, B.shape[1]))
     of_rows, D = objective.hessian(V), np.random.default_rng(1).standard_normal(V.shape)
     change = (objective(V + 1e-5 * D).gradient - objective(V - 1e-5 * D).gradient) / 2e-5
     assert np.allclose(of_rows(D), change, rtol=1e-4, atol=1e-6)
