@@ -87,8 +87,8 @@ def log_densities(deviations: Array, covariances: Array, form: str) -> Array:
 class FormsGrid(EDDAGrid):
     """The fourteen models once for each form, in which some take part where their covariances are singular."""
 
-    def _log_density(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
-        regular = EDDAGrid(EDDA_MODELS, self.tol)._log_density(statistics, sizes, X)
+    def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
+        regular = EDDAGrid(EDDA_MODELS, self.tol).class_densities(statistics, sizes, X)
         counts, means, scatters = statistics
         deviations = X[..., :, None, :] - means[..., None, :, :]
         forms = []
