@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from rcpkg._version import __version__
-from rcpkg.capabilities import MARGINALS, require
+from rcpkg.capabilities import MARGINALS, given_if, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
 from rcpkg.linalg import Array
@@ -213,10 +212,9 @@ class Classifier(ClassifierMixin, Estimator):
         return super().score(X, as_labels(y), sample_weight)
 
 
-def _has_marginals(model: Any) -> bool:
-    """Whether ``score_samples`` and ``conditional_mean`` are there; what is missing is the cause of the error."""
+def _has_marginals(model: Any) -> None:
+    """Refuse ``score_samples`` and ``conditional_mean`` of a model without marginals."""
     require(model, MARGINALS)
-    return True
 
 
 class GenerativeClassifier(Classifier):
@@ -253,7 +251,7 @@ class GenerativeClassifier(Classifier):
         check_is_fitted(self)
         return self._joint_log_proba(self._check_X(X))
 
-    @available_if(_has_marginals)
+    @given_if(_has_marginals)
     @by_block
     def score_samples(self, X: ArrayLike | Rows) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
@@ -265,7 +263,7 @@ class GenerativeClassifier(Classifier):
         with np.errstate(divide="ignore"):
             return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
 
-    @available_if(_has_marginals)
+    @given_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:
         """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows with their gaps filled.
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
@@ -22,12 +21,12 @@ from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
 from rcpkg.calibration.objective import Objective, check_target, sample_size
-from rcpkg.calibration.online import after
+from rcpkg.calibration.online import after, portions
 from rcpkg.calibration.optimum import most_probable, optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
-from rcpkg.capabilities import Unsupported, require
+from rcpkg.capabilities import Unsupported, given_if, require
 from rcpkg.checks import check_number
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
@@ -254,14 +253,13 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
     return STOPS[stopping]
 
 
-def _follows_streams(model: Any) -> bool:
-    """Whether ``partial_fit`` is there; what is missing is the cause of the error."""
+def _follows_streams(model: Any) -> None:
+    """Refuse ``partial_fit`` of what leads to no optimum on a stream."""
     if model.target != "generative" or not model._settings().target_weight:
         raise Unsupported(
             "partial_fit needs target='generative' and a target_weight > 0, whose optimum a stream leads to"
         )
     require(model.estimator, "target_weight > 0")
-    return True
 
 
 @documented()
@@ -361,7 +359,7 @@ class RiskCalibration(Learner):
     random_state: int | np.random.RandomState | None = None
     warm_start: bool = False
 
-    @available_if(_follows_streams)
+    @given_if(_follows_streams)
     @atomic
     def partial_fit(
         self,
@@ -377,21 +375,23 @@ class RiskCalibration(Learner):
         lr = 1/b or, while fewer than n/b rows came before its n, less. In the mean parameters this is stochastic mirror
         ascent with the step 1/(b m) after m rows. What is climbed, the mean over all rows of log p(y | x) +
         b log p(x, y), is b-strongly concave relative to ψ, so that the iterates lack O(log m / m) of its optimum in
-        the mean, as long as the parameters stay bounded. ``history_`` has the losses of each block before it was learnt
-        from. After ``fit`` it begins anew, with the classes of that.
+        the mean, as long as the parameters stay bounded. A block of more than 250 rows is cut into equal parts.
+        ``history_`` has the losses of each part before it was learnt from, and the log-loss of the closed form; while
+        that has been the lower one, the last parts counting most, the closed form predicts.
+        After ``fit`` it begins anew, with the classes of that.
 
         Where class weights drift, ``class_prior`` are those of the population of this block, as `predict_proba` takes
         them, and P its posteriors: what differs between populations is then not taken for an error of the model.
         """
         self._check_estimator()
         b = self._settings().target_weight
-        before = getattr(self, "_online", None)
-        closed_form = deepcopy(before.closed_form) if before else clone(self.estimator)
-        if not before and classes is None:
+        online = getattr(self, "_online", None)
+        if online is None and classes is None:
             classes = getattr(self, "classes_", None)
-        closed_form.partial_fit(X, y, classes, sample_weight)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        online = after(before, closed_form, Block(X, y, weight), b, class_prior)
+        for rows, labels, weight in portions(X, y, sample_weight):
+            closed_form = deepcopy(online.closed_form) if online else clone(self.estimator)
+            closed_form.partial_fit(rows, labels, classes, weight)
+            online = after(online, closed_form, Block(rows, labels, weight), b, class_prior)
         way = {
             "n_iter_": len(online.history),
             "best_iter_": len(online.history),
@@ -399,7 +399,7 @@ class RiskCalibration(Learner):
             "converged_": False,
             "joint_model_": "iterate",
         }
-        return self._take_on(online.model, online.frequencies, online.history, _online=online, **way)
+        return self._take_on(online.predictor, online.frequencies, online.history, _online=online, **way)
 
     @classmethod
     def as_published(

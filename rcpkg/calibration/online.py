@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration.objective import Pass, sample_size
 from rcpkg.calibration.rules import Losses, calibration_weights, history_row
-from rcpkg.checks import check_class_prior
+from rcpkg.checks import check_class_prior, check_weights
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, class_counts
 from rcpkg.families.portions import numbered
 from rcpkg.rows import Block
 
 HALVINGS = 30  # at most, of what a model is beyond its closed form
+LARGEST_BLOCK = 250  # rows, or what they count, that are learnt from at once: steps of many rows at once are too long
+FADING = 0.9  # what the losses of one block count for those of the next, where the better predictor is told
 
 
 class Online(NamedTuple):
@@ -31,12 +36,21 @@ class Online(NamedTuple):
         The calibrated model; the closed form while these rows do not suffice.
     history : list of dict
         For each block its losses before anything was learnt from it, and the length of the step.
+    gained : float
+        What the log-loss of the closed form was above that of the calibrated model on the blocks so far, before they
+        were learnt from, each block counting `FADING` times as much as the next.
     """
 
     closed_form: ClosedFormClassifier
     drawn_to: Statistics | None
     model: ClosedFormClassifier
     history: list[dict[str, float]]
+    gained: float = 0.0
+
+    @property
+    def predictor(self) -> ClosedFormClassifier:
+        """The calibrated model or, while it has predicted worse, the closed form."""
+        return self.closed_form if self.gained < 0 else self.model
 
     @property
     def frequencies(self) -> Array:
@@ -73,8 +87,24 @@ def after(
     lr = min(1 / b, sample_size(drawn_before) / block.total_weight)
     statistics = family.safe_update(_valid(family, drawn_to, old - drawn_before), lr * gradient)
     losses = Losses(*(sums / block.total_weight).tolist())
-    history = [*before.history, history_row(len(before.history), losses, lr)]
-    return Online(closed_form, drawn_to, closed_form._with_family(family, statistics), history)
+    counts = _extended(before.closed_form, given, before.closed_form.statistics_)
+    by_counting = Pass(closed_form.family_, closed_form.family_.parameters(counts), calibration_weights, offset)(block)
+    loss_of_counting = Losses(*(by_counting.losses / block.total_weight).tolist()).log_loss
+    history = history_row(len(before.history), losses, lr) | {"closed_form_log_loss": loss_of_counting}
+    gained = FADING * before.gained + loss_of_counting - losses.log_loss
+    model = closed_form._with_family(family, statistics)
+    return Online(closed_form, drawn_to, model, [*before.history, history], gained)
+
+
+def portions(X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, Any, Array | None]]:
+    """Rows, labels and weights of a block in equal parts that count no more than `LARGEST_BLOCK` rows, or one row."""
+    check_consistent_length(X, y, sample_weight)
+    n, weight = _num_samples(X), None if sample_weight is None else check_weights(sample_weight, _num_samples(X))
+    most = max(n, 0 if weight is None else weight.sum()) / LARGEST_BLOCK
+    for rows in np.array_split(np.arange(n), min(max(int(np.ceil(most)), 1), max(n, 1))):
+        of_part = None if weight is None else weight[rows]
+        if of_part is None or of_part.any():
+            yield _safe_indexing(X, rows), _safe_indexing(y, rows), of_part
 
 
 def _valid(family: Family, drawn_to: Statistics, beyond: Statistics) -> Statistics:

@@ -231,6 +231,8 @@ def test_a_tree_in_a_product_is_calibrated_with_gaps():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+# some checks fit a table whose columns tell the classes apart without error
+@pytest.mark.filterwarnings("ignore:feature .* is constant within each class")
 def test_sklearn_checks():
     results = check_estimator(TableClassifier(candidates=FEW, cv=2, random_state=0), on_fail=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from rcpkg import LDA, QDA, CategoricalNB, GaussianNB, InvalidStatistics, ProductModel, RiskCalibration
 from rcpkg.calibration import Objective
-from rcpkg.calibration.online import after
+from rcpkg.calibration.online import FADING, after
 from rcpkg.families import class_counts
 from rcpkg.rows import Block
 
@@ -60,7 +60,7 @@ def test_history_has_what_a_block_lost_before_it_was_learnt_from():
     for start in range(0, 600, 50):
         rows = slice(start, start + 50)
         if start:
-            losses.append(-model.predict_log_proba(X[rows])[np.arange(50), y[rows]].mean())
+            losses.append(-model._online.model.predict_log_proba(X[rows])[np.arange(50), y[rows]].mean())
         model.partial_fit(X[rows], y[rows], [0, 1, 2])
     assert_allclose(model.history_.log_loss, losses, rtol=1e-12)
     assert_array_equal(model.history_.step, [1.0] + [2.0] * 10)
@@ -81,6 +81,34 @@ def test_a_block_adds_its_statistics_and_what_the_model_got_wrong():
     assert np.abs(got.means_ - online.closed_form.means_).max() > 5e-3
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_counting_predicts_while_it_has_predicted_better(right):
+    """Which it does where the model is right; calibration with a small weight then follows the noise."""
+    X, y = bent_rows(3000, 1)
+    if right:
+        X, y = GaussianNB().fit(X, y).sample(3000, random_state=0)
+    model = calibrated(GaussianNB(), 0.05 if right else 1.0)
+    for start in range(0, 3000, 250):
+        rows = slice(start, start + 250)
+        model.partial_fit(X[rows], y[rows], [0, 1, 2])
+    fades = FADING ** np.arange(len(model.history_))[::-1]
+    gain = fades @ (model.history_.closed_form_log_loss - model.history_.log_loss)
+    closed = GaussianNB().fit(X, y).predict_proba(X)
+    assert (gain < 0) == right == np.allclose(model.predict_proba(X), closed, atol=1e-8)
+
+
+def test_the_size_of_blocks_beyond_the_largest_changes_nothing():
+    X, y = bent_rows(2000, 2)
+    sizes = [through(calibrated(QDA(), 0.1), X, y, size).predict_proba(X) for size in (250, 500, 1000)]
+    assert_allclose(sizes[1], sizes[0], atol=1e-10)
+    assert_allclose(sizes[2], sizes[0], atol=1e-10)
+
+
+def test_why_there_is_no_partial_fit_is_said():
+    with pytest.raises(AttributeError, match="no attribute 'partial_fit': partial_fit needs target='generative'"):
+        RiskCalibration(QDA()).partial_fit([[0.0]], [0])
+
+
 def test_class_weights_that_drift_are_no_errors_of_the_model():
     """Told of them, a right model stays nearer to the true posteriors of the last class weights."""
     lost = {}
@@ -90,9 +118,10 @@ def test_class_weights_that_drift_are_no_errors_of_the_model():
             weight = np.array([0.95, 0.05]) if t < 30 else np.array([0.05, 0.95])
             y = rng.choice(2, p=weight, size=200)
             X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
+            calibrated_predicts = t and model._online.gained >= 0
             before = model.predict_log_proba(X, weight)[np.arange(200), y] if t else None
             model.partial_fit(X, y, [0, 1], class_prior=weight if told else None)
-            if told and t:
+            if told and calibrated_predicts:
                 assert_allclose(model.history_.log_loss[t - 1], -before.mean(), rtol=1e-10)
         odds = (1.5 * X - 1.125).sum(axis=1) + np.log(weight[1] / weight[0])
         truth = -np.logaddexp(0, np.stack([odds, -odds], axis=1))
