@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
@@ -363,17 +364,21 @@ class TableClassifier(GenerativeClassifier):
         base = -np.log(frequencies[y])
         of_base = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
         self._taken = found[place]
-        self.report_ = pd.DataFrame(
-            {
-                "candidate": ["class frequencies", *(candidate.name for candidate in found[: len(losses)])],
-                "log_loss": [of_base[1], *mean[:, 1]],
-                "error": [of_base[0], *mean[:, 0]],
-                "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error],
-                "seconds": [0.0, *seconds],
-                "taken": [False, *(np.arange(len(losses)) == place)],
-            }
-        )
+        self._report = {
+            "candidate": ["class frequencies", *(candidate.name for candidate in found[: len(losses)])],
+            "log_loss": [of_base[1], *mean[:, 1].tolist()],
+            "error": [of_base[0], *mean[:, 0].tolist()],
+            "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error.tolist()],
+            "seconds": [0.0, *seconds],
+            "taken": [False, *(np.arange(len(losses)) == place).tolist()],
+        }
         self.advice_ = _advice(found, place, losses[:, 1], base, weight, self.report_)
+
+    @property
+    def report_(self) -> pd.DataFrame:
+        """What was tried, a row a candidate; kept as lists, so that a saved model needs no pandas."""
+        check_is_fitted(self)
+        return pd.DataFrame(self._report)
 
     def _fit_best(self, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Self:
         self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)

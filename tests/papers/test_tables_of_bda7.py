@@ -10,14 +10,18 @@ from rcbook import published
 from rcbook._files import data_folder
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.power import power
-from rcbook.experiments.studies import choices_of_bda7, readings_of_simulations
+from rcbook.experiments.studies import choices_of_bda7, readings_of_edda, readings_of_simulations
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
 from rcbook.experiments.studies import readings_of_bda7 as readings
 from rcbook.experiments.studies import tables_of_bda7 as tables
+from rcbook.simulation import chapter5_problem
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_iris
 
 from rcpkg import LDA, QDA
+from rcpkg.gaussians import Sample
+from rcpkg.gaussians.edda import edda_covariances
+from rcpkg.gaussians.scatter import log_normal
 
 # the function of the same name hides the module
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
@@ -184,3 +188,23 @@ def test_choices_of_bda7_sum_to_one_and_its_tests_are_paired():
     ours, other = (tables.run_errors(replace(cell, method=m, arguments=arguments), 3) for m in ("BDA7", "QB"))
     p = next(r.value for r in records if r.metric == "p" and r.method == "QB")
     assert p == pytest.approx(wilcoxon(np.subtract(ours, other)).pvalue)
+
+
+def test_singular_models_of_edda_are_refused_by_the_rule_stated_before():
+    agree = readings_of_edda.forms_judged().groupby(["form", "table"]).agrees.sum().unstack()
+    found = agree[readings_of_edda.FOUND_ON]
+    assert agree.loc[found.idxmax()].drop(readings_of_edda.FOUND_ON).sum() < 28
+
+
+def test_singular_models_of_edda_are_the_library_s_where_classes_are_regular():
+    rng = np.random.RandomState(0)
+    X, y = chapter5_problem(7, 6, rng).sample(60, rng)
+    counts, _, scatters = Sample(X, y, 3, None).statistics
+    deviations = rng.normal(size=(5, 3, 6))
+    for model in ("EEE", "EEV", "EVV", "VVV"):
+        library, feasible = edda_covariances(counts, scatters, model)
+        ours = readings_of_edda.covariances_as_rounded(counts, scatters, model)
+        assert feasible and np.allclose(ours, library, rtol=1e-8)
+        densities = [readings_of_edda.log_densities(deviations, ours, form) for form in readings_of_edda.FORMS]
+        for log_density in densities:
+            assert np.allclose(log_density - log_normal(deviations, library), 3 * np.log(2 * np.pi), rtol=1e-6)

@@ -1,4 +1,5 @@
-"""TabMini: `TableClassifier` on 44 small tables of a public benchmark, beside the AUC published for five rivals.
+"""TabMini: `TableClassifier` on 44 small tables of a public benchmark, beside the AUC published for five rivals
+(chapter 13).
 
 The benchmark is that of Knauer, Grimm and Rodner (2024), repository RicardoKnauer/TabMini, as of the commit `COMMIT`,
 whose source was read: the label is one for the greatest class (`tabmini/analysis/scorer.py`), the score is the mean AUC
