@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -140,9 +140,7 @@ def ends_on_the_fibre() -> tuple[Array, Array, Array, dict[str, Any], pd.DataFra
         return negative(np.zeros(4)) - found.fun, found.x
 
     ends = {
-        "RC, fixed steps": RiskCalibration.as_published(
-            CategoricalNB(), stopping="none", max_iter=20_000, tol=1e-12
-        ),
+        "RC, fixed steps": RiskCalibration.as_published(CategoricalNB(), stopping="none", max_iter=20_000, tol=1e-12),
         "safe steps": RiskCalibration(CategoricalNB(), target_weight=0.0, step=Safe(), tol=1e-10),
         "Newton": RiskCalibration(CategoricalNB(), target_weight=0.0, tol=1e-10),
         "L-BFGS": ConditionalLikelihood(CategoricalNB(), solver="lbfgs", tol=1e-8),
@@ -228,9 +226,7 @@ def naive_bayes_with_gaps(SHARES: Sequence[float]) -> dict[str, pd.DataFrame]:
         found = {}
         for seed in range(seeds):
             rng = np.random.default_rng([13, seed])
-            train, test, y_train, y_test = train_test_split(
-                X, y, test_size=0.5, stratify=y, random_state=seed
-            )
+            train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
             models = {
                 "closed form": GaussianNB(),
                 "calibrated": RiskCalibration(GaussianNB()),
@@ -274,8 +270,7 @@ def digits_with_gaps(
         }.items():
             learner.fit(train_grey, train_digit)
             harm[name, way] = {
-                share: log_loss(test_digit, learner.predict_proba(rows))
-                for share, rows in hidden_grey.items()
+                share: log_loss(test_digit, learner.predict_proba(rows)) for share, rows in hidden_grey.items()
             }
     return train_grey, train_digit, test_digit, hidden_grey, harm
 
@@ -440,10 +435,7 @@ def steps_with_gaps(
     steps = 1e-3 * np.eye(3)
     hessian = np.array(
         [
-            [
-                sum(i * j * by_logits(end + i * a + j * b) for i in (-1, 1) for j in (-1, 1)) / 4e-6
-                for a in steps
-            ]
+            [sum(i * j * by_logits(end + i * a + j * b) for i in (-1, 1) for j in (-1, 1)) / 4e-6 for a in steps]
             for b in steps
         ]
     )
@@ -524,9 +516,7 @@ def counts_of_the_study(
         for free, drawn in FREE.items()
         if free in medians
     ]
-    plain_less_ours = study.advantage(
-        of_arms["numbers"], ours["numbers"], [study.PLAINLY_CALIBRATED["numbers"]]
-    )
+    plain_less_ours = study.advantage(of_arms["numbers"], ours["numbers"], [study.PLAINLY_CALIBRATED["numbers"]])
     return recounted, exact_at_zero, costs_more, plain_less_ours
 
 
@@ -543,9 +533,7 @@ def training_with_gaps(
     return counted, wins_of, numbers, states, fewer, of_boosting, own
 
 
-def reasons(
-    ends: Mapping[str, Any], every: Array
-) -> tuple[RiskCalibration, list[float], Array, dict[str, Array]]:
+def reasons(ends: Mapping[str, Any], every: Array) -> tuple[RiskCalibration, list[float], Array, dict[str, Array]]:
     """Probabilities of a fall and contributions, beside the bound and Shapley values."""
     independent = ends["Newton"]
     together = np.exp(independent.predict_joint_log_proba(every))
@@ -563,8 +551,7 @@ def reasons(
     evidence = independent.predict_joint_log_proba(alone.reshape(-1, 4))
     evidence = np.diff(evidence - independent.class_log_prior_)[:, 0]
     by_feature = {
-        method: np.diff(contributions(independent, every, method))[..., 0].T
-        for method in ("hidden", "shapley")
+        method: np.diff(contributions(independent, every, method))[..., 0].T for method in ("hidden", "shapley")
     }
     return independent, beyond, evidence, by_feature
 
@@ -628,9 +615,7 @@ def unlabelled_rows(
 
     best = moved_joint(minimize(minus_likelihood, np.zeros(4), method="BFGS", tol=1e-10).x)
     directions = rng.normal(size=(50, 2, 4))
-    bend = [
-        minus_likelihood(a) + minus_likelihood(b) - 2 * minus_likelihood((a + b) / 2) for a, b in directions
-    ]
+    bend = [minus_likelihood(a) + minus_likelihood(b) - 2 * minus_likelihood((a + b) / 2) for a, b in directions]
     first_is_one = every[:, 0] == 1
     said = [np.exp(j[first_is_one]).sum(axis=0) for j in (old_joint, best)]
     said = [of[1] / of.sum() for of in said]
@@ -682,10 +667,7 @@ def clouds_with_gaps() -> tuple[Array, pd.DataFrame, pd.DataFrame]:
     def true_posterior(rows):
         """Of the second class, as the clouds are drawn; missing coordinates summed out."""
         density = {
-            c: sum(
-                share * np.exp(-np.nansum((rows - centre) ** 2, axis=1) / (2 * 0.6**2))
-                for share, *centre in parts
-            )
+            c: sum(share * np.exp(-np.nansum((rows - centre) ** 2, axis=1) / (2 * 0.6**2)) for share, *centre in parts)
             for c, parts in CENTRES.items()
         }
         return density[1] / (density[0] + density[1])
@@ -718,3 +700,201 @@ def clouds_with_gaps() -> tuple[Array, pd.DataFrame, pd.DataFrame]:
     cloud_table = cloud_losses.groupby("learner").mean()
     cloud_table = cloud_table.loc[[*cloud_learners, "truth"]].rename_axis(index=None, columns=None)
     return fresh, cloud_losses, cloud_table
+
+
+def marginals_summed(flowers: Array, species: Array, patterns: Sequence[tuple]) -> tuple[list[Array], list[float]]:
+    """Probabilities of rows with gaps less sums over all complete rows, and over integrals, as ratios less one."""
+    rng = np.random.default_rng(1313)
+    codes = (flowers[:, :, None] > np.quantile(flowers, [0.4, 0.7], axis=0).T).sum(axis=2).astype(float)
+    completions = np.array(list(product(range(3), repeat=4)), float)
+    summed, integrated = [], []
+    for network in (CategoricalNB(prior_strength=1.0), TAN(), KDependenceBayes(k=2)):
+        network.fit(codes, species)
+        complete = np.exp(network.predict_joint_log_proba(completions))
+        for hidden in map(np.array, patterns):
+            gappy = np.where(hidden, np.nan, codes[rng.choice(len(codes), 5)])
+            agree = (np.isnan(gappy[:, None]) | (gappy[:, None] == completions)).all(axis=2)
+            summed.append(np.exp(network.predict_joint_log_proba(gappy)) - agree @ complete)
+    line, step = np.linspace(-400, 400, 400_001, retstep=True)
+    seen_two, root, heavy = rng.normal(size=2), rng.normal(size=(3, 3)), 4.5
+    shape = root @ root.T + np.eye(3)
+    density = multivariate_t(np.zeros(3), shape, heavy).pdf(np.column_stack([np.tile(seen_two, (len(line), 1)), line]))
+    integrated.append(density.sum() * step / multivariate_t(np.zeros(2), shape[:2, :2], heavy).pdf(seen_two) - 1)
+    bell = GaussianNB().fit(flowers, species)
+    line, step = np.linspace(-20, 30, 50_001, retstep=True)
+    for j in range(4):
+        rows = np.tile(flowers[75], (len(line), 1))
+        rows[:, j] = line
+        gappy = np.where(np.arange(4) == j, np.nan, flowers[75])[None]
+        mass = np.exp(bell.predict_joint_log_proba(rows)).sum(axis=0) * step
+        integrated += [*(mass / np.exp(bell.predict_joint_log_proba(gappy))[0] - 1)]
+    return summed, integrated
+
+
+def coherent_rules() -> list[float]:
+    """From a rule for complete rows, features hidden one by one in all orders: distance from the joint model's rule."""
+    rng, converse = np.random.default_rng(1310), []
+    p_x, rule = rng.dirichlet(np.ones(8)).reshape(2, 2, 2, 1), rng.dirichlet(np.ones(3), (2, 2, 2))
+    for order in permutations(range(3)):
+        left, q = p_x, rule
+        for count, axis in enumerate(order, 1):
+            q = (left * q).sum(axis=axis, keepdims=True) / left.sum(axis=axis, keepdims=True)
+            left = left.sum(axis=axis, keepdims=True)
+            joint = (p_x * rule).sum(axis=order[:count], keepdims=True)
+            converse.append(np.abs(q - joint / joint.sum(axis=-1, keepdims=True)).max())
+    return converse
+
+
+def nearest_to_a_target(bits: Array, label: Array, every: Array) -> tuple[Array, Array]:
+    """Where on the fibre of a fit with a target the divergence from it is least, and the means of both, less."""
+    rng = np.random.default_rng(1320)
+    elsewhere = (rng.uniform(size=(500, 4)) < [0.3, 0.8, 0.5, 0.6]).astype(float)
+    of_elsewhere = (elsewhere[:, 0] + rng.uniform(size=500) > 0.9).astype(int)
+    aim = CategoricalNB(prior_strength=1.0).fit(elsewhere, of_elsewhere)
+    pulled = RiskCalibration(CategoricalNB(), target=aim, target_weight=0.5, tol=1e-12).fit(bits, label)
+    of_aim, of_pulled = (np.exp(model.predict_joint_log_proba(every)) for model in (aim, pulled))
+
+    def divergence_from_the_target(v):
+        moved = of_pulled * np.exp(every @ v)[:, None]
+        return np.sum(of_aim * np.log(of_aim / (moved / moved.sum())))
+
+    nearest = minimize(divergence_from_the_target, np.full(4, 0.1), method="BFGS", options={"gtol": 1e-9}).x
+    return nearest, of_pulled.sum(axis=1) @ every - of_aim.sum(axis=1) @ every
+
+
+def bounds_of_tables() -> tuple[Array, Array, list[Array]]:
+    """Errors and bounds of any laws of a hidden feature of four states, and bound less error where it is attained:
+    posteriors that differ in one direction, and laws that differ alone, with the class certain given all."""
+    rng = np.random.default_rng(1311)
+
+    def both(q_xm, q_y, p_xm, p_y):
+        total_variation = np.abs(q_xm - p_xm).sum(axis=-1) / 2
+        error = np.abs(np.sum(q_xm * q_y - p_xm * p_y, axis=-1))
+        return error, np.sum(p_xm * np.abs(q_y - p_y), axis=-1) + total_variation
+
+    q_xm, p_xm = rng.dirichlet(np.ones(4), size=(2, 2_000))
+    q_y, p_y = rng.uniform(size=(2, 2_000, 4))
+    sure = (q_xm > p_xm).astype(float)
+    attained = [np.subtract(*both(p_xm, np.maximum(q_y, p_y), p_xm, p_y)), np.subtract(*both(q_xm, sure, p_xm, sure))]
+    return *both(q_xm, q_y, p_xm, p_y), attained
+
+
+def where_em_rests(gappy_flowers: Array, species: Array) -> tuple[Array, list[float], Array]:
+    """Slopes of the observed likelihood where EM rests and along its first steps, and naive Bayes less what rows that
+    have a feature say of it."""
+
+    def slopes(X, mean, cov, h=1e-5):
+        pairs = [h * np.outer(a, b) for a in np.eye(len(mean)) for b in np.eye(len(mean))]
+        ways = [(e, 0 * cov) for e in h * np.eye(len(mean))] + [(0 * mean, (e + e.T) / 2) for e in pairs]
+        ends = [[em_step(X, mean + t * e, cov + t * E)[2] for t in (1, -1)] for e, E in ways]
+        return -np.diff(ends)[:, 0] / (2 * h * len(X))
+
+    rest, climbs = [], []
+    for c in range(3):
+        rows = gappy_flowers[species == c]
+        path = em_path(rows, 600)
+        rest.append(slopes(rows, *path[-1][0]))
+        for (model, _), (after, _) in pairwise(path[:6]):
+            way = np.concatenate([np.ravel(new - old) for new, old in zip(after, model)])
+            climbs.append(way @ slopes(rows, *model))
+    alone = GaussianNB(rows_per_feature=0.0).fit(gappy_flowers, species)
+    of_each = np.array([[of(gappy_flowers[species == c], axis=0) for of in (np.nanmean, np.nanvar)] for c in range(3)])
+    return np.concatenate(rest), climbs, np.stack([alone.means_, alone.covariances_], axis=1) - of_each
+
+
+def gradient_entries(
+    gappy_flowers: Array, species: Array, gappy_bits: Array, label: Array, every: Array
+) -> tuple[list[float], list[float], list[float]]:
+    """Differences of CLL less the gradient, of the formula and of the library, and of the gradient less the Hessian,
+    entry by entry of η, of features in unit scale, in units of the largest entry."""
+    units = (gappy_flowers - np.nanmean(gappy_flowers, axis=0)) / np.nanstd(gappy_flowers, axis=0)
+
+    def directions(eta):
+        """One for each entry of η, symmetric in its matrices."""
+        for e in map(eta.unravel, np.eye(eta.ravel().size)):
+            square = getattr(e, "second", np.empty(0))
+            if square.ndim > 1 and square.shape[-1] == square.shape[-2]:
+                square[...] = (square + square.swapaxes(-1, -2)) / 2
+            yield e.ravel()
+
+    def enumerated(model, Y):
+        """Gradient and Hessian of bits by all complete rows that agree with what is seen."""
+        S = np.array([[model.statistics(x[None], np.eye(2)[[y]]).ravel() for y in (0, 1)] for x in every])
+        agree = (np.isnan(gappy_bits[:, None]) | (gappy_bits[:, None] == every)).all(axis=2)
+        possible = np.exp(model.predict_joint_log_proba(every)) * agree[:, :, None]
+        given_y = possible / possible.sum(axis=1, keepdims=True)
+        P = possible.sum(axis=1) / possible.sum(axis=(1, 2))[:, None]
+        means = np.einsum("ixy,xyk->iyk", given_y, S)
+        of_label, of_both = (np.einsum("iy,iyk->ik", W, means) for W in (Y, P))
+        squares = np.einsum("iy,ixy,xyk,xyl->kl", Y - P, given_y, S, S, optimize=True)
+        return (of_label - of_both).sum(axis=0), squares - of_label.T @ of_label + of_both.T @ of_both
+
+    off, library, hessians, h = [], [], [], 1e-4
+    for family, rows, labels in (
+        (QDA(), units, species),
+        (LDA(), units, species),
+        (GaussianNB(), units, species),
+        (CategoricalNB(), gappy_bits, label),
+        (TAN(), gappy_bits, label),
+    ):
+        F, Y = Objective.of(family, rows, labels), np.eye(labels.max() + 1)[labels]
+        center = F.at(F.start)
+        eta = F.family.natural_parameters(center.parameters)
+
+        def conditional(eta, F=F, Y=Y, rows=rows):
+            """CLL, its gradient by the formula, and η of the normalised factors."""
+            theta = F.family.from_natural(eta)
+            joint = F.family.log_joint(F.X, theta)
+            log_P = joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+            if rows is gappy_bits:
+                g = enumerated(F.at(F.family.mean_parameters(theta)).model, Y)[0]
+            else:
+                g = F.family.expected_statistics(F.X, Y - np.exp(log_P), theta).ravel()
+            return log_P[Y > 0].sum(), g, F.family.natural_parameters(theta).ravel()
+
+        ways = np.array(list(directions(eta)))
+        ahead, behind = (
+            [np.array(part) for part in zip(*(conditional(eta + t * eta.unravel(e)) for e in ways))] for t in (h, -h)
+        )
+        slopes, curved, moved = ((up - down) / (2 * h) for up, down in zip(ahead, behind))
+        told = ways @ conditional(eta)[1]
+        off.append(np.abs(slopes - told).max() / np.abs(told).max())
+        library.append(np.abs(slopes - moved @ center.gradient.ravel()).max() / np.abs(told).max())
+        if rows is gappy_bits:
+            hessian = enumerated(center.model, Y)[1]
+            hessians.append(np.abs(curved - hessian).max() / np.abs(hessian).max())
+    return off, library, hessians
+
+
+def drawn_copies(bits: Array, label: Array, masks: Array, rate: float, point: Point) -> tuple[Array, Array]:
+    """The gradient with gaps in view less its sum over patterns, and value and gradient of copies whose patterns are
+    drawn less theirs, in standard errors."""
+    rng = np.random.default_rng(1337)
+    family = point.model.family_
+
+    def of_copies(rows):
+        encoded = family.encode(rows)
+        joint = family.log_joint(encoded, point.parameters)
+        log_P = joint - np.logaddexp(*joint.T)[:, None]
+        g = family.expected_statistics(encoded, np.eye(2)[label] - np.exp(log_P), point.parameters)
+        return np.concatenate([[log_P[np.arange(len(rows)), label].sum()], g.ravel()])
+
+    rho = np.where(masks, rate, 1 - rate).prod(axis=1)
+    summed = sum(weight * of_copies(np.where(mask, np.nan, bits)) for weight, mask in zip(rho, masks))
+    drawn = np.array([of_copies(with_gaps(bits, rate, rng)) for _ in range(300)])
+    stated = np.concatenate([[point.value], point.gradient.ravel()])
+    error = drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+    return stated - summed, ((drawn.mean(axis=0) - stated) / np.where(error > 1e-9, error, np.inf))
+
+
+def targets_of_unlabelled_rows(bits: Array, label: Array, every: Array) -> list[Array]:
+    """Posteriors with the target of labelled and unlabelled rows, of others with the same frequencies, and of fewer."""
+    rng, found = np.random.default_rng(1371), []
+    without_label = (rng.uniform(size=(2_000, 4)) < [0.9, 0.3, 0.6, 0.2]).astype(float)
+    shuffled = np.column_stack([rng.permutation(column) for column in without_label.T])
+    for unlabelled in (without_label, shuffled, without_label[without_label[:, 0] == 0]):
+        rows = np.vstack([bits, unlabelled])
+        aim = CategoricalNB(prior_strength=1.0).fit(np.vstack([rows, rows]), np.repeat([0, 1], len(rows)))
+        pulled = RiskCalibration(CategoricalNB(), target=aim, target_weight=0.1, tol=1e-12).fit(bits, label)
+        found.append(pulled.predict_proba(every))
+    return found
