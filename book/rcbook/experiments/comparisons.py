@@ -1,7 +1,8 @@
 """Learners compared: over data sets that are independent, and over divisions of one data set, which share rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,87 @@ def contest(scores: pd.DataFrame, pairs: Sequence[tuple[str, str]], rope: float)
         )
     table = pd.DataFrame(rows)
     return table.assign(p_holm=holm(table.p))
+
+
+class Equivalence(NamedTuple):
+    """Differences and a region of equivalence: their mean with its 90 % interval, their median, and p of both."""
+
+    sets: int
+    mean: float
+    low: float
+    high: float
+    p_mean: float
+    median: float
+    p_median: float
+
+
+def equivalence(differences: ArrayLike, margin: float) -> Equivalence:
+    """Two one-sided tests of the claim that two learners are level: that differences lie within ± ``margin``.
+
+    A test that finds no difference does not show that there is none. Here the hypothesis is a difference of the
+    margin or more, in either direction, and a small p refutes it.
+
+    Parameters
+    ----------
+    differences : array of shape (n_sets,)
+        Score of one learner less that of the other on each of at least two data sets; NaN where one has none.
+    margin : float
+        Half the width of the region, fixed before the differences are looked at.
+
+    Returns
+    -------
+    Equivalence
+        ``p_mean`` is the larger p of Student's two one-sided tests, below 0.05 exactly if ``low``, ``high``, the 90 %
+        interval of the mean, lies within the region; ``p_median`` that of the two one-sided signed-rank tests.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two differences, or the margin is not positive.
+
+    References
+    ----------
+    Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach for assessing the
+    equivalence of average bioavailability, Journal of Pharmacokinetics and Biopharmaceutics 15.
+    """
+    d = np.asarray(differences, dtype=float)
+    d = d[~np.isnan(d)]
+    if len(d) < 2:
+        raise ValueError(f"differences must hold at least two data sets; got {len(d)}")
+    if not margin > 0:
+        raise ValueError(f"margin must be positive; got {margin}")
+    sides = (-margin, "greater"), (margin, "less")
+    mean = stats.ttest_1samp(d, 0.0)
+    low, high = mean.confidence_interval(0.9)
+    return Equivalence(
+        len(d),
+        float(d.mean()),
+        float(low),
+        float(high),
+        max(float(stats.ttest_1samp(d, edge, alternative=side).pvalue) for edge, side in sides),
+        float(np.median(d)),
+        max(float(stats.wilcoxon(d - edge, alternative=side).pvalue) for edge, side in sides),
+    )
+
+
+def equivalences(differences: Mapping[Hashable, ArrayLike], margin: float) -> pd.DataFrame:
+    """Of each array of differences: on how many sets below, within and above the margin, and its `equivalence`."""
+    rows = {}
+    for name, values in differences.items():
+        d, found = np.asarray(values, dtype=float), equivalence(values, margin)
+        rows[name] = {
+            "sets": found.sets,
+            "better": int(np.sum(d < -margin)),
+            "within": int(np.sum(np.abs(d) <= margin)),
+            "worse": int(np.sum(d > margin)),
+            "median": found.median,
+            "p, median": found.p_median,
+            "mean": found.mean,
+            "90 % from": found.low,
+            "to": found.high,
+            "p, mean": found.p_mean,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _signed_rank(d: Array) -> float:
