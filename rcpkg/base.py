@@ -108,7 +108,8 @@ def constructed(cls: Class) -> Class:
     cls = dataclass(kw_only=True, eq=False, repr=False)(cls)
     cls.__doc__ = doc  # where there is none, as under python -OO, a dataclass makes one
     signature = inspect.signature(cls.__init__)
-    ordered = sorted(signature.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
+    places = {name: place for place, name in reversed([*enumerate(order)])}
+    ordered = sorted(signature.parameters.values(), key=lambda p: (p.kind, places.get(p.name, len(order))))
     cls.__init__.__signature__ = signature.replace(parameters=ordered)
     return cls
 
@@ -241,6 +242,10 @@ class GenerativeClassifier(Classifier):
         return 0.0
 
     @property
+    def _cost_of_decisions(self) -> ArrayLike | None:
+        return getattr(self, "cost", None)
+
+    @property
     def _calibrated_at(self) -> Array:
         """Log class weights of the population whose posteriors are predicted."""
         return self.class_log_prior_
@@ -319,7 +324,7 @@ class GenerativeClassifier(Classifier):
         With ``class_prior`` the posterior is that for other class weights, as in `predict_log_proba`.
         """
         log_proba = self.predict_log_proba(X, class_prior)
-        cost = check_cost(getattr(self, "cost", None), self.classes_)
+        cost = check_cost(self._cost_of_decisions, self.classes_)
         if cost is None:
             return self.classes_[np.argmax(log_proba, axis=1)]
         return self.classes_[np.argmin(np.exp(log_proba) @ cost.T, axis=1)]

@@ -1,6 +1,5 @@
 """The weight of the target, chosen by leave-one-out or cross-validation along the path of weights."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +26,7 @@ from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
 from rcpkg.calibration.target_path import NotConverged, TargetPath
-from rcpkg.checks import check_number, check_numbers, check_weights
+from rcpkg.checks import check_number, check_numbers, check_weights, warn
 from rcpkg.choice import choose, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, require
@@ -124,6 +123,7 @@ class RiskCalibrationCV(Learner):
     random_state : int or RandomState, optional
         The gaps in view, and which rows share a fold, where ``cv`` is a number of folds: these are stratified, and
         shuffled if it is given. A splitter has a random state of its own.
+    %(cost)s
 
     Attributes
     ----------
@@ -194,11 +194,7 @@ class RiskCalibrationCV(Learner):
             try:
                 left = self._leave_one_out(path, weights, optima)
             except NotConverged as error:
-                warnings.warn(
-                    f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)',
-                    UserWarning,
-                    stacklevel=2,
-                )
+                warn(f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
                 left = self._by_folds(path, weights, folds(FOLDS), FOLD_TOL)
         else:
             left = self._by_folds(path, weights, folds(self.cv))
@@ -294,18 +290,15 @@ class RiskCalibrationCV(Learner):
 
     def _warn(self, weight: float, found: Path, end: str) -> None:
         if end:
-            warnings.warn(
+            warn(
                 f"target_weight_={weight:g} is the {end} of target_weights: the best may lie beyond; add "
-                f"{'greater' if end == 'greatest' else 'smaller'} ones",
-                UserWarning,
-                stacklevel=3,
+                f"{'greater' if end == 'greatest' else 'smaller'} ones"
             )
         if found.stop_reason not in ("converged", "closed_form"):
-            warnings.warn(
+            warn(
                 f"the optimum of target_weight={weight:g} was not reached in {found.n_iter} steps "
                 f"({found.stop_reason}): drop small target_weights, or rescale numeric features",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _leave_one_out(self, path: TargetPath, weights: Array, optima: dict[float, Path]) -> LeftOut:

@@ -1,6 +1,5 @@
 """The optimum of conditional likelihood, by first- or second-order steps on the natural parameters."""
 
-import warnings
 from typing import Self
 
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from rcpkg.calibration.newton import LBFGS, Newton
 from rcpkg.calibration.objective import Objective, check_each, check_target
 from rcpkg.calibration.optimum import optimum
 from rcpkg.calibration.stops import Path
-from rcpkg.checks import check_choice, check_number
+from rcpkg.checks import check_choice, check_number, warn
 from rcpkg.families import ClosedFormClassifier, require
 from rcpkg.rows import Rows
 
@@ -60,6 +59,7 @@ class ConditionalLikelihood(Learner):
     target_weight : float, default=0.0
         b ≥ 0. With b > 0 the optimum is finite on separable rows too. It goes with "whitened" coordinates alone: others
         leave the domain of a Gaussian target.
+    %(cost)s
 
     Attributes
     ----------
@@ -160,4 +160,4 @@ class ConditionalLikelihood(Learner):
             "no_step": f"{ended}, and rounding lets no further step gain; standardise the features or raise tol",
         }[path.stop_reason]
         advice = "" if penalised else "; a target_weight > 0 makes the problem well posed"
-        warnings.warn(f"{message}{advice}", ConvergenceWarning, stacklevel=3)
+        warn(f"{message}{advice}", ConvergenceWarning)

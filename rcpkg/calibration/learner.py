@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import field
@@ -27,7 +26,7 @@ from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
 from rcpkg.capabilities import Unsupported, given_if, require
-from rcpkg.checks import check_number
+from rcpkg.checks import check_cost, check_number, warn
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -60,6 +59,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     that ends with ``_adopt``."""
 
     estimator: ClosedFormClassifier = field(kw_only=False)
+    cost: ArrayLike | None = None
 
     _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
@@ -107,11 +107,9 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         view = {"gaps_in_view": settings.gaps_in_view, "random_state": rng}
         objective = Objective.of_rows(model, rows, self._rule, keep_prior=keeps_prior, **target, **view)
         if keeps_prior and model.family_.priors is not None:
-            warnings.warn(
+            warn(
                 f"{step} undo the priors of the estimator: they make posteriors fit the class weights of the training "
-                "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)",
-                UserWarning,
-                stacklevel=2,
+                "rows; for a population with others, leave priors out and take predict_proba(X, class_prior=…)"
             )
         tol = stop.tol if isinstance(stop, Converged) else 0.0
         start = self._kept(objective) if getattr(self, "warm_start", False) else None
@@ -166,6 +164,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _take_on(self, model: ClosedFormClassifier, frequencies: Array, history: Any, **more: Any) -> Self:
         """Take on a fitted ``model``, the shares of the classes in its rows, the ``history``, and more."""
+        check_cost(self.cost, model.classes_)
         known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
         vars(self).update({name: getattr(model, name) for name in known if hasattr(model, name)} | more)
@@ -180,7 +179,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 f"the first step, {step}, left the valid statistics: the closed form is returned uncalibrated; take "
                 "shorter steps, or RiskCalibration with step='safe'"
             )
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warn(message, ConvergenceWarning)
         if not tol or reason not in ("max_iter", "no_step", "separable") or (reason == "max_iter" and not n_iter):
             return
         can_be_drawn = hasattr(self, "target_weight") and can(objective.family, "target_weight > 0")
@@ -196,7 +195,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
                 message += ", which rounding does not let it reach"
                 remedies = ["standardise the features", "give the estimator a prior_strength"]
             message += f"; {', '.join(filter(None, [*remedies, draw]))} or raise tol"
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        warn(message, ConvergenceWarning)
 
     @property
     def history_(self) -> pd.DataFrame:
@@ -236,6 +235,10 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     def _expected_rows(self, X: Array, weights: Array) -> Any:
         return self.estimator_._expected_rows(X, weights)
+
+    @property
+    def _cost_of_decisions(self) -> ArrayLike | None:
+        return getattr(self.estimator, "cost", None) if self.cost is None else self.cost
 
     @property
     def _calibrated_at(self) -> Array:
@@ -301,6 +304,7 @@ class RiskCalibration(Learner):
     warm_start : bool, default=False
         Whether ``fit`` goes on where the last one ended, which had the same rows: with few updates a fit, what
         interrupts one costs no more than these.
+    %(cost)s
 
     Attributes
     ----------

@@ -13,7 +13,6 @@ optimiser ends at others: ``joint_model_`` says "search", too, of the most proba
 optimum is one model.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from rcpkg.calibration.newton import LBFGS, Newton
 from rcpkg.calibration.objective import Objective, check_each
 from rcpkg.calibration.steps import Safe, Step
 from rcpkg.calibration.stops import Converged, Path
+from rcpkg.checks import warn
 from rcpkg.families import Statistics, Unsupported, can
 
 
@@ -94,11 +94,10 @@ def most_probable(path: Path) -> Path:
             unique = point is moved and is_attained(path)
             path.chosen, path.joint_model = point, "most probable" if unique else "search"
             return path
-    warnings.warn(
+    warn(
         "rounding loses the posteriors that were found, since some features are very skewed or correlated: transform "
         "them (PowerTransformer), or set target_weight > 0",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return path
 

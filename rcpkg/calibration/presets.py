@@ -29,6 +29,7 @@ class TM(Learner):
         %(stops)s
     max_iter : int, default=64
         Number of updates.
+    %(cost)s
 
     Attributes
     ----------
@@ -73,6 +74,7 @@ class _OfRule(Learner):
 
 
 @documented()
+@constructed
 class DiscriminativeFrequencyEstimate(_OfRule):
     """Discriminative frequency estimates of Su et al., in the batch form of rc2025: s ← s + lr · s(X, Y ∘ (1 − P)).
 
@@ -83,6 +85,7 @@ class DiscriminativeFrequencyEstimate(_OfRule):
     ----------
     %(estimator)s
     %(step and stop)s
+    %(cost)s
 
     Attributes
     ----------
@@ -109,6 +112,7 @@ class DiscriminativeFrequencyEstimate(_OfRule):
 
 
 @documented()
+@constructed
 class SoftErrorCalibration(_OfRule):
     """The exact gradient of the soft 0-1 loss in place of Y − P: s ← s + lr · s(X, W), W_iy = P_i,y_i (Y_iy − P_iy).
 
@@ -118,6 +122,7 @@ class SoftErrorCalibration(_OfRule):
     ----------
     %(estimator)s
     %(step and stop)s
+    %(cost)s
 
     Attributes
     ----------

@@ -1,6 +1,5 @@
 """Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014)."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rcpkg.base import Array, GenerativeClassifier, constructed
 from rcpkg.calibration.features import Features
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.checks import check_number
+from rcpkg.checks import check_number, warn
 from rcpkg.families import CategoricalNB, Statistics, one_hot
 from rcpkg.rows import Rows, in_memory
 
@@ -38,6 +37,8 @@ class WANBIAC(GenerativeClassifier):
         Greatest number of iterations of L-BFGS.
     tol : float, default=1e-6
         L-BFGS ends when no entry of the gradient per row exceeds it.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -86,6 +87,7 @@ class WANBIAC(GenerativeClassifier):
     prior_strength: float = 1.0
     max_iter: int = 1000
     tol: float = 1e-6
+    cost: ArrayLike | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -133,11 +135,10 @@ class WANBIAC(GenerativeClassifier):
         return self._adopt(nb, end.x.reshape(scale.shape), end.nit, slope <= self.tol, -objective.total * end.fun)
 
     def _warn(self, n_iter: int, slope: float) -> None:
-        warnings.warn(
+        warn(
             f"L-BFGS ended after {n_iter} iterations with a gradient of {slope:.2g} per row; raise max_iter or tol, "
             "or, on rows that may be separable, set penalty > 0",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
     def _adopt(self, nb: CategoricalNB, W: Array, n_iter: int, converged: bool, objective: float | None) -> Self:

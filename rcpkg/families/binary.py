@@ -146,6 +146,8 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
         where that is an array.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------

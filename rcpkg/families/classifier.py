@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import fields
+from dataclasses import field, fields
 from functools import partial
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, one_thread_if_small
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, atomic, constructed, one_thread_if_small
 from rcpkg.capabilities import require
 from rcpkg.checks import check_number, check_weights, number_labels, warn
 from rcpkg.columns import as_labels
@@ -25,6 +25,8 @@ from rcpkg.families.statistics import Statistics, finite
 from rcpkg.rows import Block, Blocks, Rows
 
 
+@constructed
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of the classifiers with a closed-form learner a = θ∘s (rc2025 §3).
 
@@ -41,19 +43,23 @@ class ClosedFormClassifier(GenerativeClassifier):
         θ(s); None while the rows of ``partial_fit`` do not suffice.
     """
 
+    cost: ArrayLike | None = None
+
     _family_type: ClassVar[type[Family]]
 
     def __init_subclass__(cls, family: type[Family] | None = None, **others: Any) -> None:
         super().__init_subclass__(**others)
         if family is not None:
             cls._family_type = family
+        if "__init__" not in vars(cls):
+            constructed(cls)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parameters_")
 
     def _settings(self) -> dict[str, Any]:
         """The parameters of the constructor that are settings of the family."""
-        names = [field.name for field in fields(self._family_type) if field.init]
+        names = [each.name for each in fields(self._family_type) if each.init]
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def family(self) -> Family:

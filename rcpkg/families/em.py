@@ -1,6 +1,5 @@
 """Closed forms of training rows with gaps, by EM (Dempster, Laird and Rubin, 1977)."""
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter
@@ -10,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.base import InvalidStatistics
+from rcpkg.checks import warn
 from rcpkg.families.constants import EM_STEPS, EM_TOL
 from rcpkg.families.statistics import Statistics
 from rcpkg.rows import Block, Rows
@@ -37,11 +37,10 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
             if abs(np.nansum(moved)) <= EM_TOL * statistics.count.sum():
                 return statistics
         last = s, natural
-    warnings.warn(
+    warn(
         f"EM has not converged after {EM_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",
         ConvergenceWarning,
-        stacklevel=4,
     )
     return statistics
 

@@ -84,6 +84,8 @@ class QDA(GaussianClassifier):
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
         ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -165,6 +167,8 @@ class LDA(GaussianClassifier):
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -263,6 +267,8 @@ class GaussianNB(GaussianClassifier):
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -336,6 +342,8 @@ class SharedVarianceGaussianNB(GaussianClassifier):
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------

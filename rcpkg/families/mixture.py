@@ -523,7 +523,6 @@ def _takes_all_rows_at_once(model: Any) -> bool:
     raise Unsupported("partial_fit is not to be had: EM goes through all rows many times; fit takes Rows, of any size")
 
 
-@constructed
 class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     """Hidden components: p(x, y) = Σ_k p(y, k) p(x | y, k), where p(x | y, k) is that of another model.
 
@@ -559,6 +558,8 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
         ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ class NamedCategories(ClosedFormClassifier):
     training gets the code after the last, a missing one NaN. Numbers stay as they are; "02" and "2" are two names.
     """
 
-    _names: Mapping[int, NDArray[np.object_]] = MappingProxyType({})  # of each column of text, by their codes
+    _names: ClassVar[Mapping[int, NDArray[np.object_]]] = MappingProxyType({})  # of each column of text, by their codes
 
     def _description(self) -> dict[str, Any]:
         return super()._description() | {"names": self._names}

@@ -439,6 +439,8 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
         ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -515,6 +517,8 @@ class TAN(NetworkClassifier, family=TreeFamily):
         where that is an array.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------
@@ -589,6 +593,8 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
         where that is an array.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------

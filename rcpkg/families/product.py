@@ -325,7 +325,6 @@ class ProductFamily(ProductSettings, Family):
         return product
 
 
-@constructed
 class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=ProductFamily):
     """Conditionally independent blocks of features: p(x, y) = p(y) ∏_b p_b(x_b | y).
 
@@ -344,6 +343,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
     priors : array of shape (r,), optional
         Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
+    cost : array of shape (r, r), optional
+        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
     Attributes
     ----------

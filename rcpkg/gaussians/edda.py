@@ -1,12 +1,11 @@
 """The fourteen eigen-constrained covariance models of EDDA."""
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rcpkg.checks import refusal
+from rcpkg.checks import refusal, warn
 from rcpkg.gaussians.constants import ABSENT, VANISHING_VOLUME
 from rcpkg.linalg import Array, is_definite
 
@@ -80,7 +79,7 @@ def _iterate(sweep: Callable, data: tuple[Array, ...], state: tuple[Array, ...],
     for whole, part in zip(final, state):
         whole[active] = part
     message = f"an EDDA model has not converged after {max_iter} sweeps; its last iterate is used"
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    warn(message, ConvergenceWarning)
     return final
 
 

@@ -12,6 +12,7 @@ from model_cases import MODELS, gaussian_rows, mixed_model, mixed_rows, rows_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OrdinalEncoder, StandardScaler
@@ -246,3 +247,50 @@ def test_constructors_take_annotated_attributes_by_keyword():
     for wrong in (lambda: Part(0.5), lambda: Part(name="whole")):
         with pytest.raises(TypeError, match="argument"):
             wrong()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "estimator", {type(each): each for each in CHECKED}.values(), ids=lambda each: type(each).__name__
+)
+def test_every_classifier_decides_by_a_cost(estimator):
+    X, y = make_classification(
+        120, 4, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=0
+    )
+    if estimator.__sklearn_tags__().input_tags.categorical or estimator.__sklearn_tags__().input_tags.positive_only:
+        X = (X > 0).astype(float)
+    cost = np.array([[0, 9, 1], [1, 0, 1], [1, 5, 0]])
+    model = clone(estimator).set_params(cost=cost).fit(X, y)
+    assert_array_equal(model.predict(X), np.argmin(model.predict_proba(X) @ cost.T, axis=1))
+    if hasattr(estimator, "estimator"):
+        inner = clone(estimator.estimator).set_params(cost=cost)
+        assert_array_equal(clone(estimator).set_params(estimator=inner).fit(X, y).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match=r"cost must have shape \(3, 3\)"):
+        clone(estimator).set_params(cost=[[0, 1], [1, 0]]).fit(X, y).predict(X)
+
+
+@pytest.mark.parametrize("kind", dict.fromkeys(map(type, CHECKED)), ids=lambda kind: kind.__name__)
+def test_a_parameter_that_a_class_lacks_is_told_with_its_name(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.__init__\(\) got an unexpected keyword argument 'prior'"):
+        kind(prior=1.0)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RiskCalibration(QDA(), step=Fixed(1e9)),
+        RiskCalibration(QDA(), max_iter=1),
+        RiskCalibrationCV(QDA(), target_weights=[1e-3, 1e-2], closed_form=False),
+        ConditionalLikelihood(QDA(), max_iter=1),
+        WANBIAC(max_iter=1),
+    ],
+    ids=repr,
+)
+def test_warnings_of_a_fit_point_at_the_line_of_the_user(learner):
+    X, y = make_classification(90, 4, random_state=0)
+    if isinstance(learner, WANBIAC):
+        X = (X > 0).astype(float)
+    for model in (learner, make_pipeline(learner)):
+        with pytest.warns(UserWarning) as said:
+            model.fit(X, y)
+        assert {each.filename for each in said} == {__file__}
