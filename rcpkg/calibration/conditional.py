@@ -224,6 +224,7 @@ class Conditional(Smooth):
     """
 
     _held, _passes = None, 0  # what stands for H, and how many passes it has served
+    _parts: tuple[Array, Array, Array] | None = None  # the last z of a Hessian with a target, and C and m̄ I there
 
     def __init__(self, objective: Objective, l2: float = 0.0) -> None:
         F, family = objective, objective.family
@@ -275,7 +276,7 @@ class Conditional(Smooth):
         part = copy(self)
         part.__dict__.pop("reference", None)
         part.data = self.data.on(index, weight)
-        part.part, part.exact, part._held, part._at = part, self.dense, None, None
+        part.part, part.exact, part._held, part._at, part._parts = part, self.dense, None, None, None
         return part
 
     def with_weight(self, b: float) -> "Conditional":
@@ -345,14 +346,21 @@ class Conditional(Smooth):
         return Evaluation(at.value + self.share * value, gradient, at.losses, False)
 
     def hessian(self, z: Array | None) -> Array:
-        rough = NEGLIGIBLE if self.data.sampled else 0.0
-        H = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
-        if not self.joint:
-            return H if self.unseen is None else H + self.unseen
-        E = self.joint.second_moments(self.joint.mode if z is None else z)
-        H = self.form.of_all_classes(H)
-        H += self.share * self.joint.size * self.form.covariance(E)
-        return H + self.pin / self.size
+        if self.joint and z is not None and self._parts and self._parts[0] is z:  # of another weight
+            _, C, I = self._parts
+        else:
+            rough = NEGLIGIBLE if self.data.sampled else 0.0
+            C = self.data.curvature(None if z is None else self.scored(z), negligible=rough)
+            if not self.joint:
+                return C if self.unseen is None else C + self.unseen
+            C *= self.size
+            I = self.joint.size * self.form.covariance(self.joint.second_moments(self.joint.mode if z is None else z))
+            self._parts = None if z is None else (z, C, I)
+        H = self.target.weight * I
+        H += self.form.of_all_classes(C)
+        H = self.pinned(H)
+        H /= self.size
+        return H
 
     @cached_property
     def unseen(self) -> Array | None:
@@ -363,11 +371,11 @@ class Conditional(Smooth):
         N = N / np.linalg.norm(N, axis=0)
         return np.kron(np.eye(self.data.free), N @ N.T)
 
-    @property
-    def pin(self) -> Array:
-        """What keeps the curvature definite in the direction that no model depends on, nor the gradient has part in."""
-        u = self.form.class_weights
-        return self.total_weight / self.r * np.outer(u, u)
+    def pinned(self, H: Array) -> Array:
+        """H, in place, with what keeps it definite in the direction that no model depends on, nor the gradient."""
+        places = np.flatnonzero(self.form.class_weights)
+        H[np.ix_(places, places)] += self.total_weight / self.r
+        return H
 
     def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
         """H; or what stands for it, for as many passes over the rows as it costs."""

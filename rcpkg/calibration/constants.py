@@ -61,6 +61,9 @@ NEGLIGIBLE = 0.1
 OF_SAMPLE, SAMPLE_STEPS = 0.05, 30
 #: Steps of L-BFGS before conjugate gradients, and products of these at most
 PATIENCE, PRODUCTS = 50, 200
+#: Part of the last promise to which a step by an older Hessian has to bring it; less forms more Hessians, more takes
+#: more steps
+SHARED = 0.5
 #: Part of the gradient that conjugate gradients may leave; the smaller, the fewer steps of more products
 LEFT = 0.1
 #: Part of the mean gain of a product at which they end far from the optimum: Nash and Sofer's value (1990)
@@ -83,9 +86,9 @@ MOVED = 0.1
 #: Least curvature, relative to that at equal posteriors, that is none: at least 1e-7 at finite optima of these tables,
 #: at most 3e-12 where a search on the way to none had converged
 FLAT = 1e-10
-#: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out; and
-#: at that along directions that no row sees
-TOL, ALONG = 2e-12, 1e-18
+#: Gain in nats a row and pseudo-row that a step promises at the optimum of a weight, from which rows are left out:
+#: posteriors to 1e-7, though steps converge linearly; and at that along directions that no row sees
+TOL, ALONG = 2e-15, 1e-18
 #: Steps of a search that nobody limits
 MOST_STEPS = 1000
 #: Nats a row that rounding may cost a model on its way along the directions that no row sees

@@ -17,6 +17,7 @@ from rcpkg.calibration.constants import (
     OF_SAMPLE,
     RADIUS,
     SAMPLE_STEPS,
+    SHARED,
     SMALL,
     STALLED,
 )
@@ -48,6 +49,14 @@ class Newton(SecondOrder):
 
     def begin(self, objective: Any, rng: np.random.RandomState) -> Run:
         return NewtonRun()
+
+
+@dataclass(frozen=True)
+class SharedNewton(Newton):
+    """The same, but a Hessian of all rows serves several steps, to which L-BFGS adds what has changed since."""
+
+    def begin(self, objective: Any, rng: np.random.RandomState) -> Run:
+        return SharedRun()
 
 
 class Stalling:
@@ -103,6 +112,38 @@ class NewtonRun(Stalling):
             self.damping = min(max(10 * self.damping, LEAST_DAMPING), LARGEST_DAMPING)
         else:
             self.damping = 0.1 * self.damping if self.damping > LEAST_DAMPING else 0.0
+        return following
+
+
+class SharedRun(NewtonRun):
+    """Newton's steps that share a factor for as long as each makes the promise ``SHARED`` times smaller.
+
+    The bar is `RiskCalibrationCV` on up to 1,000 rows: 25 in place of 47 factors for the nine weights of QDA on breast
+    cancer, of which nine take the C and I of the last weight. The optimum is the same, as its Hessian tells the promise
+    with which a path ends.
+    """
+
+    solve: Solve | None = None
+
+    def _step(self, point: Iterate) -> Iterate | None:
+        F, g, end = point.objective, point.at.gradient, None
+        if not F.exact:
+            return super()._step(point)
+        if self.solve is not None and not self.damping and "curvature" not in point.__dict__:
+            end = descended(point, -quasi_newton(g, self.solve, self.pairs))
+        if end is not None and end[0] == 1:
+            following = end[1]
+        else:
+            following = super()._step(point)
+            if following is None:
+                return None
+            self.solve = point.curvature.solve
+            self.pairs.clear()
+        after = following.at.gradient
+        self.pairs.append((following.z - point.z, after - g))
+        following = F.iterate(following.z, following.at, 0.5 * float(after @ self.solve(after)))
+        if following.estimate > SHARED * point.estimate:
+            self.solve = None
         return following
 
 

@@ -12,13 +12,13 @@ from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.constants import BLOCK_ENTRIES, DIFFERENCE, MOST_PARAMETERS, MOST_PRODUCTS, TOL
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.newton import Newton
+from rcpkg.calibration.newton import SharedNewton
 from rcpkg.calibration.objective import Objective, check_each, log_posterior_of, target_parameters
 from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Path
 from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported
-from rcpkg.linalg import jittered_cholesky, slices
+from rcpkg.linalg import Factor, jittered_cholesky, slices
 from rcpkg.rows import Rows
 
 
@@ -101,7 +101,7 @@ class TargetPath:
         else:
             F = self.conditional = self.conditional.with_weight(b)
             start = F.iterate(last.z) if last else F.at(None)
-            self.path = climb(F, Newton(), Converged(tol), self.max_iter, start=start)
+            self.path = climb(F, SharedNewton(), Converged(tol), self.max_iter, start=start)
         self.path.joint_model = "optimum"
         return self.path
 
@@ -116,37 +116,56 @@ class TargetPath:
         if self.path.stop_reason != "converged":
             b = self.conditional.target.weight
             raise NotConverged(f"Newton's method ended with {self.path.stop_reason!r} at the weight {b:g}")
+        F = self.conditional
         try:
-            H = jittered_cholesky(self.conditional.size * self.conditional.hessian(self.path.point.z))
+            H = jittered_cholesky(self._by_differences(F.size * F.hessian(self.path.point.z)))
         except np.linalg.LinAlgError:
             raise NotConverged("the curvature is not positive definite beyond rounding") from None
-        return self._log_posterior_left_out(H.inverse()), self._log_evidence(H.log_det)
+        return self._log_posterior_left_out(H), self._log_evidence(H.log_det)
 
-    def _log_posterior_left_out(self, inverse: Array) -> Array:
-        """log p(y | x_i) one Newton step from the optimum, at that without row i, for H⁻¹ of all rows.
+    def _by_differences(self, H: Array) -> Array:
+        """H in the coordinates (γ, those shared, δ_2, …, δ_r) of β = (γ, γ + δ_2, …, γ + δ_r): as posteriors see δ
+        alone, leave-one-out inverts the last rows of a factor only, half of them where classes are two."""
+        K, end = self.conditional.width, self.conditional.r * self.conditional.width
+        last, out = np.r_[end : len(H), K:end], np.empty_like(H)
+        total = H[:end].reshape(-1, K, len(H)).sum(axis=0)
+        out[K:, K:] = H[np.ix_(last, last)]
+        out[:K, K:] = total[:, last]
+        out[K:, :K] = out[:K, K:].T
+        out[:K, :K] = total[:, :end].reshape(K, -1, K).sum(axis=1)
+        return out
 
-        With S_i the statistics s(x_i, y) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i and
-        q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) the scores of row i fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i.
+    def _log_posterior_left_out(self, H: Factor) -> Array:
+        """log p(y | x_i) one Newton step from the optimum, at that without row i, for H of all rows.
+
+        With S_i the statistics s(x_i, y) − s(x_i, 1) side by side, V_i = w_i (diag p_i − p_i p_iᵀ), A_i = S_iᵀ H⁻¹ S_i
+        and q_i = w_i S_i (e_{y_i} − p_i) + b w_i ∂_i (s̄ − m̄ μ) row i's scores fall by (1 − A_i V_i)⁻¹ S_iᵀ H⁻¹ q_i
+        but for what all classes have in common.
         """
         F, z = self.conditional, self.path.point.z
         form, r, K, y = F.form, F.r, F.width, F.data.y
         weight = np.ones(len(y)) if F.data.weight is None else F.data.weight
-        of_class = inverse[: r * K, : r * K].reshape(r, K, r, K)
-        drawn = None
+        first = form.size - (r - 1) * K  # of δ
+        of_delta = H._replace(lower=np.asfortranarray(H.lower[first:, first:]))
+        of_class, drawn = of_delta.inverse().reshape(r - 1, K, r - 1, K), None
         if self.change is not None:
-            mean = form.mean(self.path.point.parameters)
-            drawn = F.target.weight * inverse[: r * K] @ (self.change[:, :-1] - np.outer(self.change[:, -1], mean)).T
+            change, places = self.change
+            moved = change[:, :-1] - np.outer(change[:, -1], form.mean(self.path.point.parameters))
+            total = moved[:, : r * K].reshape(-1, r, K).sum(axis=1)
+            moved = np.hstack([total, moved[:, r * K :], moved[:, K : r * K]])
+            drawn = F.target.weight * of_delta.whiten(H.whiten(moved.T, overwrite=True)[first:], transposed=True)
+            drawn = drawn[:, places]
         scores = log_posterior(form.features @ F.scored(z).T, np.full(r, -np.log(r)))
         for rows in slices(len(y), -(-BLOCK_ENTRIES // (form.size + r * r))):
             features, P, w = form.features[rows], np.exp(scores[rows]), weight[rows, None]
-            A = np.empty((len(P), r, r))
-            for a in range(r):
-                for c in range(a + 1):
-                    A[:, a, c] = A[:, c, a] = np.einsum("nk,nk->n", features @ of_class[a, :, c], features)
+            A = np.zeros((len(P), r, r))
+            for a in range(1, r):
+                for c in range(1, a + 1):
+                    A[:, a, c] = A[:, c, a] = np.einsum("nk,nk->n", features @ of_class[a - 1, :, c - 1], features)
             lost = A[range(len(P)), y[rows]] - np.einsum("nab,nb->na", A, P)
             if drawn is not None:
-                pulls = form.times_statistics(drawn, y, rows).reshape(r, K, -1)
-                lost += np.einsum("rkn,nk->nr", pulls, features)
+                pulls = form.times_statistics(drawn, y, rows).reshape(r - 1, K, -1)
+                lost[:, 1:] += np.einsum("rkn,nk->nr", pulls, features)
             system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
             system *= (w * P)[:, None]
             system[:, range(r), range(r)] += 1
@@ -162,20 +181,30 @@ class TargetPath:
         F_b(β̂) − b [⟨s̄, β̄⟩ − m̄ψ(β̄)] + ½ log|b m̄ I(β̄)| − ½ log|H(β̂)|, for log|H|, both without the direction that no
         model depends on.
         """
-        F, joint, b = self.conditional, self.conditional.joint, self.conditional.target.weight
-        I = b * joint.size * F.form.covariance(joint.second_moments(joint.mode))
-        I += F.pin
-        spread = jittered_cholesky(I).log_det
-        return self.path.point.value + b * joint(joint.mode)[0] + 0.5 * (spread - log_det)
+        b, (value, spread) = self.conditional.target.weight, self.of_mode
+        spread += (self.conditional.form.size - 1) * np.log(b)
+        return self.path.point.value + b * value + 0.5 * (spread - log_det)
 
     @cached_property
-    def change(self) -> Array | None:
-        """∂(s̄, m̄)/∂s, what a row's statistics do to the target, shape (p, p + 1); None for a target that is given."""
+    def of_mode(self) -> tuple[float, float]:
+        """m̄ψ(β̄) − ⟨s̄, β̄⟩ and log|m̄ I(β̄)| at the mode β̄ of the target, with the pin of `Conditional`."""
+        joint, form = self.conditional.joint, self.conditional.form
+        I = joint.size * form.covariance(joint.second_moments(joint.mode))
+        return joint(joint.mode)[0], jittered_cholesky(self.conditional.pinned(I)).log_det
+
+    @cached_property
+    def change(self) -> tuple[Array, Array] | None:
+        """∂(s̄, m̄)/∂s, what a row's statistics do to the target, of its p rows one for those of all classes
+        that are the same, and the places of all p among these; None for a target that is given."""
         if not isinstance(self.target, str):
             return None
         form = self.conditional.form
         totalled = form.totalled if self.target in ("pooled", "grand") else np.empty(0, dtype=np.intp)
-        return target_change(form, self.target_of, self.objective.labels, totalled)
+        change = target_change(form, self.target_of, self.objective.labels, totalled)
+        of_one = np.arange(form.size)  # classes for which it is the same
+        of_one[totalled + form.width * np.arange(form.r)[:, None]] = totalled
+        rows, places = np.unique(of_one, return_inverse=True)
+        return change[rows], places
 
     def target_of(self, statistics: Statistics) -> tuple[Array, float]:
         """s̄ and m̄ for statistics of the rows."""
