@@ -12,11 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from rcpkg.base import Array, InvalidStatistics, constructed, one_thread_if_small
+from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view, copies
@@ -27,7 +29,7 @@ from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
 from rcpkg.calibration.target_path import NotConverged, TargetPath
 from rcpkg.checks import check_number, check_numbers, check_weights, warn
-from rcpkg.choice import choose, refuse_groups
+from rcpkg.choice import LOG_LOSS_ROUNDING, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Family, Unsupported, require
 from rcpkg.families.portions import numbered
@@ -48,12 +50,13 @@ GAPPY_TOL = 1e-6  # the same in folds of rows with gaps, of which each step take
 class LeftOut(NamedTuple):
     """Errors and log-losses of candidates on n rows left out, or in the means over n blocks of such rows, shape
     (n_candidates, 2, n), weights from the least on and then, if at all, the closed form; what these rows or blocks
-    count, further columns of the results, and how it was done."""
+    count, further columns of the results for the weights, how it was done, and what a scorer gives each candidate."""
 
     losses: Array
     share: Array | None
     more: dict[str, Array]
     validation: str
+    scores: Array | None = None
 
 
 class Fold(NamedTuple):
@@ -82,10 +85,50 @@ class InFold:
         return block.part(np.flatnonzero((fold == self.fold) == self.held))
 
 
+class Fitted(GenerativeClassifier):
+    """The classifier of validated rows that a family is at some parameters, as scorers take it."""
+
+    def __init__(self, family: Family, parameters: Any) -> None:
+        self.family, self.parameters, self.classes_ = family, parameters, family.classes_
+        self.class_log_prior_ = family.log_class_probabilities(parameters)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Itself, which is fitted."""
+        return self
+
+    def _check_X(self, X: Any) -> Any:
+        return X
+
+    def _joint_log_proba(self, X: Any) -> Array:
+        return self.family.log_joint(X, self.parameters)
+
+
 def judged(family: Family, parameters: Any, in_mean: bool, block: Block) -> Array:
     """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
     losses = row_losses(log_posterior_of(family, block.X, parameters), block.y)[1:]
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
+
+
+def judged_in_fold(
+    fold: Fold, weights: Array, closed_form: bool, scorer: Callable[..., float] | None, total: float, fold_tol: float
+) -> tuple[Array, NDArray[np.intp], Array, list[float]]:
+    """Losses and scores on the rows of a fold, at the optima of the others, each from that of the next greater weight;
+    the places of the rows, and what they count. ``total`` is what all rows count."""
+    path, candidates = fold.path, []
+    least_tol = GAPPY_TOL if path.gaps else SAFE_TOL
+    for b in weights[::-1]:
+        size = b * path.objective.target.size
+        optimum = path.follow(b, safe_tol=max(least_tol, fold_tol * size / (total + size)))
+        candidates.insert(0, (path.objective.family, optimum.point.parameters))
+    if closed_form:
+        candidates.append((path.prepared, path.prepared.parameters(path.objective.labels)))
+    tasks = [partial(judged, *at, fold.in_mean) for at in candidates]
+    losses = np.array([np.hstack(list(fold.held.each(task))) for task in tasks])
+    scores = []
+    if scorer is not None:
+        block = fold.held.only("a scorer")
+        scores = [float(scorer(Fitted(*at), block.X, at[0].classes_[block.y])) for at in candidates]
+    return fold.mean(losses), fold.places, fold.share, scores
 
 
 @documented()
@@ -115,11 +158,15 @@ class RiskCalibrationCV(Learner):
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
-    scoring : {"log_loss", "error"}, default="log_loss"
-        What the best weight has least of; log-loss decides among equal errors.
+    scoring : str or callable, default="log_loss"
+        What the best candidate has least of, "log_loss" or "error", or most of: a scorer of scikit-learn by its name,
+        such as "roc_auc", or a function of a classifier, rows and labels, in the mean over folds, where rows count
+        alike and decisions are those of the 0-1 loss. Log-loss decides among equal ones.
     gaps_in_view : float, sequence of floats, "training" or boolean array of shape (K, d), optional
         %(gaps in view)s
         Candidates are judged on rows left out and their masked copies, by five folds in the place of leave-one-out.
+    n_jobs : int, optional
+        Processes that share the folds, as joblib counts them; leave-one-out takes one.
     random_state : int or RandomState, optional
         The gaps in view, and which rows share a fold, where ``cv`` is a number of folds: these are stratified, and
         shuffled if it is given. A splitter has a random state of its own.
@@ -137,8 +184,8 @@ class RiskCalibrationCV(Learner):
         Whether it is the least or the greatest of ``target_weights``: the best one may lie beyond.
     cv_results_ : DataFrame
         A row a weight: target_weight, log_loss, error, std_error (of the log-loss), and for leave-one-out log_evidence,
-        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; a last row, of weight NaN,
-        for the closed form.
+        Laplace's approximation of log p(y | x) under the prior ∝ exp b[⟨s̄, η⟩ − m̄ψ(η)]; the score that a scorer
+        gives; a last row, of weight NaN, for the closed form.
     validation_ : str
         "approximate leave-one-out" or the number of folds.
 
@@ -170,8 +217,9 @@ class RiskCalibrationCV(Learner):
     target_weights: Sequence[float] | Array = TARGET_WEIGHTS
     cv: Any = "loo"
     closed_form: bool = True
-    scoring: str = "log_loss"
+    scoring: str | Callable[..., float] = "log_loss"
     gaps_in_view: Any = None
+    n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
 
     @one_thread_if_small
@@ -192,14 +240,15 @@ class RiskCalibrationCV(Learner):
         if isinstance(self.cv, str):
             refuse_groups(groups)
             try:
+                if self.scoring not in SCORING:
+                    raise NotConverged(f"scoring={self.scoring!r} judges folds")
                 left = self._leave_one_out(path, weights, optima)
             except NotConverged as error:
                 warn(f'cv="loo" is not to be had: {error}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
                 left = self._by_folds(path, weights, folds(FOLDS), FOLD_TOL)
         else:
             left = self._by_folds(path, weights, folds(self.cv))
-        error, log_loss = left.losses[::-1].swapaxes(0, 1)  # of equally good ones the closed form, or the greatest
-        best = len(error) - 1 - choose(error, log_loss, weights=left.share, scoring=self.scoring).place[0]
+        best = self._best(left)
         weight = float(weights[best]) if best < len(weights) else np.nan
         found = _closed_form(path) if best == len(weights) else optima.get(weight) or path.follow(weight)
         at_end = len(weights) > 1 and best in (0, len(weights) - 1)
@@ -216,8 +265,17 @@ class RiskCalibrationCV(Learner):
                 "target_weight": of_candidates,
                 **_summary(left.losses, left.share),
                 **{name: np.append(column, missing) for name, column in left.more.items()},
+                **({} if left.scores is None else {"score": left.scores}),
             },
         )
+
+    def _best(self, left: LeftOut) -> int:
+        """Number of the best candidate; of equally good ones the closed form, or that of the greatest weight."""
+        error, log_loss = left.losses[::-1].swapaxes(0, 1)
+        if left.scores is None:
+            return len(error) - 1 - choose(error, log_loss, weights=left.share, scoring=self.scoring).place[0]
+        among = least(-left.scores[::-1], np.ones(len(error), dtype=bool), LOG_LOSS_ROUNDING)
+        return len(error) - 1 - choose(error, log_loss, weights=left.share, among=among, scoring="log_loss").place[0]
 
     def _of_blocks(
         self, rows: Rows, y: Any, sample_weight: Any, groups: Any, n_weights: int, rng: np.random.RandomState
@@ -225,6 +283,8 @@ class RiskCalibrationCV(Learner):
         """The path of rows of several blocks, and a function of ``cv`` that gives their folds."""
         if groups is not None or not isinstance(self.cv, str | Integral):
             raise Unsupported("with Rows of several blocks cv must be a number of folds, and groups None")
+        if self.scoring not in SCORING:
+            raise Unsupported('with Rows of several blocks scoring must be "log_loss" or "error"')
         model, seed = clone(self.estimator), int(rng.randint(2**31)) if self.random_state is not None else 0
         training, view = model._training_rows(rows, y, sample_weight), (self.gaps_in_view, rng)
         path = TargetPath.of_rows(model, self.target, training, n_weights, *view)
@@ -282,8 +342,11 @@ class RiskCalibrationCV(Learner):
         weights = check_numbers("target_weights", self.target_weights)
         if weights.ndim != 1 or not weights.size or not np.all(weights > 0):
             raise ValueError(f"target_weights must be a non-empty list of numbers > 0; got {self.target_weights!r}")
-        if self.scoring not in SCORING:
-            raise ValueError(f"scoring must be one of {', '.join(SCORING)}; got {self.scoring!r}")
+        if not callable(self.scoring) and self.scoring not in (*SCORING, *get_scorer_names()):
+            raise ValueError(
+                f"scoring must be one of {', '.join(SCORING)}, the name of a scorer of scikit-learn, or a function of "
+                f"a classifier, rows and labels; got {self.scoring!r}"
+            )
         if isinstance(self.cv, str) and self.cv != "loo":
             raise ValueError(f'cv must be "loo", a number of folds or a splitter; got {self.cv!r}')
         return np.unique(weights)
@@ -319,30 +382,24 @@ class RiskCalibrationCV(Learner):
 
     def _by_folds(self, path: TargetPath, weights: Array, folds: Iterator[Fold], fold_tol: float = 0.0) -> LeftOut:
         """In the mean over the folds that leave a row out, at the optima of the other rows, and over its copies."""
-        total, found = path.objective.total_weight, []
-        for fold in folds:
-            of_fold = fold.path
-            least = GAPPY_TOL if of_fold.gaps else SAFE_TOL
-            candidates = []
-            for b in weights[::-1]:
-                size = b * of_fold.objective.target.size
-                optimum = of_fold.follow(b, safe_tol=max(least, fold_tol * size / (total + size)))
-                candidates.insert(0, (of_fold.objective.family, optimum.point.parameters))
-            if self.closed_form:
-                prepared = of_fold.prepared
-                candidates.append((prepared, prepared.parameters(of_fold.objective.labels)))
-            tasks = [partial(judged, *at, fold.in_mean) for at in candidates]
-            losses = np.array([np.hstack(list(fold.held.each(task))) for task in tasks])
-            found.append((fold.mean(losses), fold.places, fold.share))
-        if not any(share.any() for *_, share in found):
+        scorer = None if self.scoring in SCORING else check_scoring(self, self.scoring)
+        task, total = delayed(judged_in_fold), path.objective.total_weight
+        found = Parallel(n_jobs=self.n_jobs)(
+            task(fold, weights, self.closed_form, scorer, total, fold_tol) for fold in folds
+        )
+        if not any(share.any() for _, _, share, _ in found):
             raise ValueError(f"cv={self.cv!r} leaves out no row of positive weight: there is nothing to choose by")
-        losses, places, share = (np.concatenate(parts, axis=-1) for parts in zip(*found))
+        *parts, scores = zip(*found)
+        losses, places, share = (np.concatenate(part, axis=-1) for part in parts)
         times = np.bincount(places)
         means, share_of = np.zeros((*losses.shape[:2], len(times))), np.zeros(len(times))
         np.add.at(means, np.s_[:, :, places], losses)
         share_of[places] = share
         tested = times > 0
-        return LeftOut(means[:, :, tested] / times[tested], share_of[tested], {}, f"{len(found)} folds")
+        score = None if scorer is None else np.mean(scores, axis=0)
+        if score is not None and np.isnan(score).any():
+            raise ValueError(f"scoring={self.scoring!r} gives NaN in a fold: take fewer folds, or another scorer")
+        return LeftOut(means[:, :, tested] / times[tested], share_of[tested], {}, f"{len(found)} folds", score)
 
     @staticmethod
     def _check_classes(classes: NDArray, present: NDArray[np.bool_]) -> None:

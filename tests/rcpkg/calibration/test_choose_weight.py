@@ -5,7 +5,8 @@ import pytest
 from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
@@ -170,7 +171,7 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
         ({"target_weights": []}, "target_weights must be a non-empty list of numbers > 0"),
         ({"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
         ({"target_weights": [1.0, np.nan]}, "target_weights"),
-        ({"scoring": "accuracy"}, "scoring must be one of log_loss, error"),
+        ({"scoring": "acuracy"}, "scoring must be one of log_loss, error, the name"),
         ({"cv": "all"}, 'cv must be "loo", a number of folds or a splitter'),
         ({"target": "mine"}, "target must be"),
     ],
@@ -220,6 +221,42 @@ def test_rows_with_gaps_are_chosen_by_folds():
     with pytest.warns(UserWarning, match="rows have gaps.*5 folds take its place"):
         model = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0]).fit(X, y)
     assert model.validation_ == "5 folds"
+
+
+def test_folds_on_several_processes_give_the_same():
+    X, y = load_iris(return_X_y=True)
+    one, two = (RiskCalibrationCV(LDA(), target_weights=[0.3, 3.0], cv=3, n_jobs=n).fit(X, y) for n in (None, 2))
+    assert_allclose(one.cv_results_, two.cv_results_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "neg_brier_score", lambda model, X, y: model.score(X, y)])
+def test_a_scorer_is_what_the_best_has_most_of(scoring):
+    """The mean over folds of what it gives the learner of each weight, and the closed form."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, weights, folds = X[:, :5], [0.1, 1.0, 10.0], StratifiedKFold(3)
+    found = RiskCalibrationCV(GaussianNB(), target_weights=weights, cv=folds, scoring=scoring).fit(X, y)
+    learners = [RiskCalibration(GaussianNB(), target="pooled", target_weight=b) for b in weights]
+    scorer = scoring if callable(scoring) else get_scorer(scoring)
+    expected = [
+        np.mean([scorer(clone(each).fit(X[train], y[train]), X[held], y[held]) for train, held in folds.split(X, y)])
+        for each in (*learners, GaussianNB())
+    ]
+    assert_allclose(found.cv_results_.score, expected, atol=1e-3)
+    best = found.cv_results_[found.cv_results_.score == found.cv_results_.score.max()]
+    assert_allclose(found.target_weight_, best.target_weight[best.log_loss.idxmin()])
+
+
+def test_a_scorer_has_five_folds_in_the_place_of_leave_one_out():
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(UserWarning, match="scoring='roc_auc' judges folds; 5 folds take its place"):
+        found = RiskCalibrationCV(GaussianNB(), target_weights=[1.0, 10.0], scoring="roc_auc").fit(X[:, :3], y)
+    assert found.validation_ == "5 folds"
+
+
+def test_a_scorer_that_gives_no_number_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="gives NaN in a fold"):
+        RiskCalibrationCV(LDA(), target_weights=[1.0], cv=3, scoring=lambda *rows: np.nan).fit(X, y)
 
 
 # The closed form as a candidate ---------------------------------------------------------------------------------------
