@@ -260,7 +260,7 @@ class TableClassifier(GenerativeClassifier):
 
     See Also
     --------
-    rcpkg.compare : Whether this classifier or a rival does better on a table.
+    rcpkg.rivals.compare : Whether this classifier or a rival does better on a table.
 
     References
     ----------
