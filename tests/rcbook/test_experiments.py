@@ -581,7 +581,7 @@ def test_the_shortest_cell_of_a_file_comes_out_again(file):
     assert_comes_out(study, shortest)
 
 
-@pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples
+@pytest.mark.filterwarnings("ignore:feature . is constant")  # what choose from a grid say so of some samples
 @pytest.mark.slow
 @pytest.mark.needs_data
 @pytest.mark.parametrize("file", SHORT_FILES, ids=lambda file: file.stem)
