@@ -197,10 +197,10 @@ def compare(
         lost = np.random.default_rng([seed, fold]).uniform(size=shown.shape) < hidden
         seen = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
         for place, (name, model) in enumerate(_fitted(estimator, rows, y[train], seed).items()):
-            for condition, of in enumerate(seen.values()):
-                P = np.zeros((len(of), len(classes)))
-                P[:, model.classes_] = model.predict_proba(of)
-                log_loss = -np.log(np.maximum(P[np.arange(len(of)), y[held]], BLIND)).mean()
+            for condition, new in enumerate(seen.values()):
+                P = np.zeros((len(new), len(classes)))
+                P[:, model.classes_] = model.predict_proba(new)
+                log_loss = -np.log(np.maximum(P[np.arange(len(new)), y[held]], BLIND)).mean()
                 found[place, condition, :, fold] = log_loss, (P.argmax(axis=1) != y[held]).mean()
             if verbose:
                 print(f"fold {fold + 1} of {cv}, {name}: log-loss {found[place, 0, 0, fold]:.4f}", flush=True)
@@ -217,9 +217,9 @@ def _fitted(estimator: Any, rows: pd.DataFrame, y: NDArray[np.intp], seed: int) 
         for name, rival in rivals(seed).items():
             fitted[name] = make_pipeline(TableColumns(), rival).fit(rows, y)
         columns = TableColumns().fit(rows, y)
-        of = mask_copies(columns.transform(rows), y, random_state=seed)
+        copied = mask_copies(columns.transform(rows), y, random_state=seed)
         boosting = rivals(seed)[BOOSTING]
-        boosting.fit(of.X, of.y, **{f"{boosting.steps[-1][0]}__sample_weight": of.sample_weight})
+        boosting.fit(copied.X, copied.y, **{f"{boosting.steps[-1][0]}__sample_weight": copied.sample_weight})
         return fitted | {ON_COPIES: make_pipeline(columns, boosting)}
 
 
@@ -234,8 +234,8 @@ def _card(names: list[str], found: Array, margin: float) -> Comparison:
     rows, verdicts, k = [], {}, found.shape[-1]
     for condition, label in enumerate((COMPLETE, HIDDEN)):
         losses = found[:, condition, 0]
-        more = losses - losses[0]
-        error = np.sqrt((1 / k + 1 / (k - 1)) * more.var(axis=1, ddof=1))
+        excess = losses - losses[0]
+        error = np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=1, ddof=1))
         for place, name in enumerate(names):
             rows.append(
                 {
@@ -243,19 +243,21 @@ def _card(names: list[str], found: Array, margin: float) -> Comparison:
                     "learner": name,
                     "log_loss": losses[place].mean(),
                     "error": found[place, condition, 1].mean(),
-                    "difference": more[place].mean(),
+                    "difference": excess[place].mean(),
                     "std_error": error[place],
                 }
             )
         best = 1 + int(np.argmin(losses[1:].mean(axis=1)))
-        verdicts[label] = _verdict(more[best].mean(), error[best] * student.ppf(1 - LEVEL, k - 1), margin, names[best])
+        verdicts[label] = _verdict(
+            excess[best].mean(), error[best] * student.ppf(1 - LEVEL, k - 1), margin, names[best]
+        )
     return Comparison(pd.DataFrame(rows), verdicts, margin)
 
 
-def _verdict(more: float, width: float, margin: float, rival: str) -> str:
-    """What the log-loss that a ``rival`` has ``more``, with the half ``width`` of its 90 % interval, says."""
-    if -margin < more - width and more + width < margin:
+def _verdict(excess: float, width: float, margin: float, rival: str) -> str:
+    """What the log-loss in ``excess`` of a ``rival`` over ours, with the half ``width`` of its 90 % interval, says."""
+    if -margin < excess - width and excess + width < margin:
         return "tie"
-    if more > width:
+    if excess > width:
         return "use it"
-    return f"take {rival}" if more < -width else "undecided"
+    return f"take {rival}" if excess < -width else "undecided"

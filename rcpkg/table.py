@@ -309,11 +309,11 @@ class TableClassifier(GenerativeClassifier):
             started = time.perf_counter()
             if losses and self.budget is not None and started - began > self.budget:
                 break
-            of = _left_out(candidate, self.columns_, frame, y, weight, divisions, self.gaps_in_view, seed)
-            losses.append(of)
+            left_out = _left_out(candidate, self.columns_, frame, y, weight, divisions, self.gaps_in_view, seed)
+            losses.append(left_out)
             rows.append(time.perf_counter() - started)
             if self.verbose:
-                print(f"{candidate.name}: log-loss {of[1].mean():.4f}, {rows[-1]:.1f} s", flush=True)
+                print(f"{candidate.name}: log-loss {left_out[1].mean():.4f}, {rows[-1]:.1f} s", flush=True)
         self._take(found, np.array(losses), rows, y, weight)
         return self._fit_best(frame, y, weight)
 
@@ -352,9 +352,9 @@ class TableClassifier(GenerativeClassifier):
             )
         best = int(np.argmin(mean[:, 1]))
         with np.errstate(invalid="ignore"):
-            more = losses[:, 1] - losses[best, 1]
-            excess = np.average(more, axis=1, weights=weight)
-            error = np.nan_to_num(_standard_error(more, weight), nan=np.inf)
+            above = losses[:, 1] - losses[best, 1]
+            excess = np.average(above, axis=1, weights=weight)
+            error = np.nan_to_num(_standard_error(above, weight), nan=np.inf)
         rank = np.where(
             np.isfinite(mean[:, 1]) & (excess <= error), [candidate.rank for candidate in found[: len(losses)]], np.inf
         )
@@ -362,12 +362,12 @@ class TableClassifier(GenerativeClassifier):
         frequencies = np.bincount(y, weight, minlength=len(self.classes_))
         frequencies = frequencies / frequencies.sum()
         base = -np.log(frequencies[y])
-        of_base = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
+        base_mean = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
         self._taken = found[place]
         self._report = {
             "candidate": ["class frequencies", *(candidate.name for candidate in found[: len(losses)])],
-            "log_loss": [of_base[1], *mean[:, 1].tolist()],
-            "error": [of_base[0], *mean[:, 0].tolist()],
+            "log_loss": [base_mean[1], *mean[:, 1].tolist()],
+            "error": [base_mean[0], *mean[:, 0].tolist()],
             "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error.tolist()],
             "seconds": [0.0, *seconds],
             "taken": [False, *(np.arange(len(losses)) == place).tolist()],
@@ -434,9 +434,9 @@ def _left_out(
                 P[:, model.classes_] = model.predict_proba(shown)
             except ValueError:
                 return np.full((2, len(y)), np.inf)
-            own = y[held][seen.of]
-            log_loss = -np.log(np.maximum(P[np.arange(len(own)), own], BLIND))
-            losses[:, held] = seen.mean(np.array([P.argmax(axis=1) != own, log_loss]))
+            truth = y[held][seen.of]
+            log_loss = -np.log(np.maximum(P[np.arange(len(truth)), truth], BLIND))
+            losses[:, held] = seen.mean(np.array([P.argmax(axis=1) != truth, log_loss]))
     return losses
 
 
@@ -464,6 +464,6 @@ def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weig
     said = f"take {name}: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, {over_base:.3f} ± "
     said += f"{error:.3f} less than that of the class frequencies"
     if place and np.isfinite(losses[0]).all():
-        more, of_more = gain(losses[0])
-        said += f" and {more:.3f} ± {of_more:.3f} less than that of {found[0].name}"
+        less, of_less = gain(losses[0])
+        said += f" and {less:.3f} ± {of_less:.3f} less than that of {found[0].name}"
     return said
