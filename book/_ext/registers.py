@@ -70,7 +70,7 @@ class NotationTable(Written):
 
     def lines(self) -> list[str]:
         lines = [*markdown(shared()), ""]
-        for path in sorted(ROOT.glob("chapters/*.ipynb")):
+        for path in sorted(ROOT.glob("chapters/??_*.ipynb")):
             rows = of_chapter(int(path.name[:2]))
             if len(rows):
                 lines += [f"**Chapter {int(path.name[:2])}: {{doc}}`/chapters/{path.stem}`**", "", *markdown(rows), ""]

@@ -25,6 +25,7 @@ MOST_WORDS = 5_500  # in view
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
+SUPPLEMENT = "(sup-"  # opens the page of what a specialist wants beside a chapter: chapters/NNs_the_same_subject.ipynb
 AUDIT = "the published numbers"  # in the caption of the part of _toc.yml that takes the sources' tables apart
 BANNED_CODE = {
     r"\bsys\.path\b": "changes sys.path; rcpkg is installed",
@@ -277,17 +278,21 @@ def as_list(entries: dict | list[dict]) -> list[dict]:
 
 
 def shape(notebook: NotebookNode) -> list[str]:
-    """A chapter opens with label and title, poses 3 to 8 exercises with folded solutions, ends with a take-away."""
+    """A chapter opens with label and title, poses 3 to 8 exercises with folded solutions, ends with a take-away.
+
+    A supplement has label and title, and no need of exercises and take-away.
+    """
     problems = []
     text = prose(notebook)
-    if not re.match(r"\(ch-[\w-]+\)=\n# \S", notebook.cells[0].source):
-        problems.append("the first cell must open with (ch-…)= and the title")
+    beside = notebook.cells[0].source.startswith(SUPPLEMENT)
+    if not re.match(r"\((ch|sup)-[\w-]+\)=\n# \S", notebook.cells[0].source):
+        problems.append("the first cell must open with (ch-…)= or (sup-…)= and the title")
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    if not headings or not headings[-1].startswith("Take-away"):
+    if not beside and not (headings and headings[-1].startswith("Take-away")):
         problems.append("the last section must be '## Take-away'")
     exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
     solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
-    if not 3 <= len(exercises) <= 8 and not (of_tables(notebook) and not exercises):
+    if not 3 <= len(exercises) <= 8 and not (not exercises and (beside or of_tables(notebook))):
         problems.append(f"{len(exercises)} exercises; a chapter has 3 to 8")
     if set(exercises) != set(solutions):
         problems.append("exercises and solutions do not match by label")
@@ -341,6 +346,20 @@ def lines_outside_folds(notebook: NotebookNode) -> Iterator[str]:
 
 def lines_in_view(notebook: NotebookNode) -> int:
     return sum(len(cell.source.splitlines()) for cell in code_cells(notebook) if not FOLDED & set(tags(cell)))
+
+
+def tables_in_view(notebook: NotebookNode) -> int:
+    """Tables of cells whose output is shown, and tables of the text outside of folds."""
+    shown = [cell.metadata.get("mystnb", {}).get("table", []) for cell in code_cells(notebook) if not UNSEEN & {*tags(cell)}]
+    text = "\n".join(lines_outside_folds(notebook))
+    written = len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
+    return sum(len(as_list(entries)) for entries in shown) + written
+
+
+def results_in_view(notebook: NotebookNode) -> int:
+    """Theorems and their kind outside of folds."""
+    text = "\n".join(lines_outside_folds(notebook))
+    return sum(block["kind"] in STATEMENTS for block in BLOCK.finditer(text + "\n"))
 
 
 def symbols(text: str, also_known: frozenset[str] = frozenset()) -> list[str]:

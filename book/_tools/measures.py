@@ -1,8 +1,9 @@
-"""``make measures``: what a reader of the library has to hold in mind, printed. No test asks for these numbers.
+"""``make measures``: what a reader of the library and of the chapters has to hold in mind. No test asks for these numbers.
 
 Of `rcpkg`: by room the lines, the tuned numeric constants (numbers that a module names, and defaults of its record
 types' fields) and the record types (named tuples and data classes); the public names that a fitted estimator shows; the
-pairs of settings that `ConditionalLikelihood` refuses.
+pairs of settings that `ConditionalLikelihood` refuses. Of each chapter what is in view: words, lines of code, tables,
+figures, labelled results.
 """
 
 import ast
@@ -10,6 +11,8 @@ import itertools
 import warnings
 from pathlib import Path
 
+import checks
+import nbformat
 import pandas as pd
 from sklearn.datasets import load_iris
 
@@ -54,10 +57,21 @@ def rooms() -> pd.DataFrame:
     return table
 
 
+def chapters() -> pd.DataFrame:
+    """One row a chapter or supplement: what a reader has in view."""
+    rows = {}
+    for path in sorted(checks.ROOT.glob("chapters/*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        figures = sum(bool(checks.figure_name(cell)) for cell in checks.code_cells(notebook))
+        counts = (checks.words_in_view, checks.lines_in_view, checks.tables_in_view, checks.results_in_view)
+        rows[path.stem] = (*(count(notebook) for count in counts), figures)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["words", "code", "tables", "results", "figures"])
+
+
 def main() -> None:
     """Print all measures."""
     warnings.simplefilter("ignore")
-    print(rooms().to_string(), end="\n\n")
+    print(chapters().to_string(), rooms().to_string(), sep="\n\n", end="\n\n")
     X, y = load_iris(return_X_y=True)
     for model in (rcpkg.QDA(), rcpkg.CategoricalNB(), rcpkg.RiskCalibrationCV(rcpkg.QDA())):
         shown = sum(not name.startswith("_") for name in dir(model.fit(X.round(), y)))
