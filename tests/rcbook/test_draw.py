@@ -75,8 +75,8 @@ def functions(module):
 @pytest.mark.parametrize("name", FOLDED_MODULES)
 def test_functions_of_chapters_are_annotated_explained_and_used(name):
     module = importlib.import_module(name)
-    notebook = next(ROOT.glob(f"chapters/??_{name.split('.')[-1]}.ipynb"))
-    text = notebook.read_text(encoding="utf-8")
+    notebooks = ROOT.glob(f"chapters/*_{name.split('.')[-1]}.ipynb")  # the chapter, and its supplement
+    text = "".join(notebook.read_text(encoding="utf-8") for notebook in notebooks)
     own = inspect.getsource(module)
     for function, value in functions(module).items():
         unnamed = [p.name for p in inspect.signature(value).parameters.values() if p.annotation is p.empty]
