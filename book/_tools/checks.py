@@ -350,10 +350,10 @@ def lines_in_view(notebook: NotebookNode) -> int:
 
 def tables_in_view(notebook: NotebookNode) -> int:
     """Tables of cells whose output is shown, and tables of the text outside of folds."""
-    shown = [cell.metadata.get("mystnb", {}).get("table", []) for cell in code_cells(notebook) if not UNSEEN & {*tags(cell)}]
+    shown = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
     text = "\n".join(lines_outside_folds(notebook))
     written = len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
-    return sum(len(as_list(entries)) for entries in shown) + written
+    return sum(len(as_list(cell.metadata.get("mystnb", {}).get("table", []))) for cell in shown) + written
 
 
 def results_in_view(notebook: NotebookNode) -> int:

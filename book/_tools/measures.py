@@ -1,4 +1,4 @@
-"""``make measures``: what a reader of the library and of the chapters has to hold in mind. No test asks for these numbers.
+"""``make measures``: what a reader of library and chapters has to hold in mind. No test asks for these numbers.
 
 Of `rcpkg`: by room the lines, the tuned numeric constants (numbers that a module names, and defaults of its record
 types' fields) and the record types (named tuples and data classes); the public names that a fitted estimator shows; the
