@@ -141,26 +141,19 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
     prior_strength : float or array of shape (d,), default=0.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, half of them a state; 0 is maximum likelihood. A feature
         that is missing in all rows of a class has probability 1/2 there.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    class_prior_strength, priors, cost
+        As in `CategoricalNB`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, 2d), states 0 and 1 of each feature in turn.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, 2d); None while the rows of ``partial_fit`` do not suffice.
     n_states_ : array of shape (d,)
         Twos.
+    classes_, class_log_prior_
+        As in `CategoricalNB`.
 
     Notes
     -----

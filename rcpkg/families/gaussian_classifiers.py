@@ -55,8 +55,8 @@ class QDA(GaussianClassifier):
     μ_y = (m μ₀ + s_y)/(m + s_0y), Σ_y = (m Σ₀ + s_0y Σ̂_y)/(m + s_0y); the default prior suits z-scores.
 
     Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps. Calibration takes such rows by
-    safe steps; `ConditionalLikelihood` refuses them.
+    random, EM climbs to a maximum of the likelihood of what is seen. Calibration takes such rows by safe steps;
+    `ConditionalLikelihood` refuses them.
 
     Parameters
     ----------
@@ -146,59 +146,32 @@ class LDA(GaussianClassifier):
     ML: μ_y = s_y/s_0y, and Σ = (S − Σ_y s_0y μ_y μ_yᵀ) / Σ_y s_0y, the pooled within-class covariance. MAP with
     m = ``prior_strength``: μ_y = (m μ₀ + s_y)/(m + s_0y), Σ = (m Σ₀ + n Σ̂)/(m + n), n the weight of all rows.
 
-    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, EM climbs to a maximum of the likelihood of what is seen, up to 1000 steps. Calibration takes such rows by
-    safe steps; `ConditionalLikelihood` refuses them.
+    Missing values are taken as in `QDA`.
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
     prior_covariance : float, array of shape (d, d), "pooled" or "diagonal", default=1.0
-        Σ₀, in squared units of the features. A number stands for that multiple of the identity. Names: see `QDA`.
-    singular_ridge : float, default=2.0
-        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
-        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
-    rows_per_feature : float, default=3.0
-        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+        Σ₀, with the same numbers and names as in `QDA`.
+    prior_strength, prior_mean, singular_ridge, rows_per_feature, class_prior_strength, priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
-    statistics_ : Statistics
-        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (d, d).
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    statistics_, parameters_
+        As in `QDA`, with one second moment and one covariance (d, d).
     covariances_ : array of shape (d, d)
         The covariance within the classes, which they share.
-    family_ : Family
-        What has been learnt of the training rows; see `QDA`.
     coef_ : array of shape (r, d)
         Slopes of what of log p(x, y) depends on y, a linear function of x; of two classes their difference, (1, d).
     intercept_ : array of shape (r,)
         Its intercepts; of two classes their difference, (1,).
+    classes_, class_log_prior_, means_, family_
+        As in `QDA`.
 
     Raises
     ------
     InvalidStatistics
         In ``fit`` with ``singular_ridge=0``, where the covariance is singular: it needs at least d + r rows.
-
-    Notes
-    -----
-    What `QDA` says of a prior for few rows holds here.
 
     References
     ----------
@@ -247,46 +220,24 @@ class GaussianNB(GaussianClassifier):
     μ_yj = (m μ₀ + s_yj)/(m + s_0y), σ²_yj = (m σ²₀ + s_0y σ̂²_yj)/(m + s_0y).
 
     Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, means and variances are those of the values seen. Calibration takes such rows by safe steps;
-    `ConditionalLikelihood` refuses them.
+    random, means and variances are those of the values seen. Calibration takes such rows as those of `QDA`.
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
     prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Variances σ²₀, in squared units of the features. A number stands for all features. Names: see `QDA`.
-    singular_ridge : float, default=2.0
-        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
-        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
-    rows_per_feature : float, default=3.0
-        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+        Variances σ²₀, in squared units of the features, with the same names as in `QDA`.
+    prior_strength, prior_mean, singular_ridge, rows_per_feature, class_prior_strength, priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
-    statistics_ : Statistics
-        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (r, d);
-        where values were missing in training their weights ``seen`` (r, d), too.
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    statistics_, parameters_
+        As in `QDA`, with second moments and variances (r, d). Where values were missing in training the statistics have
+        their weights ``seen`` (r, d), too.
     covariances_ : array of shape (r, d)
         Variances of the features within the classes.
-    family_ : Family
-        What has been learnt of the training rows; see `QDA`.
+    classes_, class_log_prior_, means_, family_
+        As in `QDA`.
 
     Raises
     ------
@@ -321,47 +272,23 @@ class SharedVarianceGaussianNB(GaussianClassifier):
     ML: σ² = s²/Σ_y s_0y − Σ_y p(y) μ_y². MAP with m = ``prior_strength``: μ_yj = (m μ₀ + s_yj)/(m + s_0y),
     σ²_j = (m σ²₀ + n σ̂²_j)/(m + n), n the weight of all rows. The posterior is a softmax of linear functions of x.
 
-    Missing values (NaN) are marginalised in predictions, exactly. In training, where they are taken to be missing at
-    random, means and variances are those of the values seen. Calibration takes such rows by safe steps;
-    `ConditionalLikelihood` refuses them.
+    Missing values are taken as in `GaussianNB`.
 
     Parameters
     ----------
-    prior_strength : float, default=0.0
-        m ≥ 0, in pseudo-rows, for each mean and each covariance; 0 is maximum likelihood.
-    prior_mean : float, array of shape (d,) or "grand", default=0.0
-        μ₀, in the units of the features; "grand" is the mean of all rows.
     prior_covariance : float, array of shape (d,), "pooled" or "diagonal", default=1.0
-        Variances σ²₀, in squared units of the features. A number stands for all features. Names: see `QDA`.
-    singular_ridge : float, default=2.0
-        Variance added where maximum likelihood fails or rests on few rows, in multiples of the variance of each feature
-        within the classes; 0: never, and a variance of zero is an error. For details see `QDA`.
-    rows_per_feature : float, default=3.0
-        Number of rows for each feature below which rows are few; 0: they never are. For details see `QDA`.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+        As in `GaussianNB`.
+    prior_strength, prior_mean, singular_ridge, rows_per_feature, class_prior_strength, priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
-    statistics_ : Statistics
-        Weighted sums of the rows about the origin of the family: count (r,), first (r, d) and second (d,);
-        where values were missing in training their weights ``seen`` (r, d), too.
-    parameters_ : GaussianParameters
-        log_prior (r,), mean (r, d), covariance and whitener; None while the rows of ``partial_fit`` do not suffice.
-    means_ : array of shape (r, d)
-        Means of the classes.
+    statistics_, parameters_
+        As in `GaussianNB`, with second moments and variances (d,).
     covariances_ : array of shape (d,)
         Variances of the features within the classes, which share them.
-    family_ : Family
-        What has been learnt of the training rows; see `QDA`.
+    classes_, class_log_prior_, means_, family_
+        As in `QDA`.
 
     Raises
     ------

@@ -163,25 +163,19 @@ class MultinomialNB(ConjugateClassifier, family=MultinomialFamily):
     ----------
     prior_strength : float, default=0.0
         Pseudo-counts m₀ ≥ 0 of each class, m₀/d a feature; 0 is maximum likelihood.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    class_prior_strength, priors, cost
+        As in `CategoricalNB`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, d), the summed counts.
     parameters_ : CategoricalParameters
         log_prior (r,), and log_prob (r, d); None while the rows of ``partial_fit`` do not suffice.
     family_ : Family
         Its ``length_`` is the mean length L of the rows, by their weights.
+    classes_, class_log_prior_
+        As in `CategoricalNB`.
 
     Notes
     -----

@@ -420,11 +420,9 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
     MAP: (s_{y,j,v} + m₀/r_j) / (Σ_v' s_{y,j,v'} + m₀) with m₀ = ``prior_strength``.
 
     Features are codes 0, 1, 2, …, or text, whose names are remembered. A feature that is missing (NaN, None, −1) or
-    holds a category unseen in training is *marginalised*: Σ_v p(x, y) over the states v of x_j is the product without
-    the factor j, which is skipped. A state that is declared, but of no row, is none that is unknown: MAP gives it the
-    pseudo-rows m₀/r_j; under ML, where it has probability zero in each class, it is skipped too, as the limit of
-    probabilities that are small and the same for all. A state of some other class has probability zero under ML; a
-    row impossible under every class gets the class prior.
+    holds a category unseen in training is *marginalised*: its factor is skipped. A state that is declared, but of no
+    row, has the pseudo-rows m₀/r_j under MAP, and is skipped under ML. A state of some other class has probability zero
+    under ML; a row impossible under every class gets the class prior.
 
     Parameters
     ----------
@@ -459,10 +457,9 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
 
     Notes
     -----
-    Missing values in training: the closed form is that of the values that are there, the maximum of Σ log p of the
-    rows' own marginals. Those have log-partitions of their own, so that conditional likelihood is no longer concave in
-    η: `RiskCalibration` accepts such rows, with safe steps checked one by one but without a global claim;
-    `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would have been.
+    Missing values in training: the closed form is that of the values that are there. `RiskCalibration` takes such rows
+    by safe steps; `ConditionalLikelihood` refuses them. Which values are missing must not depend on what they would
+    have been.
 
     scikit-learn's ``alpha`` counts for each state: ``CategoricalNB(alpha=a)`` is ``prior_strength = a * r_j``, an
     array where the numbers of states differ, with ``class_prior_strength=0.0``. It takes all codes up to the largest
@@ -507,39 +504,24 @@ class TAN(NetworkClassifier, family=TreeFamily):
 
     Parameters
     ----------
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
     prior_strength : float or array of shape (d,), default=1.0
         Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
         distribution of which no row tells is uniform.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    n_states, class_prior_strength, priors, cost
+        As in `CategoricalNB`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     parents_ : list of d lists
         Parents of each feature, beside the class.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side, the states
         of the parents first.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
     family_ : Family
         Its ``families_`` are the layout of the tables: ``families_.split(statistics_.cells)`` are those of the
         features.
-    n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt.
-    categories_ : list of d arrays
-        The states of each feature, codes or names.
+    classes_, class_log_prior_, parameters_, n_states_, categories_
+        As in `CategoricalNB`.
 
     Notes
     -----
@@ -583,37 +565,13 @@ class KDependenceBayes(KDependenceSettings, NetworkClassifier, family=KDependenc
         Whether the parents of a feature must be joined themselves; False is Sahami's choice.
     structure : list of d lists of int, optional
         Parents of each feature, the most important first, in place of what k and ``decomposable`` ask for.
-    n_states : int or array of shape (d,), optional
-        Number of states r_j of each feature, coded 0 … r_j − 1; by default the states are those of the training rows.
-    prior_strength : float or array of shape (d,), default=1.0
-        Pseudo-rows m₀ ≥ 0 of each conditional distribution, m₀/r_j a state; 0 is maximum likelihood, where a
-        distribution of which no row tells is uniform.
-    class_prior_strength : float, optional
-        Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
-        where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    n_states, prior_strength, class_prior_strength, priors, cost
+        As in `TAN`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
-    parents_ : list of d lists
-        Parents of each feature, beside the class, the one that tells most of it first.
-    statistics_ : Statistics
-        Weighted counts of the rows: count (r,), and cells (r, K), the tables of all features side by side; see `TAN`.
-    parameters_ : CategoricalParameters
-        log_prior (r,), and log_prob (r, K); None while the rows of ``partial_fit`` do not suffice.
-    family_ : Family
-        Its ``families_`` are the layout of the tables.
-    n_states_ : array of shape (d,)
-        Numbers of states, declared or learnt.
-    categories_ : list of d arrays
-        The states of each feature, codes or names.
+    classes_, class_log_prior_, parents_, statistics_, parameters_, family_, n_states_, categories_
+        As in `TAN`.
 
     Notes
     -----

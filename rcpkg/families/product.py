@@ -341,17 +341,11 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         `CategoricalNB`, missing values to blocks whose models take them.
     class_prior_strength : float, default=0.0
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; 0 is maximum likelihood.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     statistics_ : Statistics
         Those of each block, by its name.
     parameters_ : ProductParameters
@@ -360,6 +354,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         Its ``blocks`` are the families of the blocks, by their names, which know numbers of states and origins.
     columns_ : list of arrays of int
         Columns of each block.
+    classes_, class_log_prior_
+        As in `QDA`.
 
     References
     ----------

@@ -63,25 +63,17 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
         the exponent q - d - 2.
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"
         "noninformative" is (4.25): it ignores ``seed`` and ``dof``, and each class needs more than d rows.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
-    class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities of the model. "laplace" is (n_h + 1)/(n + r), which the closed-form models call
-        ``class_prior_strength=r``; "empirical" is n_h/n and "uniform" is 1/r. An array holds given probabilities, which
-        the closed-form models call ``priors``.
+    cost, class_prior
+        As in `BDA7`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     dof_ : float
         q.
     seed_ : array of shape (r, d, d)
         The matrices B_h.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+    classes_, class_log_prior_, statistics_
+        As in `BDA7`.
 
     Raises
     ------
@@ -260,41 +252,19 @@ class QuadraticBayes(PredictiveClassifier):
 
     Parameters
     ----------
-    dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
-        Candidates of q / d, each > 0.
     scales : sequence of float, default=(1, 2, 3, 4, 5, 6, 7)
         Candidates of k > 0, on the scale of the features' scatter, so standardise the features.
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the order, decides between equal models.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
-        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
+    dof_multiples, cv, scoring, cost
+        As in `BDA7`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
-    dof_ : float
-        The chosen q.
     seed_ : Seed
         The rule k I, k being its ``scale``.
-    cv_errors_ : array of shape (n_dof, n_scales)
-        Cross-validated error rates (or mean costs). A held-out row whose own class has no density without it counts
-        as an error.
-    cv_log_loss_ : array of shape (n_dof, n_scales)
-        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
-
-    Raises
-    ------
-    InvalidStatistics
-        If under no model of the grid every class has a density: too few rows, or features constant within classes.
+    classes_, class_log_prior_, dof_, statistics_
+        As in `BDA7`.
+    cv_errors_, cv_log_loss_
+        As in `BDA7`, of shape (n_dof, n_scales).
 
     References
     ----------

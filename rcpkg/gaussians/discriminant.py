@@ -56,38 +56,21 @@ class RDA(GaussianDensities, GridClassifier):
         Candidates of lambda, in [0, 1]: shrinkage towards the within-class covariance.
     gammas : sequence of float, default=(0, 0.25, 0.5, 0.75, 1)
         Candidates of gamma, in [0, 1]: shrinkage towards a multiple of the identity, so the units matter.
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the order, decides between equal models.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
-        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
+    cv, scoring, cost
+        As in `BDA7`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     lambda_ : float
         The chosen lambda.
     gamma_ : float
         The chosen gamma.
-    cv_errors_ : array of shape (n_lambda, n_gamma)
-        Cross-validated error rates (or mean costs).
-    cv_log_loss_ : array of shape (n_lambda, n_gamma)
-        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
-
-    Raises
-    ------
-    InvalidStatistics
-        If under no model of the grid every class has a density: too few rows, or features constant within classes.
+    classes_, class_log_prior_, statistics_
+        As in `BDA7`.
+    cv_errors_, cv_log_loss_
+        As in `BDA7`, of shape (n_lambda, n_gamma).
 
     References
     ----------
@@ -156,37 +139,19 @@ class EDDA(GaussianDensities, GridClassifier):
     tol : float, default=1e-8
         The five iterative models stop when -2 log-likelihood per row falls by at most tol in a sweep (500
         sweeps at most, then a ConvergenceWarning).
-    cv : "loo", int or splitter, default="loo"
-        "loo" is leave-one-out: scatter matrices are downdated, and the models refitted in batches; an integer is a
-        number of stratified folds.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the order, decides between equal models.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. It is then what is
-        cross-validated, and predictions minimise its expectation. The default is the 0-1 loss.
+    cv, scoring, cost
+        As in `BDA7`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     model_ : str
         The chosen model.
-    cv_errors_ : array of shape (n_models,)
-        Cross-validated error rates (or mean costs). A model without a maximum of the likelihood in a fold errs there.
-    cv_log_loss_ : array of shape (n_models,)
-        Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     covariances_ : array of shape (r, d, d)
         Covariances of the classes.
-    statistics_ : ClassStatistics
-        Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
-
-    Raises
-    ------
-    InvalidStatistics
-        If under no model of the grid every class has a density: too few rows, or features constant within classes.
+    classes_, class_log_prior_, statistics_
+        As in `BDA7`.
+    cv_errors_, cv_log_loss_
+        As in `BDA7`, of shape (n_models,). A model without a maximum of the likelihood in a fold errs there.
 
     References
     ----------
@@ -230,14 +195,12 @@ class NearestMeans(MomentClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     means_ : array of shape (r, d)
         Means of the classes.
     variance_ : float
         The variance :math:`\sigma^2`.
+    classes_, class_log_prior_
+        As in `BDA7`.
 
     References
     ----------

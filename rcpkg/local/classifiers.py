@@ -87,29 +87,13 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 
     Parameters
     ----------
-    n_neighbors : int, "cv" or sequence of int, default=5
-        Number k of neighbours of each class. Of several sizes, leave-one-out chooses the best; "cv" tries
-        1, ..., 20, 30, ..., 100 up to the size of the smallest class.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
+    n_neighbors, scoring, cost
+        As in `LocalBDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities, which are equal.
-    n_neighbors_ : int
-        The k that was given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; like the next two only where k was chosen.
-    cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
-    cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
+    classes_, class_log_prior_, n_neighbors_, grid_, cv_errors_, cv_log_loss_
+        As in `LocalBDA`.
 
     References
     ----------
@@ -148,26 +132,13 @@ class LocalLinear(Pooled, GenerativeClassifier):
     n_neighbors : int, "cv" or sequence of int, default=5
         Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
         1, ..., 20, 30, ..., 100 up to n - 1.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
+    scoring, cost
+        As in `LocalBDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities, which are equal.
-    n_neighbors_ : int
-        The k that was given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; like the next two only where k was chosen.
-    cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
-    cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
+    classes_, class_log_prior_, n_neighbors_, grid_, cv_errors_, cv_log_loss_
+        As in `LocalBDA`.
 
     References
     ----------
@@ -217,29 +188,13 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
     metric : str or callable, default="euclidean"
         Distance, as in `sklearn.neighbors.NearestNeighbors`. It need not be a metric: a Bregman divergence will do.
-    n_neighbors : int, "cv" or sequence of int, default=5
-        Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
-        1, ..., 20, 30, ..., 100 up to n - 1.
-    scoring : {"error", "log_loss"}, default="error"
-        What is compared on held-out rows: the error rate (with a ``cost``, the mean cost), or the mean of
-        -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
+    n_neighbors, scoring, cost
+        As in `LocalLinear`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities, which are equal.
-    n_neighbors_ : int
-        The k that was given or chosen.
-    grid_ : array of int
-        Sizes tried, in order; like the next two only where k was chosen.
-    cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs.
-    cv_log_loss_ : array
-        Leave-one-out log-losses of these sizes, averaged over the rows whose class is possible at some size.
+    classes_, class_log_prior_, n_neighbors_, grid_, cv_errors_, cv_log_loss_
+        As in `LocalBDA`.
 
     References
     ----------
@@ -300,25 +255,13 @@ class SVMKNN(Pooled, Classifier):
     ----------
     C : float, default=1.0
         Penalty > 0 of `sklearn.svm.SVC`; 1 is libsvm's default, as in the source.
-    n_neighbors : int, "cv" or sequence of int, default=5
-        Number k of neighbours of all classes together. Of several sizes, leave-one-out chooses the best; "cv" tries
-        1, ..., 20, 30, ..., 100 up to n - 1.
-        Ties go to the smallest k.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
+    n_neighbors, cost
+        As in `LocalLinear`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities, which are equal.
-    n_neighbors_ : int
-        The k that was given or chosen.
-    grid_ : array of int
-        Sizes tried, in order. It exists only if k was chosen.
-    cv_errors_ : array
-        Leave-one-out error rates of these sizes or, with a ``cost``, mean costs. It exists only if k was chosen.
+    classes_, class_log_prior_, n_neighbors_, grid_, cv_errors_
+        As in `LocalBDA`.
 
     References
     ----------
