@@ -6,13 +6,14 @@ filled in and nothing drawn. By coherence it is also the mean of p(y | x) over w
 
 from itertools import combinations
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.special import gammaln, log_softmax
+from sklearn.pipeline import Pipeline
 
 from rcpkg.base import GenerativeClassifier
 from rcpkg.capabilities import MARGINALS, require
@@ -24,6 +25,20 @@ MOST_FEATURES = 16  # where all sets of them are taken
 MOST_SETS = 2**MOST_FEATURES  # that are connected
 
 
+class Contributions(np.ndarray):
+    """An array of shape (n, d, r) that knows what its axes are called: ``features`` and ``classes``."""
+
+    features: NDArray[Any]
+    classes: NDArray[Any]
+
+    def frame(self, row: int = 0) -> pd.DataFrame:
+        """The contributions to one row: one line a feature, one column a class."""
+        return pd.DataFrame(np.asarray(self[row]), index=self.features, columns=self.classes)
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.features, self.classes = getattr(other, "features", None), getattr(other, "classes", None)
+
+
 class Sufficient(NamedTuple):
     """Sets of features, shape (n, d), and the posterior that each gives to the class predicted, shape (n,)."""
 
@@ -31,7 +46,12 @@ class Sufficient(NamedTuple):
     probability: Array
 
 
-def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidden", value: str = "log_proba") -> Array:
+def contributions(
+    model: GenerativeClassifier | Pipeline,
+    X: ArrayLike,
+    method: Literal["hidden", "shapley"] = "hidden",
+    value: Literal["log_proba", "log_odds"] = "log_proba",
+) -> Contributions:
     r"""How far each feature of a row moves the log posterior of each class.
 
     "hidden": v(all) − v(all but x_j). "shapley": the mean of v(S and j) − v(S) over all orders in which features may
@@ -49,8 +69,8 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
 
     Parameters
     ----------
-    model : GenerativeClassifier
-        A fitted one with marginals.
+    model : GenerativeClassifier or Pipeline
+        A fitted one with marginals. Of a pipeline the last step is explained, by the features that this step is given.
     X : array-like of shape (n, d)
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
@@ -60,8 +80,9 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
 
     Returns
     -------
-    array of shape (n, d, r)
-        In nats; the difference between two classes is the contribution to their log odds.
+    Contributions
+        An array of shape (n, d, r), in nats, with the names ``features`` and ``classes``; its ``frame(row)`` gives
+        the table of one row. The difference between two classes is the contribution to their log odds.
 
     Raises
     ------
@@ -72,8 +93,20 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     ----------
     Robnik-Šikonja and Kononenko (2008), Štrumbelj and Kononenko (2010), with the marginals of the model in place of
     approximations.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> from rcpkg.explain import contributions
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = QDA().fit(X[["sepal width (cm)", "petal width (cm)"]], y)
+    >>> contributions(model, X[["sepal width (cm)", "petal width (cm)"]].iloc[[70]]).frame().round(2)
+                           0     1     2
+    sepal width (cm)   -8.30  0.88 -0.16
+    petal width (cm) -117.06  0.09  0.62
     """
-    X = _table(model, X)
+    model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
     check_choice("value", value, ("log_proba", "log_odds"))
     if method == "hidden":
@@ -82,7 +115,9 @@ def contributions(model: GenerativeClassifier, X: ArrayLike, method: str = "hidd
     else:
         everywhere = value == "log_proba" or _graph(model, X.shape[1]).all()
         found = (_over_all_sets if everywhere else _over_connected_sets)(model, X)
-    return found if value == "log_proba" else found - found.mean(axis=2, keepdims=True)
+    named = (found if value == "log_proba" else found - found.mean(axis=2, keepdims=True)).view(Contributions)
+    named.features, named.classes = np.asarray(names), model.classes_
+    return named
 
 
 def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
@@ -169,7 +204,7 @@ def _connected_sets(
 
 
 def sufficient_sets(
-    model: GenerativeClassifier, X: ArrayLike, level: float = 0.95, max_size: int | None = None
+    model: GenerativeClassifier | Pipeline, X: ArrayLike, level: float = 0.95, max_size: int | None = None
 ) -> Sufficient:
     """Smallest sets S of features that alone give p(c | x_S) ≥ ``level`` to the class c predicted from the whole row.
 
@@ -179,8 +214,8 @@ def sufficient_sets(
 
     Parameters
     ----------
-    model : GenerativeClassifier
-        A fitted one with marginals.
+    model : GenerativeClassifier or Pipeline
+        A fitted one with marginals. Of a pipeline the last step is explained.
     X : array-like of shape (n, d)
         Rows.
     level : float, default=0.95
@@ -196,8 +231,18 @@ def sufficient_sets(
     References
     ----------
     Wang, Khosravi and Van den Broeck (2021), whose expected prediction is the posterior of a joint model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> from rcpkg.explain import sufficient_sets
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = sufficient_sets(QDA().fit(X, y), X[[0]])
+    >>> found.features, found.probability.round(3)  # the petal's length says enough
+    (array([[False, False,  True, False]]), array([1.]))
     """
-    X = _table(model, X)
+    model, X, _ = _table(model, X)
     check_number("level", level, 0, above=True)
     if level >= 1:
         raise ValueError(f"level must be less than 1; got {level!r}")
@@ -248,10 +293,15 @@ def _missing(model: GenerativeClassifier, X: pd.DataFrame) -> NDArray[np.bool_]:
     return np.isnan(rows) if family is None else family.missing(rows)
 
 
-def _table(model: GenerativeClassifier, X: Any) -> pd.DataFrame:
-    """Rows of which features can be hidden, with the names of their columns, if they have any."""
+def _table(model: GenerativeClassifier | Pipeline, X: Any) -> tuple[GenerativeClassifier, pd.DataFrame, Any]:
+    """The model, which may be the last step of a pipeline, and rows of which its features can be hidden, and the
+    names of these."""
+    named = None
+    if isinstance(model, Pipeline):
+        X, named, model = model[:-1].transform(X), model[:-1].get_feature_names_out(), model[-1]
     require(model, MARGINALS)
-    return pd.DataFrame(X.toarray() if issparse(X) else X)
+    rows = pd.DataFrame(X.toarray() if issparse(X) else X)
+    return model, rows, rows.columns if named is None else named
 
 
 def _log_posteriors(model: GenerativeClassifier, X: pd.DataFrame, seen: NDArray[np.bool_]) -> Array:

@@ -293,7 +293,7 @@ class WaterfallDisplay:
 
         Parameters
         ----------
-        model : fitted GenerativeClassifier with marginals
+        model : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
         row : array-like or frame of shape (1, d)
         classes : pair of labels, optional
             By default the two most probable ones.
@@ -306,9 +306,9 @@ class WaterfallDisplay:
             raise ValueError(f"row must be one row; got {len(P)}")
         labels = model.classes_.tolist()
         first, second = map(labels.index, classes) if classes is not None else P[0].argsort()[:-3:-1]
-        values = contributions(model, row, "shapley", "log_odds")[0]
-        nats = values[:, first] - values[:, second]
-        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(nats))])
+        values = contributions(model, row, "shapley", "log_odds")
+        nats = np.asarray(values[0, :, first] - values[0, :, second])
+        names = [name if isinstance(name, str) else f"x{name}" for name in values.features]
         order = np.argsort(-np.abs(nats), kind="stable")
         shown, rest = order[:n_features], order[n_features:]
         log_odds = model.predict_log_proba(row)[0]

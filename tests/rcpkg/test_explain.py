@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 from model_cases import ML, fitted, gaussian_rows
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     LDA,
@@ -126,6 +130,20 @@ def test_tables_with_text_and_names():
     by_hand = model.predict_log_proba(X[:5]) - model.predict_log_proba(hidden)
     assert_allclose(contributions(model, X[:5])[:, 0], by_hand)
     assert sufficient_sets(model, X[:5]).features.shape == (5, 3)
+
+
+def test_a_pipeline_is_explained_by_its_last_step_with_the_names_that_this_step_is_given():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    for output in ("default", "pandas"):
+        pipeline = make_pipeline(SelectKBest(k=3), StandardScaler(), GaussianNB())
+        pipeline.set_output(transform=output).fit(X, y)
+        names = pipeline[:-1].get_feature_names_out()
+        found = contributions(pipeline, X[:4], "shapley", "log_odds")
+        assert_allclose(found, contributions(pipeline[-1], pipeline[:-1].transform(X[:4]), "shapley", "log_odds"))
+        assert_array_equal(found.features, names)
+    assert_allclose(found.frame(2).loc[names[1]], found[2, 1])
+    assert list(found.frame(2).columns) == list(pipeline.classes_)
+    assert sufficient_sets(pipeline, X[:4]).features.shape == (4, 3)
 
 
 @pytest.mark.parametrize(
