@@ -338,19 +338,32 @@ def lines_outside_folds(notebook: NotebookNode) -> Iterator[str]:
         fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{[\w:-]+\})?", line)
         if closing is not None:
             closing = None if fence and line.strip() == closing else closing
-        elif fence and fence[2] in ("{dropdown}", "{solution}", "{solution-start}"):
+        elif fence and fence[2] in ("{dropdown}", "{solution}"):
             closing = fence[1]
+        elif fence and fence[2] == "{solution-start}":
+            closing = fence[1] + "{solution-end}"
         else:
             yield line
 
 
+def code_outside_solutions(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    """Code cells that no solution of a lab folds, from ``{solution-start}`` to ``{solution-end}``."""
+    inside = False
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not inside:
+            yield cell
+        elif cell.cell_type == "markdown" and (ends := re.findall(r"\{solution-(start|end)\}", cell.source)):
+            inside = ends[-1] == "start"
+
+
 def lines_in_view(notebook: NotebookNode) -> int:
-    return sum(len(cell.source.splitlines()) for cell in code_cells(notebook) if not FOLDED & set(tags(cell)))
+    shown = (cell for cell in code_outside_solutions(notebook) if not FOLDED & set(tags(cell)))
+    return sum(len(cell.source.splitlines()) for cell in shown)
 
 
 def tables_in_view(notebook: NotebookNode) -> int:
     """Tables of cells whose output is shown, and tables of the text outside of folds."""
-    shown = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
+    shown = (cell for cell in code_outside_solutions(notebook) if not UNSEEN & set(tags(cell)))
     text = "\n".join(lines_outside_folds(notebook))
     written = len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
     return sum(len(as_list(cell.metadata.get("mystnb", {}).get("table", []))) for cell in shown) + written

@@ -341,7 +341,7 @@ class Chapter:
     """The code cells of a chapter, and what came of the errors planted in it."""
 
     def __init__(self, number: str) -> None:
-        (path,) = (path for path in CHAPTERS if path.stem.startswith(number))
+        (path,) = (path for path in CHAPTERS if path.stem.startswith(f"{number}_"))  # 07, or 07s: the supplement
         cells = checks.code_cells(nbformat.read(path, as_version=4))
         self.tags = [checks.tags(cell) for cell in cells]
         self.sources = [checks.plain_python(cell.source) for cell in cells]

@@ -186,7 +186,8 @@ def test_front_page_has_bibtex_and_text_of_book_chapter_and_library(html):
 
 def test_a_symbol_means_one_thing_in_a_chapter_and_occurs_there():
     for path in sorted(ROOT.glob("chapters/??_*.ipynb")):
-        cells = nbformat.read(path, as_version=4).cells
+        pages = [path, *ROOT.glob(f"chapters/{path.name[:2]}s_*.ipynb")]  # the chapter, and its supplement
+        cells = [cell for page in pages for cell in nbformat.read(page, as_version=4).cells]
         prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         formulas = "".join(re.findall(r"\$\$.*?\$\$|\$[^$]+\$", prose, re.DOTALL))
         symbols = [

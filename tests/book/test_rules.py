@@ -245,6 +245,20 @@ def test_folded_proofs_and_solutions_are_not_counted_as_words_in_view():
     assert checks.words_in_view(notebook) == words > 20
 
 
+def test_solutions_of_labs_are_not_counted_as_in_view():
+    """What stands from ``{solution-start}`` to ``{solution-end}`` is folded, with its code and tables."""
+    notebook = chapter()
+    counts = (checks.words_in_view, checks.lines_in_view, checks.tables_in_view)
+    before = [count(notebook) for count in counts]
+    table = new_code_cell("1\n2", metadata={"mystnb": {"table": {"name": "tab-lab"}}})
+    start = new_markdown_cell("```{solution-start} ex\n```\nanswer " * 3)
+    end = new_markdown_cell("```{solution-end}\n```")
+    notebook.cells += [start, table, end]
+    assert [count(notebook) for count in counts] == before
+    notebook.cells.remove(start)
+    assert [count(notebook) for count in counts] == [before[0], before[1] + 2, before[2] + 1]
+
+
 def test_directives_between_backticks_are_prose_and_literal_blocks_are_not():
     text = "a\n```{note}\nb\n```\nc\n```python\nd\n```\ne"
     assert checks.without_literals(text).split() == ["a", "```{note}", "b", "```", "c", "e"]
