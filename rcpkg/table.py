@@ -24,12 +24,26 @@ from rcpkg.checks import check_number, column_label, warn
 from rcpkg.choice import folds
 from rcpkg.columns import in_columns
 from rcpkg.discretization import MDLDiscretizer
-from rcpkg.families import LDA, QDA, TAN, CategoricalNB, ClosedFormClassifier, GaussianNB, Mixture, ProductModel
+from rcpkg.families import (
+    LDA,
+    QDA,
+    TAN,
+    CategoricalNB,
+    ClosedFormClassifier,
+    GaussianNB,
+    Mixture,
+    ProductModel,
+    SharedVarianceGaussianNB,
+)
 
 SKEWED = 1.0  # skewness of numbers beyond which they are transformed
 FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which on text is no category
 FEW_VALUES = 20  # and text of no more values is one whatever the share
 MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
+MOST_PARAMETERS_BY_WEIGHT = 300  # of a Gaussian: 23 columns; likewise, since 60 take RiskCalibrationCV over a minute
+MOST_PARAMETERS = (
+    2000  # of a Gaussian: 61 columns, a second a fit, but 168 minutes; beyond which there are variances only
+)
 TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
 TO_CLOSED_FORM = {"target": "generative", "target_weight": 0.3}  # of mixtures of full Gaussians, which likewise do
 BLIND = 1e-12  # what a probability of zero counts as in a log-loss
@@ -180,8 +194,11 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
     def product(of_numbers: ClosedFormClassifier) -> ProductModel:
         return ProductModel([("numbers", of_numbers, numbers), ("categories", codes, categories)])
 
-    def calibrated(model: ClosedFormClassifier, **target: Any) -> Any:
-        if gaps or in_view is not None or n_rows > MOST_ROWS_BY_WEIGHT or target or isinstance(model, Mixture):
+    one_weight = gaps or in_view is not None or n_rows > MOST_ROWS_BY_WEIGHT
+    n_parameters = len(numbers) * (len(numbers) + 3) / 2  # of a Gaussian
+
+    def calibrated(model: ClosedFormClassifier, given: bool = one_weight, **target: Any) -> Any:
+        if given or target:
             return RiskCalibration(model, **target, gaps_in_view=in_view, random_state=seed)
         return RiskCalibrationCV(model)
 
@@ -191,14 +208,17 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
     if numbers:
         intervals = ProductModel([("all", codes, [*numbers, *categories])])
         found.append(Candidate("naive Bayes of intervals, calibrated", calibrated(intervals), True))
-    full_covariances = len(numbers) > 1 and len(numbers) * (len(numbers) + 3) / 2 <= n_rows
-    if len(numbers) > 1:
-        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()))))
+    full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS)
+    given = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
+    if n_parameters > MOST_PARAMETERS:
+        found.append(Candidate("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
+    elif len(numbers) > 1:
+        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), given)))
     if full_covariances:
-        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()))))
+        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), given)))
     for k in (2, 3):
         mixture = Mixture(naive, n_components=k, random_state=seed)
-        found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture)))
+        found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture, True)))
     if full_covariances:
         full = Mixture(product(QDA()), n_components=2, random_state=seed)
         found.append(Candidate("mixture of 2 full Gaussians, calibrated", calibrated(full, **TO_CLOSED_FORM)))
@@ -222,15 +242,17 @@ class TableClassifier(GenerativeClassifier):
     ----------
     candidates : "auto" or list of (name, estimator), default="auto"
         What is tried, the simplest first. "auto": naive Bayes in closed form; calibrated naive Bayes, naive Bayes of
-        intervals, LDA and, where rows are no fewer than the parameters of a covariance, QDA for the numbers, mixtures
-        of 2 and 3 naive Bayes and, likewise, of 2 full Gaussians, and a tree of intervals. Estimators of a list take a
-        frame of floats and text.
+        intervals, LDA (for more than 61 numbers Gaussians with shared variances) and, where rows are no fewer than
+        the parameters of a covariance, QDA for the numbers, mixtures of 2 and 3 naive Bayes and, likewise, of 2 full
+        Gaussians, and a tree of intervals. Estimators of a list take a frame of floats and text.
     gaps_in_view : float, sequence of floats, "training" or boolean array of shape (K, d), optional
         What new rows will lack, as in `RiskCalibration`: candidates are calibrated and judged with these gaps, too.
     cv : int or splitter, default=5
         Folds by which candidates are judged.
     budget : float, optional
-        Seconds after which no further candidate is tried. None: all are, which alone gives the same choice each time.
+        Seconds after which no further candidate is tried, and one that is being tried ends with its fold: what lasts
+        longer is one fold, and the fit of the model that is taken. The first candidate is tried whatever it costs.
+        None: all are tried, which alone gives the same choice each time.
     random_state : int or RandomState, optional
         Of the folds, of the starts of mixtures and of the gaps in view.
     verbose : int, default=0
@@ -243,8 +265,9 @@ class TableClassifier(GenerativeClassifier):
     class_log_prior_ : array of shape (r,)
         Log class probabilities of the model that was taken.
     report_ : DataFrame
-        A row a candidate, in the order in which they were tried: candidate, log_loss and error on rows left out,
-        std_error (of the difference of its log-loss from the least), seconds, taken. The first is "class frequencies".
+        A row a candidate, in the order in which they are tried: candidate, log_loss and error on rows left out,
+        std_error (of the difference of its log-loss from the least), seconds, taken, and note: why the losses
+        are infinite, as where the budget was spent or the model cannot be fitted. The first is "class frequencies".
     advice_ : str
         What was taken, and whether it is worth it.
     best_estimator_ : Pipeline
@@ -304,18 +327,48 @@ class TableClassifier(GenerativeClassifier):
         found = self._candidates(frame, seed)
         present = np.ones(len(y), dtype=bool) if sample_weight is None else np.asarray(sample_weight) > 0
         divisions = list(self._divisions(y, present, seed))
-        began, losses, rows = time.perf_counter(), [], []
-        for candidate in found:
+        deadline = time.perf_counter() + (np.inf if self.budget is None else self.budget)
+        losses, seconds, notes = np.full((len(found), 2, len(y)), np.inf), np.zeros(len(found)), [""] * len(found)
+        for place, candidate in enumerate(found):
             started = time.perf_counter()
-            if losses and self.budget is not None and started - began > self.budget:
-                break
-            left_out = _left_out(candidate, self.columns_, frame, y, weight, divisions, self.gaps_in_view, seed)
-            losses.append(left_out)
-            rows.append(time.perf_counter() - started)
+            try:
+                for train, held in divisions:
+                    if place and time.perf_counter() > deadline:
+                        raise TimeoutError(f"the budget of {self.budget:g} seconds was spent")
+                    losses[place][:, held] = self._left_out(candidate, frame, y, weight, train, held, seed)
+            except (ValueError, TimeoutError) as error:
+                losses[place], notes[place] = np.inf, str(error)
+            seconds[place] = time.perf_counter() - started
             if self.verbose:
-                print(f"{candidate.name}: log-loss {left_out[1].mean():.4f}, {rows[-1]:.1f} s", flush=True)
-        self._take(found, np.array(losses), rows, y, weight)
+                said = notes[place] or f"log-loss {losses[place, 1].mean():.4f}"
+                print(f"{candidate.name}: {said}, {seconds[place]:.1f} s", flush=True)
+        self._take(found, losses, seconds, notes, y, weight)
         return self._fit_best(frame, y, weight)
+
+    def _left_out(
+        self,
+        candidate: Candidate,
+        frame: pd.DataFrame,
+        y: NDArray,
+        weight: Any,
+        train: NDArray,
+        held: NDArray,
+        seed: int,
+    ) -> Array:
+        """Errors and log-losses, (2, n), of the rows ``held``, in the mean over their copies."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            of_train = None if weight is None else weight[train]
+            model = _fitted(candidate, self.columns_, frame.iloc[train], y[train], of_train)
+            rows = frame.iloc[held].reset_index(drop=True)
+            present = np.where(rows.isna(), np.nan, 1.0)
+            seen = copies(present, self.gaps_in_view, check_random_state(seed))
+            shown = rows.iloc[seen.of].reset_index(drop=True).where(~np.isnan(seen.X))
+            P = np.zeros((len(shown), y.max() + 1))
+            P[:, model.classes_] = model.predict_proba(shown)
+        truth = y[held][seen.of]
+        log_loss = -np.log(np.maximum(P[np.arange(len(truth)), truth], BLIND))
+        return seen.mean(np.array([P.argmax(axis=1) != truth, log_loss]))
 
     def _check_rows(self, X: Any, y: ArrayLike, reset: bool = True) -> tuple[pd.DataFrame, NDArray]:
         y = super()._check_rows(_numbers_in_place_of(X), y, reset)[1]
@@ -343,7 +396,9 @@ class TableClassifier(GenerativeClassifier):
             warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
             yield from folds(cv, np.zeros((len(y), 1)), y, present)
 
-    def _take(self, found: list[Candidate], losses: Array, seconds: list[float], y: NDArray, weight: Any) -> None:
+    def _take(
+        self, found: list[Candidate], losses: Array, seconds: Array, notes: list[str], y: NDArray, weight: Any
+    ) -> None:
         """Decide by errors and log-losses (candidates, 2, n) of rows left out; the first is that of the frequencies."""
         mean = np.average(losses, axis=2, weights=weight)
         if not np.isfinite(mean[:, 1]).any():
@@ -355,9 +410,7 @@ class TableClassifier(GenerativeClassifier):
             above = losses[:, 1] - losses[best, 1]
             excess = np.average(above, axis=1, weights=weight)
             error = np.nan_to_num(_standard_error(above, weight), nan=np.inf)
-        rank = np.where(
-            np.isfinite(mean[:, 1]) & (excess <= error), [candidate.rank for candidate in found[: len(losses)]], np.inf
-        )
+        rank = np.where(np.isfinite(mean[:, 1]) & (excess <= error), [candidate.rank for candidate in found], np.inf)
         place = int(np.argmin(np.where(rank == rank.min(), mean[:, 1], np.inf)))
         frequencies = np.bincount(y, weight, minlength=len(self.classes_))
         frequencies = frequencies / frequencies.sum()
@@ -365,12 +418,13 @@ class TableClassifier(GenerativeClassifier):
         base_mean = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
         self._taken = found[place]
         self._report = {
-            "candidate": ["class frequencies", *(candidate.name for candidate in found[: len(losses)])],
+            "candidate": ["class frequencies", *(candidate.name for candidate in found)],
             "log_loss": [base_mean[1], *mean[:, 1].tolist()],
             "error": [base_mean[0], *mean[:, 0].tolist()],
             "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error.tolist()],
-            "seconds": [0.0, *seconds],
+            "seconds": [0.0, *seconds.tolist()],
             "taken": [False, *(np.arange(len(losses)) == place).tolist()],
+            "note": ["", *notes],
         }
         self.advice_ = _advice(found, place, losses[:, 1], base, weight, self.report_)
 
@@ -408,38 +462,6 @@ def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDAr
     return pipeline.fit(frame, y, **given)
 
 
-def _left_out(
-    candidate: Candidate,
-    columns: Columns,
-    frame: pd.DataFrame,
-    y: NDArray[np.intp],
-    weight: Any,
-    divisions: list[tuple[NDArray, NDArray]],
-    in_view: Any,
-    seed: int,
-) -> Array:
-    """Errors and log-losses, (2, n), of rows at the candidate fitted without them, in the mean over their copies."""
-    losses = np.full((2, len(y)), np.inf)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for train, held in divisions:
-            of_train = None if weight is None else weight[train]
-            try:
-                model = _fitted(candidate, columns, frame.iloc[train], y[train], of_train)
-                rows = frame.iloc[held].reset_index(drop=True)
-                present = np.where(rows.isna(), np.nan, 1.0)
-                seen = copies(present, in_view, check_random_state(seed))
-                shown = rows.iloc[seen.of].reset_index(drop=True).where(~np.isnan(seen.X))
-                P = np.zeros((len(shown), y.max() + 1))
-                P[:, model.classes_] = model.predict_proba(shown)
-            except ValueError:
-                return np.full((2, len(y)), np.inf)
-            truth = y[held][seen.of]
-            log_loss = -np.log(np.maximum(P[np.arange(len(truth)), truth], BLIND))
-            losses[:, held] = seen.mean(np.array([P.argmax(axis=1) != truth, log_loss]))
-    return losses
-
-
 def _standard_error(values: Array, weight: Any) -> Array:
     """Standard errors of means over rows (…, n)."""
     w = np.full(values.shape[-1], 1 / values.shape[-1]) if weight is None else weight / weight.sum()
@@ -450,6 +472,9 @@ def _standard_error(values: Array, weight: Any) -> Array:
 def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weight: Any, report: pd.DataFrame) -> str:
     """One sentence: what was taken, and what it gains over class frequencies and over the first candidate."""
 
+    untried = sum(note != "" for note in report.note)
+    rest = f"; {untried} of {len(found)} candidates were not judged, see report_" if untried else ""
+
     def gain(over: Array) -> tuple[float, float]:
         less = over - losses[place]
         return float(np.average(less, weights=weight)), float(_standard_error(less[None], weight)[0])
@@ -459,11 +484,11 @@ def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weig
     if over_base <= 2 * error:
         return (
             f"{name} is not worth it: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, and that of "
-            f"the class frequencies {report.log_loss[0]:.3f}, a difference of {over_base:.3f} ± {error:.3f}"
+            f"the class frequencies {report.log_loss[0]:.3f}, a difference of {over_base:.3f} ± {error:.3f}{rest}"
         )
     said = f"take {name}: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, {over_base:.3f} ± "
     said += f"{error:.3f} less than that of the class frequencies"
     if place and np.isfinite(losses[0]).all():
         less, of_less = gain(losses[0])
         said += f" and {less:.3f} ± {of_less:.3f} less than that of {found[0].name}"
-    return said
+    return said + rest

@@ -1,6 +1,7 @@
 """A raw table to a classifier: what columns are, which candidate is taken, and what is told of it."""
 
 import pickle
+import time
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from rcpkg import TAN, GaussianNB, ProductModel, RiskCalibration, TableClassifier
-from rcpkg.table import Candidate, TableColumns, as_frame, candidates_of
+from rcpkg.table import Candidate, Columns, TableColumns, as_frame, candidates_of
 
 FEW = [("closed", GaussianNB(prior_strength=1.0)), ("calibrated", RiskCalibration(GaussianNB(prior_strength=1.0)))]
 
@@ -140,12 +141,12 @@ def test_the_simplest_within_a_standard_error_is_taken():
     model = TableClassifier()
     model.classes_ = np.array([0, 1])
     ranked = [Candidate(name, None, rank=k) for k, name in enumerate("abc")]
-    model._take(ranked, losses, [0.0] * 3, y, None)
+    model._take(ranked, losses, np.zeros(3), [""] * 3, y, None)
     more = losses[1, 1] - best
     expected = "b" if more.mean() <= more.std() / np.sqrt(200) else "c"
     assert model.report_.candidate[model.report_.taken].tolist() == [expected]
     assert_allclose(model.report_.std_error.iloc[2], more.std() / np.sqrt(200))
-    model._take([candidate._replace(rank=0) for candidate in ranked], losses, [0.0] * 3, y, None)
+    model._take([candidate._replace(rank=0) for candidate in ranked], losses, np.zeros(3), [""] * 3, y, None)
     assert model.report_.candidate[model.report_.taken].tolist() == ["c"]
 
 
@@ -164,14 +165,38 @@ def test_folds_do_not_decide_anew_what_a_column_is():
     rare = pd.Series(np.arange(len(X)) % 2.0)
     rare[0] = 2.0
     report = TableClassifier(cv=3, random_state=0, budget=0.0).fit(X.assign(rare=rare), y).report_
-    assert np.isfinite(report.log_loss).all()
+    assert np.isfinite(report.log_loss[:2]).all()
 
 
 def test_a_budget_ends_the_search_after_the_first_candidate(capsys):
     X, y = table()
     model = TableClassifier(cv=2, budget=0.0, random_state=0, verbose=1).fit(X, y)
-    assert model.report_.candidate.tolist() == ["class frequencies", "naive Bayes"]
+    report = model.report_
+    assert np.isfinite(report.log_loss).sum() == 2 and report.taken[1]
+    assert (report.note[2:] == "the budget of 0 seconds was spent").all() and not report.note[:2].any()
+    assert f"{len(report) - 2} of {len(report) - 1} candidates were not judged" in model.advice_
     assert capsys.readouterr().out.startswith("naive Bayes: log-loss ")
+
+
+class Slow(GaussianNB):
+    def fit(self, X, y, sample_weight=None):
+        time.sleep(0.3)
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_candidate_ends_with_the_fold_in_which_the_budget_is_spent():
+    X, y = table(gaps=0.0)
+    began = time.perf_counter()
+    candidates = [("quick", GaussianNB()), ("slow", Slow()), ("never", Slow())]
+    report = TableClassifier(candidates=candidates, cv=10, budget=0.2).fit(X[["size", "income"]], y).report_
+    assert report.taken[1] and np.isinf(report.log_loss[2:]).all()
+    assert report.seconds[2] < 2.0 and report.seconds[3] < 0.1 and time.perf_counter() - began < 30
+
+
+def test_wide_tables_have_no_candidate_of_a_covariance():
+    numbers = [f"x{j}" for j in range(168)]
+    names = [c.name for c in candidates_of(Columns(numbers, [], []), 10_000, gaps=False)]
+    assert "shared variances, calibrated" in names and not any("DA" in name or "full" in name for name in names)
 
 
 def test_noise_is_not_worth_it():
