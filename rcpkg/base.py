@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from threading import Lock
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from rcpkg._version import __version__
-from rcpkg.capabilities import MARGINALS, given_if, require
+from rcpkg.capabilities import MARGINALS, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
 from rcpkg.linalg import Array
@@ -68,18 +69,8 @@ def by_row(function: np.ufunc, A: Array) -> Array:
     return function.reduce(A, axis=1, keepdims=True)
 
 
-class InconsistentVersion(InconsistentVersionWarning):
+class InconsistentVersion(UserWarning):
     """An estimator was saved by another version of rcpkg: a parameter may be missing, or mean something else."""
-
-    def __init__(self, *, estimator_name: str, original_version: str) -> None:
-        self.estimator_name = estimator_name
-        self.original_version, self.current_version = original_version, __version__
-
-    def __str__(self) -> str:
-        return (
-            f"{self.estimator_name} was saved by rcpkg {self.original_version} and is read by {self.current_version}, "
-            "where it may fail or predict differently: fit it anew, or install the version that saved it"
-        )
 
 
 class Estimator(BaseEstimator):
@@ -92,8 +83,8 @@ class Estimator(BaseEstimator):
         state = dict(state)
         saved_by = state.pop("_rcpkg_version", "(version unknown)")
         if saved_by != __version__:
-            warning = InconsistentVersion(estimator_name=type(self).__name__, original_version=saved_by)
-            warnings.warn(warning, stacklevel=2)
+            message = f"{type(self).__name__} was saved by rcpkg {saved_by} and is read by {__version__}, where it may "
+            warnings.warn(InconsistentVersion(f"{message}predict differently: fit it anew"), stacklevel=2)
         super().__setstate__(state)
 
 
@@ -213,9 +204,10 @@ class Classifier(ClassifierMixin, Estimator):
         return super().score(X, as_labels(y), sample_weight)
 
 
-def _has_marginals(model: Any) -> None:
+def _has_marginals(model: Any) -> bool:
     """Refuse ``score_samples`` and ``conditional_mean`` of a model without marginals."""
     require(model, MARGINALS)
+    return True
 
 
 class GenerativeClassifier(Classifier):
@@ -228,6 +220,11 @@ class GenerativeClassifier(Classifier):
     A joint model that gives ``expected_rows(X, W)``, Σ_y W_iy E[x_i | what is there of x_i, y], takes rows with gaps
     (NaN) in predictions, for which ``_joint_log_proba`` marginalises; only it has the methods that tell of p(x).
     """
+
+    # no meta-estimator has class weights for predictions of rows that it passes on
+    __metadata_request__predict: ClassVar = {"class_prior": UNUSED}
+    __metadata_request__predict_proba: ClassVar = __metadata_request__predict
+    __metadata_request__predict_log_proba: ClassVar = __metadata_request__predict
 
     expected_rows: Callable[..., Any]  # given where p(x, y) is a density with marginals; families have θ for a third
 
@@ -256,7 +253,7 @@ class GenerativeClassifier(Classifier):
         check_is_fitted(self)
         return self._joint_log_proba(self._check_X(X))
 
-    @given_if(_has_marginals)
+    @available_if(_has_marginals)
     @by_block
     def score_samples(self, X: ArrayLike | Rows) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
@@ -268,7 +265,7 @@ class GenerativeClassifier(Classifier):
         with np.errstate(divide="ignore"):
             return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
 
-    @given_if(_has_marginals)
+    @available_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:
         """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows with their gaps filled.
 

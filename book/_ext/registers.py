@@ -153,7 +153,7 @@ class ClassifierTable(SphinxDirective):
 
 def call(method: str) -> str:
     """What a family gives, without types; a property is not called."""
-    from rcpkg.families.hooks import shown
+    from rcbook.family_table import shown
 
     try:
         return shown(method)
@@ -175,7 +175,7 @@ class FamilyTable(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        from rcpkg.families.hooks import REPLACED, capabilities
+        from rcbook.family_table import REPLACED, capabilities
 
         if self.arguments[0] == "given":
             return [

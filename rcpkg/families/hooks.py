@@ -1,15 +1,11 @@
 """What a family may give besides, with signatures: the table of *A model of your own* is made of them."""
 
-from collections.abc import Iterator
-from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array
-from rcpkg.capabilities import FOLLOWS, NEEDS
-from rcpkg.families.family import Family
 from rcpkg.families.statistics import Statistics
 
 
@@ -75,38 +71,3 @@ class Hooks(Protocol):
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         """Validated rows drawn from the model given their labels and their statistics, which no parameter enters."""
         ...
-
-
-def shown(method: str) -> str:
-    """The call of a method of a family, without its types; of a property its name."""
-    given = getattr(Hooks, method, None) or getattr(Family, method)
-    if isinstance(given, property):
-        return method
-    return f"{method}({', '.join(list(signature(given).parameters)[1:])})"
-
-
-def given_for(capability: str) -> list[str]:
-    """The methods that a family gives for a ``capability`` of `NEEDS`: without those that follow from others, or that
-    every family has."""
-    asked = [method for needed in NEEDS[capability] for method in FOLLOWS.get(needed, (needed,))]
-    return [method for method in dict.fromkeys(asked) if not hasattr(Family, method)]
-
-
-def capabilities() -> Iterator[tuple[str, list[str]]]:
-    """What is asked of a family, and the calls that it gives for it."""
-    for capability in NEEDS:
-        yield capability, [shown(method) for method in given_for(capability)]
-
-
-#: Methods that a family inherits, and gives anew for
-REPLACED = {
-    "a prior, and its check": ("prepare", "has_prior", "without_prior"),
-    "rows in a faster form": ("encode",),
-    "rows or columns that it does not take": ("prepare", "check_complete", "check_full"),
-    "a structure learnt with the labels": ("learn_structure",),
-    "statistics whose form grows in partial_fit": ("extend_statistics",),
-    "gaps in training": ("expected_statistics", "closed_form_statistics", "check_complete"),
-    "features of its own form": ("feature_map", "scores"),
-    "what log_joint leaves out of log p(x, y)": ("log_base",),
-    "Shapley values of log odds over fewer sets": ("graph", "missing"),
-}

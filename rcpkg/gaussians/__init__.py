@@ -16,7 +16,14 @@ positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
 from rcpkg.gaussians.constants import SAFE_DOWNDATE, SINGULAR_RATIO, VANISHING_VOLUME
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
+from rcpkg.gaussians.discriminant import (
+    EDDA,
+    FRIEDMAN_GAMMA,
+    FRIEDMAN_LAMBDA,
+    RDA,
+    NearestMeans,
+    shrunken_covariances,
+)
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_matrix
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
@@ -27,18 +34,7 @@ from rcpkg.gaussians.predictive import (
     log_predictive_loo,
     posterior_dof,
 )
-from rcpkg.gaussians.scatter import (
-    ClassStatistics,
-    Sample,
-    class_statistics,
-    log_normal,
-)
-from rcpkg.gaussians.shrinkage import (
-    FRIEDMAN_GAMMA,
-    FRIEDMAN_LAMBDA,
-    shrunken_covariances,
-    shrunken_log_density,
-)
+from rcpkg.gaussians.scatter import ClassStatistics, Sample, class_statistics, log_normal
 
 __all__ = [
     "BDA7",
@@ -69,5 +65,4 @@ __all__ = [
     "posterior_dof",
     "seed_matrix",
     "shrunken_covariances",
-    "shrunken_log_density",
 ]

@@ -14,8 +14,7 @@ SAFE_DOWNDATE = 1e-6
 # Far above rounding, about 1e-16 times the number of features, and far below the covariances of real features. Twice
 # as much calls a feature of twice the collinearity singular, so that its class has no density.
 
-#: Least ratio of the eigenvalues of a covariance (for gamma = 0, which commutes with rescaling, least squared pivot of
-#: the correlation matrix); below it the class has no density
+#: Least eigenvalue of the correlation matrix of a shrunken covariance; below it the class has no density
 SINGULAR_RATIO = 1e-10
 #: Least ratio of the volumes of two classes under the models VEI, VEE and VEV; below it the likelihood counts as
 #: unbounded, because one volume vanishes beside another

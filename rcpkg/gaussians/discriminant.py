@@ -10,17 +10,33 @@ from numpy.typing import ArrayLike
 from rcpkg.base import atomic, constructed
 from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
+from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
 from rcpkg.gaussians.predictive import Gaussians, Spheres
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
-from rcpkg.gaussians.shrinkage import (
-    FRIEDMAN_GAMMA,
-    FRIEDMAN_LAMBDA,
-    shrunken_covariances,
-    shrunken_log_density,
-)
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory
+
+#: Friedman's grid of 25 points (1989, section 5; thesis2007 section 5.5.1)
+FRIEDMAN_LAMBDA = (0.0, 0.125, 0.354, 0.65, 1.0)
+FRIEDMAN_GAMMA = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def shrunken_covariances(statistics: ClassStatistics, lam: float, gamma: float) -> Array:
+    r"""Friedman's :math:`\hat\Sigma_h(\lambda,\gamma)` (thesis2007 5.1, 5.2), (..., r, d, d), λ and γ in [0, 1]:
+
+    .. math:: (1-\gamma)\hat\Sigma_h(\lambda)+\tfrac{\gamma}{d}\operatorname{tr}(\hat\Sigma_h(\lambda))I,\quad
+        \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n},
+
+    with S the within-class scatter of the ``statistics`` and λ = ``lam``. An empty class at λ = 0 gets zeros. Leading
+    axes of the statistics are independent samples.
+    """
+    n_h, d = statistics.counts, statistics.means.shape[-1]
+    weight = (1 - lam) * n_h + lam * n_h.sum(axis=-1, keepdims=True)
+    scatter = (1 - lam) * statistics.scatters + lam * statistics.scatters.sum(axis=-3, keepdims=True)
+    sigma = scatter / np.where(weight > 0, weight, 1.0)[..., None, None]
+    trace = np.trace(sigma, axis1=-2, axis2=-1) / d
+    return (1 - gamma) * sigma + gamma * trace[..., None, None] * np.eye(d)
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,10 @@ class ShrunkenGrid(Grid):
     gammas: Sequence[float]
 
     def class_densities(self, statistics: ClassStatistics, sizes: Array, X: Array) -> Array:
-        return shrunken_log_density(X, statistics, self.lambdas, self.gammas)
+        deviations = X[..., :, None, :] - statistics.means[..., None, :, :]
+        grid = [[shrunken_covariances(statistics, lam, gamma) for gamma in self.gammas] for lam in self.lambdas]
+        densities = [[log_normal(deviations, covariances, SINGULAR_RATIO) for covariances in row] for row in grid]
+        return np.where((statistics.counts > 0)[..., None, :], densities, -np.inf)
 
 
 class GaussianDensities:

@@ -122,11 +122,11 @@ def gaussian_log_density(d: int, log_det: Array | float, quadratic: Array) -> Ar
     return -0.5 * (d * np.log(2 * np.pi) + log_det + quadratic)
 
 
-def log_normal(deviations: Array, covariances: Array) -> Array:
+def log_normal(deviations: Array, covariances: Array, tol: float | None = None) -> Array:
     """Gaussian log densities (..., n, r) of deviations from the class means (..., n, r, d) under covariances
-    (..., r, d, d); -inf where a covariance is numerically singular."""
+    (..., r, d, d); -inf where an eigenvalue of the correlation matrix is at most ``tol``, by default the rounding."""
     d = covariances.shape[-1]
-    definite = is_definite(covariances, d * EPS)
+    definite = is_definite(covariances, d * EPS if tol is None else tol)
     correlation, scale = correlations(np.where(definite[..., None, None], covariances, np.eye(d)))
     L = np.linalg.cholesky(correlation)
     U = np.linalg.solve(L, np.moveaxis(deviations / scale[..., None, :, :], -3, -1))

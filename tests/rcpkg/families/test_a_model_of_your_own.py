@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from model_cases import ML
 from numpy.testing import assert_allclose
+from rcbook.family_table import REPLACED, capabilities, given_for
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut
@@ -28,7 +29,7 @@ from rcpkg.calibration.curvature import MinimalForm
 from rcpkg.calibration.steps import Fixed
 from rcpkg.capabilities import MARGINALS, NEEDS
 from rcpkg.families import ConjugateClassifier, Family, Unsupported, can, one_hot, require
-from rcpkg.families.hooks import REPLACED, Hooks, capabilities, given_for
+from rcpkg.families.hooks import Hooks
 
 PAGE = Path(__file__).parents[3] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -20,7 +20,6 @@ from rcpkg.gaussians import (
     class_statistics,
     edda_covariances,
     shrunken_covariances,
-    shrunken_log_density,
 )
 from rcpkg.gaussians.discriminant import ShrunkenGrid
 from rcpkg.gaussians.edda import _disjoint_pairs
@@ -87,18 +86,21 @@ def test_5_1_5_2():
     corners = [shrunken_covariances(statistics, lam, 0.0) for lam in (0, 1)]
     assert_allclose(corners[0], S / n[:, None, None])
     assert_allclose(corners[1][2], S.sum(axis=0) / 120)
-    density = shrunken_log_density(X[:5], statistics, [0.354], [0.25])[0, 0]
+    density = ShrunkenGrid([0.354], [0.25]).class_densities(statistics, None, X[:5])[0, 0]
     for h, sigma in enumerate(shrunken_covariances(statistics, 0.354, 0.25)):
         assert_allclose(density[:, h], stats.multivariate_normal(statistics.means[h], sigma).logpdf(X[:5]))
 
 
+GRID = ShrunkenGrid(FRIEDMAN_LAMBDA, FRIEDMAN_GAMMA)
+
+
 def rda_refits(X, y, n_classes):
     fits = (class_statistics(np.delete(X, i, axis=0), np.delete(y, i), n_classes) for i in range(len(X)))
-    return np.stack([shrunken_log_density(X[i : i + 1], fit)[:, :, 0] for i, fit in enumerate(fits)], axis=2)
+    return np.stack([GRID.class_densities(fit, None, X[i : i + 1])[:, :, 0] for i, fit in enumerate(fits)], axis=2)
 
 
 def rda_left_out(sample):
-    return ShrunkenGrid(FRIEDMAN_LAMBDA, FRIEDMAN_GAMMA).left_out(sample, np.arange(len(sample.X)))
+    return GRID.left_out(sample, np.arange(len(sample.X)))
 
 
 @pytest.mark.parametrize("block", range(5))
