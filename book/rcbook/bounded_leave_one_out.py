@@ -1,4 +1,4 @@
-"""The errors of leave-one-out of a grid of predictive densities, by bounds that decide most rows (chapter 14).
+"""The errors of leave-one-out of a grid of predictive densities, by bounds that decide most rows (chapter 15).
 
 The tables of thesis2007 need errors alone, thousands of times; the classifiers of the library need log-losses as well,
 which bounds do not give.

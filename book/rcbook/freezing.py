@@ -1,4 +1,4 @@
-"""Steps that freeze what would turn invalid, of rc2024 §III (chapters 4, 11 and 17).
+"""Steps that freeze what would turn invalid, of rc2024 §III (chapters 4, 11 and 18).
 
 Only the tables of this source need them. `rcpkg.calibration.Safe` bends a step so that all statistics stay valid.
 """

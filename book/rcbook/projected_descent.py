@@ -1,4 +1,4 @@
-"""Gradient descent in natural parameters with projections, of rc2025 app. B and rc2024 app. C (chapters 7, 11 and 17).
+"""Gradient descent in natural parameters with projections, of rc2025 app. B and rc2024 app. C (chapters 7, 11 and 18).
 
 Only the tables of these sources, and the chapters that compare with them, need it: the optimum that it approaches is
 `rcpkg.ConditionalLikelihood`.

@@ -10,7 +10,7 @@ from rcbook.experiments import check_claims
 from rcbook.experiments.power import power, power_by_table
 from rcbook.words import in_words
 
-CHAPTER = "chapters/20_scorecard.html"
+CHAPTER = "chapters/21_scorecard.html"
 
 
 @pytest.fixture(scope="module")

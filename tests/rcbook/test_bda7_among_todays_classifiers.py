@@ -1,4 +1,4 @@
-"""The comparison of BDA7 with today's classifiers in chapter 14: its divisions, and the stored results."""
+"""The comparison of BDA7 with today's classifiers in chapter 15: its divisions, and the stored results."""
 
 import numpy as np
 from rcbook.experiments.studies import bda7_among_todays_classifiers as comparison

@@ -1,4 +1,4 @@
-"""The comparison of local BDA with today's classifiers in chapter 15: errors are paired."""
+"""The comparison of local BDA with today's classifiers in chapter 16: errors are paired."""
 
 import numpy as np
 import pytest

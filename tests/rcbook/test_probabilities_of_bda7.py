@@ -1,4 +1,4 @@
-"""The study of BDA7's probabilities (chapter 14): its scores, and the stored results beside the earlier comparison."""
+"""The study of BDA7's probabilities (chapter 15): its scores, and the stored results beside the earlier comparison."""
 
 import numpy as np
 from numpy.testing import assert_allclose

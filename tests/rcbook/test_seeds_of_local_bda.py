@@ -1,4 +1,4 @@
-"""The study of local BDA's seeds as rows grow (chapter 15): its problems, its scores, and the stored results."""
+"""The study of local BDA's seeds as rows grow (chapter 16): its problems, its scores, and the stored results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""BDA7 beside today's classifiers, with few training rows and with many (chapter 14; ours).
+"""BDA7 beside today's classifiers, with few training rows and with many (chapter 15; ours).
 
 Every classifier meets the same divisions and standardised features, and tunes on its training rows alone. BDA7 and
 RDA meet the same divisions once more with the features as they come.

@@ -1,4 +1,4 @@
-"""Which seed BDA7 chooses where thesis2007 says which it chose, and Wilcoxon's tests of its bold cells (chapter 18).
+"""Which seed BDA7 chooses where thesis2007 says which it chose, and Wilcoxon's tests of its bold cells (chapter 19).
 
 "bda7-choices": the share of 25 runs, on draws like those of Tables 5.10 (ionosphere) and 5.20 (case 8), in which
 leave-one-out chooses each of the seven seeds. The source says that BDA7 chose the identity every time on ionosphere

@@ -1,4 +1,4 @@
-"""Data, models and learners of rc2024 and rc2025, as their tables need them (chapters 11 and 17)."""
+"""Data, models and learners of rc2024 and rc2025, as their tables need them (chapters 11 and 18)."""
 
 import warnings
 from collections.abc import Callable, Iterator

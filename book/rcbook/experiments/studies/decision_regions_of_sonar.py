@@ -1,4 +1,4 @@
-"""The decision regions of thesis2007 figures 5.1 and 5.2: all rows of sonar, features 11 and 21 (chapter 14).
+"""The decision regions of thesis2007 figures 5.1 and 5.2: all rows of sonar, features 11 and 21 (chapter 15).
 
 ``python -m rcbook.experiments.studies.decision_regions_of_sonar DIRECTORY`` writes the file.
 """

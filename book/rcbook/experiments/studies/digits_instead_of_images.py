@@ -1,4 +1,4 @@
-"""Digits in place of the network features of images, which were not published (chapter 17).
+"""Digits in place of the network features of images, which were not published (chapter 18).
 
 "digits-instead-of-images": the protocols of rc2024 and rc2025 on three sets of digits. "digits-curves": training errors
 on one of them, over as many iterations as rc2024 Figures 1-3 show. "digits-random-start": those of logistic regression

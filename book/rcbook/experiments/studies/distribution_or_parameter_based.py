@@ -1,4 +1,4 @@
-"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 14).
+"""Figures 4.1 and 4.2 of thesis2007 as numbers: distribution-based against parameter-based Bayesian QDA (chapter 15).
 
 The figures are pictures without printed numbers, so this is a study: the six problems of section 4.5, 40 training and
 100 test rows, with all classifiers on the same draws and their differences paired.

@@ -1,4 +1,4 @@
-"""Estimates of a uniform distribution: the numbers behind thesis2007 Figure 7.1 (chapter 16).
+"""Estimates of a uniform distribution: the numbers behind thesis2007 Figure 7.1 (chapter 17).
 
 ``python -m rcbook.experiments.studies.estimates_of_the_uniform DIRECTORY`` writes the table.
 """

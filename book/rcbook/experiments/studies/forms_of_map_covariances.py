@@ -1,4 +1,4 @@
-"""Forms that the MAP covariance of QDA may have in rc2024 Table V, and the training errors of each (chapter 17)."""
+"""Forms that the MAP covariance of QDA may have in rc2024 Table V, and the training errors of each (chapter 18)."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The tables of rc2024 and rc2025 with the gradients of the mean log-loss in place of the printed ones (chapter 17)."""
+"""The tables of rc2024 and rc2025 with the gradients of the mean log-loss in place of the printed ones (chapter 18)."""
 
 from rcbook.experiments.cells import Grid, Study
 from rcbook.experiments.studies.data_and_models_of_rc import DESCENTS

@@ -1,4 +1,4 @@
-"""What does leave-one-out over BDA7's 42 models take (chapter 14)?
+"""What does leave-one-out over BDA7's 42 models take (chapter 15)?
 
 Processor time in seconds, the median of three runs, one BLAS thread: refits in plain numpy (of twelve rows, scaled up),
 the exact route for every row, and the bounds with the exact route for what they leave undecided; and the share of rows

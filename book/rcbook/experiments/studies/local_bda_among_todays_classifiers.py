@@ -1,4 +1,4 @@
-"""Local BDA beside today's classifiers (chapter 15; ours): several seed matrices, halves of nine small data sets."""
+"""Local BDA beside today's classifiers (chapter 16; ours): several seed matrices, halves of nine small data sets."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""More runs of the simulations of thesis2007 chapter 5, where they decide a lead that its text speaks of (chapter 18).
+"""More runs of the simulations of thesis2007 chapter 5, where they decide a lead that its text speaks of (chapter 19).
 
 The methods that cross-validate have 25 runs in the tables, and EDDA has 10; the source has 100. `LEADS` are the pairs
 of methods that section 5.6.1 compares. Where the printed difference of a pair is less than the half-width of

@@ -1,4 +1,4 @@
-"""What comes out at the neighbourhood sizes that thesis2007 Table 6.3 prints (chapter 19; ours).
+"""What comes out at the neighbourhood sizes that thesis2007 Table 6.3 prints (chapter 20; ours).
 
 "local-curves": the whole cross-validation curve whose minimum Table 6.3 prints, on the same divisions.
 "local-test-errors": the test errors of Table 6.2 at the printed sizes, with one thing changed at a time.

@@ -1,4 +1,4 @@
-"""BDA7 judged by its probabilities, and where features far outnumber rows (chapter 14; ours).
+"""BDA7 judged by its probabilities, and where features far outnumber rows (chapter 15; ours).
 
 The divisions are those of `bda7_among_todays_classifiers`, with two sets of handwritten digits more; the problems of
 thesis2007 section 5.6 are drawn with 200 features and 40 rows. Each classifier here gives probabilities of its own.

@@ -1,4 +1,4 @@
-"""Naive Bayes in rc2025 Table 7, if the pseudo-counts of updates are not those of the start (chapter 17).
+"""Naive Bayes in rc2025 Table 7, if the pseudo-counts of updates are not those of the start (chapter 18).
 
 In Tables V and 9 the prior of QDA weighs one row at the start and ten after it (`second_moments_about_zero`); with the
 soft error rising at the first update, this makes runs of one iteration, as Table 7 prints them for four sets. The study

@@ -1,4 +1,4 @@
-"""What gradient descent does to a covariance in rc2024 Tables IV and V, and naive Bayes on two sets (chapter 17).
+"""What gradient descent does to a covariance in rc2024 Tables IV and V, and naive Bayes on two sets (chapter 18).
 
 "qda-descent": the sources' gradient descent for QDA with 12 forms of its projection. The text has the covariance −½
 η₂⁻¹ decomposed into singular values, none of them left below ε = 0.01, and put together again. With S = U diag(σ) Vᵀ:

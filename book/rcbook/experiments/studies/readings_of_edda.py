@@ -1,4 +1,4 @@
-"""A reading of EDDA in the simulated cases 7 to 10 of thesis2007, Tables 5.19 to 5.22 (chapter 18).
+"""A reading of EDDA in the simulated cases 7 to 10 of thesis2007, Tables 5.19 to 5.22 (chapter 19).
 
 With 40 training rows of three classes and 20 features or more no class has a regular covariance. The tables of this
 book leave models out whose likelihood has no maximum; the source says of case 7 that "the best EDDA model is the full

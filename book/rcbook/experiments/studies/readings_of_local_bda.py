@@ -1,4 +1,4 @@
-"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 19).
+"""Readings of the mixtures of thesis2007 Tables 6.1 to 6.3 and of the linear rule of Table 6.2 (chapter 20).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """

@@ -1,4 +1,4 @@
-"""Readings of the tables of rc2024, where ours leaves numbers unexplained (chapter 17).
+"""Readings of the tables of rc2024, where ours leaves numbers unexplained (chapter 18).
 
 ``data/readings.csv`` states each with what had been seen of its columns before it was run.
 """

@@ -1,4 +1,4 @@
-"""What the printed columns of rc2025 are consistent with: four readings, and a bound that holds for each (chapter 17).
+"""What the printed columns of rc2025 are consistent with: four readings, and a bound that holds for each (chapter 18).
 
 "rc2025-updates-on-all-rows": the tables of rc2025 on small sets, if the updates, or the start too, had used the test
 rows. "rc2025-first-rise": the same with the iterate before the first rise of the soft error. "best-iterate": the stated

@@ -1,4 +1,4 @@
-"""Readings of the simulated cases 7 to 10 and of the seeds of BDA7 in thesis2007 Tables 5.13 to 5.22 (chapter 18).
+"""Readings of the simulated cases 7 to 10 and of the seeds of BDA7 in thesis2007 Tables 5.13 to 5.22 (chapter 19).
 
 "bda7-seeds": BDA7 with fewer or other seeds than (5.13) has, on the draws of the tables of cases 7 and 8:
 

@@ -1,4 +1,4 @@
-"""QDA with a prior in rc2024 Table V and rc2025 Table 9, its second moments being about zero (chapter 17).
+"""QDA with a prior in rc2024 Table V and rc2025 Table 9, its second moments being about zero (chapter 18).
 
 The reading was found after the print, by looking at the columns MAP and RC of Table V, when 1,792 forms of a MAP
 covariance that subtract a mean had given at most a few of them: about 40 forms of the start, 80 of the updates and 10

@@ -1,4 +1,4 @@
-"""What the seed of local BDA does to its probabilities and costs as the rows grow in number (chapter 15; ours).
+"""What the seed of local BDA does to its probabilities and costs as the rows grow in number (chapter 16; ours).
 
 Two problems whose posterior is known. The number of neighbours stays at 30 or grows with the rows; pooled nearest
 neighbours stand beside, with as many rows in their neighbourhoods.

@@ -1,5 +1,5 @@
 """Tables 5.1 to 5.22 of thesis2007: BDA7 and its rivals with few training rows (sections 5.5 and 5.6;
-chapter 18).
+chapter 19).
 
 What the source leaves open is decided here, once: features are used as they are; ties are broken at random; a singular
 LDA or QDA predicts the largest class prior. In cases 7 to 10 every run draws its own covariances. Otherwise than in

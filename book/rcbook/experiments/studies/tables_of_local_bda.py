@@ -1,4 +1,4 @@
-"""Tables 6.1 to 6.3 of thesis2007: local classifiers by its randomised ten-fold cross-validation (§6.3; chapter 19)."""
+"""Tables 6.1 to 6.3 of thesis2007: local classifiers by its randomised ten-fold cross-validation (§6.3; chapter 20)."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial

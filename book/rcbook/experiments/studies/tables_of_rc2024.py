@@ -1,4 +1,4 @@
-"""The tables of rc2024: training errors on all rows, from the closed form and from random models (chapter 17)."""
+"""The tables of rc2024: training errors on all rows, from the closed form and from random models (chapter 18)."""
 
 from collections.abc import Iterator
 from functools import partial

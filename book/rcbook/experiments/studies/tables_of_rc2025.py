@@ -1,4 +1,4 @@
-"""The tables of rc2025: errors over random divisions, and its toy example (chapter 17)."""
+"""The tables of rc2025: errors over random divisions, and its toy example (chapter 18)."""
 
 from collections.abc import Iterator
 from dataclasses import replace

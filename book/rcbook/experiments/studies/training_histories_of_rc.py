@@ -1,4 +1,4 @@
-"""Does the soft error fall? Training losses of RC and of gradient descent on all rows, as in rc2024 (chapter 17)."""
+"""Does the soft error fall? Training losses of RC and of gradient descent on all rows, as in rc2024 (chapter 18)."""
 
 import numpy as np
 
