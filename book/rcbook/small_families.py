@@ -2,7 +2,8 @@
 
 The sets have the same three classes. In ``codes``, categories, features depend on each other; ``rows`` are
 continuous, with heavy tails. Naive Bayes is wrong about the first and normal distributions about the second; classes
-overlap in both. The multinomial model has counts of its own, drawn from it: ``documents``.
+overlap in both. ``noisy`` are the continuous features that ``codes`` has bins of. The multinomial model has counts of
+its own, drawn from it: ``documents``.
 """
 
 from collections.abc import Callable
@@ -32,9 +33,11 @@ __all__ = [
     "documents",
     "every_x",
     "families",
+    "gradient_of",
     "log_likelihood",
     "n",
     "nb",
+    "noisy",
     "posterior_curvature",
     "random_like",
     "row_statistics",
@@ -49,8 +52,8 @@ Y = np.eye(3)[y]
 
 _drawn = np.random.default_rng(5)
 _hidden = _drawn.normal(size=(n, 1)) + 0.7 * (y[:, None] - 1)
-_noisy = _hidden + 0.8 * _drawn.normal(size=(n, 3))
-codes = np.column_stack([np.digitize(_noisy[:, j], np.linspace(-1, 1, k)) for j, k in enumerate((1, 2, 3))])
+noisy = _hidden + 0.8 * _drawn.normal(size=(n, 3))
+codes = np.column_stack([np.digitize(noisy[:, j], np.linspace(-1, 1, k)) for j, k in enumerate((1, 2, 3))])
 codes = codes.astype(float)
 every_x = np.array([[a, b, c] for a in range(2) for b in range(3) for c in range(4)], float)  # codes has no others
 rows = _drawn.standard_t(4, size=(n, 2)) * (1 + 0.4 * y[:, None]) + 0.8 * y[:, None]
@@ -84,6 +87,14 @@ def log_likelihood(model: ClosedFormClassifier, X: Array, theta: object, Y: Arra
     """Conditional log-likelihood of labels Y (n, r), one-hot, under the model with parameters theta."""
     joint = model.log_joint(X, theta)
     return float(np.sum((joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))[Y > 0]))
+
+
+def gradient_of(
+    model: ClosedFormClassifier, X: Array, statistics: Statistics, Y: Array = Y
+) -> tuple[tuple, Statistics]:
+    """The parameters that statistics lead to, and s(X, Y - P), the gradient of CLL, at them."""
+    theta = model.parameters(statistics)
+    return theta, model.statistics(X, Y - softmax_rows(model.log_joint(X, theta)))
 
 
 def calibrated(model: ClosedFormClassifier, lr: float, steps: int, X: Array, y: Array = y) -> ClosedFormClassifier:

@@ -128,6 +128,29 @@ def iterations_of_all() -> tuple[
     return stored, bench, order, cases, counts, short
 
 
+def costs(
+    bench: pd.DataFrame, cases: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.Series]:
+    """Ratios of safe RC to RC with the fixed rate and to scikit-learn, and the runs that they are of."""
+    ours = bench[bench.learner == "safe RC"].set_index("case")
+    fixed = bench[bench.learner == "RC, lr = 0.1"].set_index("case")
+    rest = bench[bench.learner.str.startswith("scikit-learn")]
+    seconds = rest.groupby("case").seconds.min().reindex(ours.index)
+    lbfgs = rest[rest.learner == "scikit-learn lbfgs"].set_index("case")
+    summary = pd.DataFrame(
+        {
+            "iterations, of lr = 0.1": ours.iterations / fixed.iterations.fillna(fixed.most),
+            "time, of the faster scikit-learn": ours.seconds / seconds,
+            "memory, of scikit-learn lbfgs": ours.megabytes / lbfgs.megabytes,
+            "separable": ours.separable,
+            "rows": ours.n,
+            "features": ours.d,
+            "classes": ours.r,
+        }
+    ).loc[cases]
+    return summary, ours, fixed, rest, lbfgs, seconds
+
+
 def hopes(
     bench: pd.DataFrame, fixed: pd.DataFrame, summary: pd.DataFrame, ours: pd.DataFrame, seconds: pd.Series
 ) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -14,6 +14,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook.projected_descent import ProjectedGradientDescent, project_simplex, quadratic_gradient
 from rcbook.simulation import clouds
+from rcbook.small_families import row_statistics
 from rcpkg import (
     QDA,
     TM,
@@ -209,6 +210,31 @@ def extended_updates(
             except InvalidStatistics:
                 longest.append(not valid)
     return apart, off_constants, gains, longest
+
+
+def forms_of_the_update(
+    spoken: Mapping[str, Callable[..., Any]], extended_baum_welch: Callable[..., Any], codes: Array
+) -> tuple[Array, list[float]]:
+    """Growth transformation of naive Bayes by slopes of its likelihood; moves at the optimum, with random constants."""
+    ebw, bounds = spoken["CategoricalNB"](), indicators(codes)[1]
+    t, slopes = 1e-6, np.zeros_like(ebw.nu)
+    for c, v in np.ndindex(*ebw.nu.shape):
+        up, down = (ebw.nu.copy() for _ in range(2))
+        up[c, v] += t
+        down[c, v] -= t
+        slopes[c, v] = (ebw.likelihood(ebw.pi, up) - ebw.likelihood(ebw.pi, down)) / (2 * t)
+    D_y = np.array([300.0, 500.0, 900.0])
+    grown = ebw.nu * (slopes + D_y[:, None])
+    for a, b in pairwise(bounds):
+        grown[:, a:b] /= grown[:, a:b].sum(axis=1, keepdims=True)
+    rng, moves = np.random.default_rng(606), []
+    for make in spoken.values():
+        rest = make()
+        for _ in range(2000):
+            rest.pi, rest.nu = rest.after(rest.W(), 2 * rest.n_y, 2 * rest.n_y.sum())
+        pi, nu = rest.after(rest.W(), rest.n_y * rng.uniform(2, 9, size=3), 900.0)
+        moves += [np.abs(pi - rest.pi).max(), np.abs(nu - rest.nu).max()]
+    return grown - extended_baum_welch(ebw.nu, ebw.phi, ebw.W(), D_y), moves
 
 
 def published_recogniser(
@@ -473,11 +499,16 @@ def ways_to_the_maximum(
     return T, lr, T_rows, highest, ends, arrived
 
 
+def rows_of_unequal_lengths(y: Array) -> Array:
+    """Counts of three words, with more of the word of the row's class."""
+    return np.random.default_rng(8).poisson(1.0 + (y[:, None] == np.arange(3)), size=(len(y), 3)).astype(float)
+
+
 def multinomial_updates(
     y: Array, n: int, Y: Array, calibrated: Callable[..., Any]
 ) -> tuple[Array, Array, Array, pd.DataFrame, list[Array], Array]:
     """Updates of the multinomial model by formula, their zero, and the drift of words."""
-    words = np.random.default_rng(8).poisson(1.0 + (y[:, None] == np.arange(3)), size=(n, 3)).astype(float)
+    words = rows_of_unequal_lengths(y)
     model = MultinomialNB().fit(words, y)
     s, theta = model.statistics_, np.exp(model.parameters_.log_prob)
     g = model.statistics(words, Y - model.predict_proba(words))
@@ -517,8 +548,8 @@ def multinomial_updates(
 
 def frequency_updates(
     Y: Array, softmax_rows: Callable[..., Any], n: int, codes: Array, rows: Array, words: Array, y: Array
-) -> tuple[dict[str, Array], list[float], list[float], dict[str, float], dict[str, float], dict[str, float]]:
-    """Updates of DFE: sample sizes, fixed points, and the asymmetry of its field."""
+) -> tuple[dict[str, Array], list[float], list[float], dict[str, float], dict[str, float], dict[str, float], list]:
+    """Updates of DFE: sample sizes, fixed points, the asymmetry of its field, and the derivative by the formula."""
 
     def rested(model, X, T=200):
         """Statistics at a rest of DFE, by damped steps to the weighted mean."""
@@ -530,7 +561,7 @@ def frequency_updates(
         return s
 
     def swirl(model, X, weights_of):
-        """Asymmetry of the derivative of a field along two directions."""
+        """Asymmetry of the derivative of a field along two directions; the derivative, and DFE's by part 4."""
         eta = model.family_.natural_parameters(model.parameters_)
         rng, t = np.random.default_rng(604), 1e-5
 
@@ -544,9 +575,14 @@ def frequency_updates(
 
         shapes = {name: part.shape for name, part in vars(eta).items()}
         v, w = (Statistics(**{name: rng.normal(size=k) for name, k in shapes.items()}) for _ in range(2))
-        return abs(along(v, w) - along(w, v)) / (1 + abs(along(v, v)))
+        P, S = model.predict_proba(X), row_statistics(model, X)
+        of_row = S[np.arange(n), y]
+        centred = of_row - np.einsum("iy,iyk->ik", P, S)
+        formula = -np.sum(P[np.arange(n), y] * (of_row @ w.ravel()) * (centred @ v.ravel()))
+        asymmetry = abs(along(v, w) - along(w, v)) / (1 + abs(along(v, v)))
+        return asymmetry, along(v, w) / formula - 1
 
-    growth, ends, moved, rests, score, turning = {}, [], [], {}, {}, {}
+    growth, ends, moved, rests, score, turning, field = {}, [], [], {}, {}, {}, []
     for title, model, X in (
         ("naive Bayes", CategoricalNB(), codes),
         ("QDA", QDA(), rows),
@@ -575,9 +611,10 @@ def frequency_updates(
         rests[title] = np.abs(numbers(after) - numbers(theta)).max() / scale
         score[title] = np.abs(model.statistics(X, W).ravel()).max() / n
         if title != "QDA":
-            turning[title] = swirl(model, X, lambda P: Y * (1 - P))
-            turning["RC, " + title] = swirl(model, X, lambda P: Y - P)
-    return growth, ends, moved, rests, score, turning
+            turning[title], off = swirl(model, X, lambda P: Y * (1 - P))
+            field.append(off)
+            turning["RC, " + title], _ = swirl(model, X, lambda P: Y - P)
+    return growth, ends, moved, rests, score, turning, field
 
 
 def row_by_row_updates(
