@@ -37,21 +37,9 @@ def choose(
     That of the least mean error, or with ``scoring="log_loss"`` the least mean log-loss; of equally good ones that of
     least log-loss, and then the first.
 
-    Parameters
-    ----------
-    errors, log_losses : arrays of shape (..., n)
-        Error or cost, and -log p(y | x), of each model of the grid (...) on each of n rows, or folds. Without
-        log-losses, as of models that have no probabilities, ties go to the first.
-    weights : array of shape (n,), optional
-        Of the rows.
-    among : boolean array of shape (...), optional
-        The models that may be chosen; all by default.
-    scoring : {"error", "log_loss"}, default="error"
-
-    Raises
-    ------
-    InvalidStatistics
-        If log-losses are asked for, and infinite for every model.
+    The ``errors`` (or costs) and ``log_losses``, -log p(y | x), are those of each model of the grid (...) on each of n
+    rows, or folds, with ``weights`` (n,); models without probabilities have no log-losses. Only models ``among`` those
+    of a boolean array (...) are chosen. Raises `InvalidStatistics` if all log-losses that are asked for are infinite.
     """
     error, best = np.average(errors, axis=-1, weights=weights), among
     log_loss = None if log_losses is None else mean_log_loss(log_losses, weights)

@@ -16,20 +16,9 @@ WIDE = 0.5  # width of an interval of a class weight from which on the rows say 
 
 
 class ClassPrior(NamedTuple):
-    """Outcome of `class_prior_of`.
-
-    Attributes
-    ----------
-    class_prior : array of shape (r,)
-        Estimated class weights π', in the order of ``classes_``: what ``predict_proba(X, class_prior)`` takes, as long
-        as none is zero.
-    interval : array of shape (r, 2)
-        Bounds of each weight, by the normal approximation.
-    log_likelihood : float
-        L(π') − L(π) in nats: by how much the rows prefer the estimate to the weights of training.
-    n_iter : int
-        Steps of EM.
-    """
+    """Outcome of `class_prior_of`: estimated class weights π' (r,), in the order of ``classes_``, which
+    ``predict_proba(X, class_prior)`` takes if none is zero; their bounds (r, 2), by the normal approximation;
+    L(π') − L(π) in nats, by how much the rows prefer the estimate to the weights of training; and steps of EM."""
 
     class_prior: Array
     interval: Array
@@ -69,19 +58,10 @@ def class_prior_of(
     max_iter : int, default=10,000
         Largest number of steps.
 
-    Returns
-    -------
-    ClassPrior
-
     Warns
     -----
     UserWarning
         Where the rows leave a weight all but open, or EM has not converged.
-
-    Raises
-    ------
-    ValueError
-        Where the weights of training are unknown, or zero for a class.
 
     References
     ----------

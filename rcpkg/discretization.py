@@ -23,11 +23,7 @@ def _entropy(counts: Array) -> Array:
 
 
 def _best_cut(sums: Array) -> int | None:
-    """Where to cut an interval of values whose running class counts are ``sums`` (u + 1, r); None: nowhere.
-
-    The cut of least class entropy E is accepted if Ent(S) − E > [log₂(N − 1) + log₂(3ᵏ − 2) − k Ent(S) + k₁ Ent(S₁) +
-    k₂ Ent(S₂)] / N, with k, k₁, k₂ the classes that occur in the N rows and in the two parts.
-    """
+    """Where to cut an interval of values whose running class counts are ``sums`` (u + 1, r); None: nowhere."""
     whole, left = sums[-1] - sums[0], sums[1:-1] - sums[0]
     right, n = whole - left, whole.sum()
     before, after = _entropy(left), _entropy(right)
@@ -41,32 +37,12 @@ def _best_cut(sums: Array) -> int | None:
 
 
 def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
-    """Cut points of one feature by entropy and the stopping rule of minimum description length.
+    """Increasing cut points of one feature x (n,) by entropy and the stopping rule of minimum description length.
 
-    The range is cut in two where the class entropy of the parts is least, halfway between two neighbouring values, and
-    the parts in the same way, as long as the gain Ent(S) − E exceeds [log₂(N − 1) + Δ]/N,
-    Δ = log₂(3ᵏ − 2) − [k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)].
-
-    Parameters
-    ----------
-    x : array of shape (n,)
-        Numbers; rows where they are missing (NaN) are left out.
-    y : array of shape (n,)
-        Labels.
-
-    Returns
-    -------
-    array of shape (number of cuts,)
-        Increasing; empty where the feature says nothing of the class.
-
-    Raises
-    ------
-    ValueError
-        If x and y differ in length.
-
-    References
-    ----------
-    Fayyad and Irani (1993); wanbia2014 §IV.
+    The range is cut in two where the class entropy E of the parts is least, halfway between two neighbouring values,
+    and the parts in the same way, as long as the gain Ent(S) − E exceeds [log₂(N − 1) + Δ]/N,
+    Δ = log₂(3ᵏ − 2) − [k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)], with k, k₁, k₂ the classes that occur in the N rows and in
+    the two parts (Fayyad and Irani, 1993). Rows where x is missing (NaN) are left out; y (n,) are labels.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y)
     if x.shape != y.shape or x.ndim != 1:
@@ -138,13 +114,7 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     @in_memory
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None) -> Self:
-        """Find the cuts of each feature from rows and their labels.
-
-        Raises
-        ------
-        ValueError
-            If ``categorical_features`` names no features of X.
-        """
+        """Find the cuts of each feature from rows and their labels."""
         X, y = validate(self, X, y, reset=True, dtype=np.float64)
         check_classification_targets(y)
         categorical = self._categorical(X.shape[1])

@@ -84,11 +84,6 @@ def contributions(
         An array of shape (n, d, r), in nats, with the names ``features`` and ``classes``; its ``frame(row)`` gives
         the table of one row. The difference between two classes is the contribution to their log odds.
 
-    Raises
-    ------
-    ValueError
-        Where a class has the posterior zero, or the sets of features are too many.
-
     References
     ----------
     Robnik-Šikonja and Kononenko (2008), Štrumbelj and Kononenko (2010), with the marginals of the model in place of

@@ -53,17 +53,8 @@ def decision_regions(
 ) -> None:
     r"""Colour the plane by :math:`\hat y(x)` and, given labels, scatter the rows of X over it.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    classifier : fitted classifier of two features
-        Has ``predict`` and ``classes_``.
-    X : array of shape (n, 2)
-        The plot covers the range of its columns and a margin of 5 %.
-    y : array of shape (n,), optional
-        Labels among ``classifier.classes_``.
-    resolution : int
-        Grid points on each side.
+    The ``classifier`` is one of two features; the plot covers the range of the columns of X, (n, 2), and a margin of
+    5 %, with ``resolution`` grid points on each side. Labels y (n,) are among its ``classes_``; ``ax`` are axes.
     """
     columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
     if X.ndim != 2 or X.shape[1] != 2:
@@ -103,18 +94,8 @@ def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of lef
 
     Losses that differ by more than a factor of ten, as with few rows and hardly any target, are on a logarithmic axis.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    cv_results : DataFrame
-        ``cv_results_`` of a fitted `RiskCalibrationCV`: columns target_weight, log_loss and std_error.
-    label : str
-        Of the curve, for a legend.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
+    The ``cv_results`` are the ``cv_results_`` of a fitted `RiskCalibrationCV`, with the columns target_weight, log_loss
+    and std_error; ``ax`` are axes, and ``label`` names the curve in a legend.
     """
     needed = ["target_weight", "log_loss", "std_error"]
     missing = [name for name in needed if name not in cv_results]
@@ -156,18 +137,8 @@ def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
 
     The class, a parent of every feature, has thin dashed lines; dark arrows join the features.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    model : fitted TAN or KDependenceBayes
-        Has ``parents_``, and ``feature_names_in_`` where rows had names; of a calibrated network its ``estimator_``.
-    class_name : str
-        What to write into the node of the class.
-
-    Raises
-    ------
-    ValueError
-        If the model has no ``parents_``.
+    The ``model`` is a fitted `TAN` or `KDependenceBayes`, of a calibrated network its ``estimator_``; ``ax`` are axes,
+    and ``class_name`` is written into the node of the class.
     """
     if not hasattr(model, "parents_"):
         raise ValueError(f"model must be a fitted TAN or KDependenceBayes; {type(model).__name__} has no parents_")
@@ -191,21 +162,10 @@ def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
 class ReliabilityDisplay:
     """How often the predicted class is right, by the probability that it was given, with intervals for each bin.
 
-    Made by `from_estimator` or `from_predictions`, as scikit-learn's displays are.
-
-    Parameters
-    ----------
-    confidence, accuracy : arrays of shape (b,)
-        Of each bin that has rows: the mean greatest posterior, and the share of right predictions.
-    interval : array of shape (b, 2)
-        95 % intervals of Wilson for the share; one that the diagonal leaves speaks against the posteriors.
-    n_rows : array of shape (b,)
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    alt_ : str
-        What the picture shows, in words.
+    Made by `from_estimator` or `from_predictions`, as scikit-learn's displays are. Each bin that has rows has its mean
+    greatest posterior, ``confidence`` (b,), the share of right predictions, ``accuracy`` (b,), the 95 % ``interval`` of
+    Wilson for it, (b, 2), and ``n_rows`` (b,). An interval that the diagonal leaves speaks against the posteriors.
+    After ``plot`` it has ``ax_``, ``figure_``, and in ``alt_`` what the picture shows, in words.
     """
 
     def __init__(self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array) -> None:
@@ -222,13 +182,7 @@ class ReliabilityDisplay:
     def from_predictions(
         cls, y_true: ArrayLike, y_proba: ArrayLike, *, classes: ArrayLike, n_bins: int = 10, ax: Axes | None = None
     ) -> Self:
-        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width.
-
-        Raises
-        ------
-        ValueError
-            If ``y_proba`` has not a row for each label and a column for each class.
-        """
+        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width."""
         check_number("n_bins", n_bins, 1, integer=True)
         y, P, labels = np.asarray(y_true), np.asarray(y_proba, dtype=float), np.asarray(classes)
         if P.shape != (len(y), len(labels)):
@@ -265,21 +219,9 @@ class ReliabilityDisplay:
 class WaterfallDisplay:
     """The log odds of two classes for one row, from the class weights feature by feature to the posterior.
 
-    Parameters
-    ----------
-    nats : array of shape (k,)
-        Contributions to the log odds, the greatest first.
-    names : list of k str
-    start : float
-        Log odds before any feature is known.
-    classes : pair of labels
-        The log odds are of the first against the second.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    alt_ : str
-        What the picture shows, in words.
+    Contributions in ``nats`` (k,), the greatest first, have ``names``; they lead from the log odds before any feature
+    is known, ``start``, to those of the first of two ``classes`` against the second. After ``plot`` it has ``ax_``,
+    ``figure_``, and in ``alt_`` what the picture shows, in words.
     """
 
     def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:
@@ -289,17 +231,10 @@ class WaterfallDisplay:
     def from_estimator(
         cls, model: Any, row: ArrayLike, *, classes: tuple | None = None, n_features: int = 10, ax: Axes | None = None
     ) -> Self:
-        """Of a generative classifier, by the Shapley values of the log odds of one row, (1, d).
+        """Of a fitted model with marginals, or a pipeline that ends in one: Shapley values of the log odds of one row.
 
-        Parameters
-        ----------
-        model : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
-        row : array-like or frame of shape (1, d)
-        classes : pair of labels, optional
-            By default the two most probable ones.
-        n_features : int, default=10
-            The features that matter most; the others are summed.
-        ax : matplotlib Axes, optional
+        The ``classes`` are two labels, by default the most probable ones. The ``n_features`` that matter most have a
+        bar each; the others are summed.
         """
         P = model.predict_proba(row)
         if len(P) != 1:

@@ -21,13 +21,7 @@ def expected(model: Any, parameters: Any, block: Block) -> Statistics:
 
 
 def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
-    """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where after `EM_STEPS` the model still moves.
-    """
+    """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``."""
     last = None
     for _, (statistics, parameters) in zip(range(EM_STEPS), em(model, rows, start)):
         s, natural = statistics.ravel(), model.natural_parameters(parameters).ravel()
@@ -50,16 +44,7 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
 
     What is missing is taken to be missing at random. The log-likelihood of what there is, with the log density of the
     prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
-    has made larger it would grow with each step.
-
-    Parameters
-    ----------
-    model : ClosedFormClassifier
-        Prepared for the rows.
-    rows : Rows
-        Encoded rows with class numbers.
-    parameters : object
-        θ where it begins.
+    has made larger it would grow with each step. The ``model`` is a family prepared for the encoded ``rows``.
     """
     n_rows, settled = rows.sum(attrgetter("n")), False
     while True:

@@ -116,12 +116,8 @@ def _places_of(places: Index, features: tuple[int, ...], n_states: Index) -> Ind
 def log_marginal(families: Families, places: Index, log_tables: list[Array]) -> Array:
     """log Σ over the missing features of ∏_j p(x_j | x_pa(j)) over the families that have one, shape (n, r).
 
-    Parameters
-    ----------
-    places : array of int, shape (n, d)
-        Places of the states of each row, −1 where they are missing.
-    log_tables : list of d arrays
-        log p(x_j | x_pa(j), y), of shape (r, states of the parents …, states of j).
+    Places of the states of each row are (n, d), −1 where they are missing; the d ``log_tables`` are log p(x_j |
+    x_pa(j), y), of shape (r, states of the parents …, states of j).
     """
     missing, out = places < 0, np.zeros((len(places), len(log_tables[0])))
     matter = ~missing  # a missing feature sums to one, unless it has a descendant that is known

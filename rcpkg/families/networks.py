@@ -526,10 +526,9 @@ class TAN(NetworkClassifier, family=TreeFamily):
     Notes
     -----
     Features are taken as `CategoricalNB` takes them; make numbers codes with `MDLDiscretizer` or `KBinsDiscretizer`.
-    A tree is a full exponential family, so that all of calibration applies. A feature that is missing, or holds a
-    category unseen in training, is summed over, exactly. In training EM starts from the tables of the rows in which all
-    their features are known; calibration takes such rows by safe steps. ``partial_fit`` learns the tree from its first
-    rows.
+    A tree is a full exponential family, so that all of calibration applies. What is missing or unseen in training is
+    summed over, exactly; training rows with missing values are completed by EM. ``partial_fit`` learns the tree from
+    its first rows.
 
     References
     ----------

@@ -19,19 +19,9 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
     indicators, for as many features at a time as `LARGEST_COUNTS` allows; more passes are made only where there are
     many. A feature whose pairs alone would be more, being nearly an identifier, has the information zero.
 
-    Parameters
-    ----------
-    rows : Rows
-        X are states 0 … r_j − 1, −1 where they are not known; y class numbers, or weights of the classes.
-    n_states : array of int, shape (d,)
-        Numbers of states r_j.
-    n_classes : int
-        Number of classes r.
-
-    Returns
-    -------
-    array of shape (d,) and array of shape (d, d)
-        Symmetric, rounded to `DECIMALS`, with zeros on the diagonal.
+    X of the ``rows`` are states 0 … r_j − 1, r_j = ``n_states``, and −1 where they are not known; y are numbers of
+    ``n_classes`` classes, or weights of these. Arrays (d,) and (d, d), the latter symmetric with zeros on its diagonal,
+    are rounded to `DECIMALS`.
     """
     d, K = len(n_states), int(n_states.sum())
     pairs, few = np.zeros((d, d)), n_states * K <= LARGEST_COUNTS
@@ -110,14 +100,7 @@ def tree(of_class: Array, pairs: Array) -> list[tuple[int, ...]]:
     """Parents in the tree of greatest Σ I(x_j; x_pa(j) | y) (Chow and Liu, 1968; Friedman and others, 1997).
 
     It grows from the feature that tells most of the class. Edges of information zero are left out, so that it may be a
-    forest; ties go to the first feature.
-
-    Parameters
-    ----------
-    of_class : array of shape (d,)
-        I(x_j; y).
-    pairs : array of shape (d, d)
-        I(x_i; x_j | y).
+    forest; ties go to the first feature. ``of_class`` are I(x_j; y), (d,), and ``pairs`` I(x_i; x_j | y), (d, d).
     """
     d = len(of_class)
     parents: list[tuple[int, ...]] = [()] * d
@@ -141,14 +124,8 @@ def k_dependence(
 
     Those of greatest I(x_j; x_i | y), in this order; if ``decomposable``, chosen within the family of one feature, so
     that they are joined themselves and the network is a part of a k-tree. A parent is passed over that tells nothing,
-    or with which a table would have more than ``most`` cells. Ties go to the first feature.
-
-    Parameters
-    ----------
-    of_class, pairs
-        As for `tree`.
-    n_states : array of shape (d,)
-        Numbers of states.
+    or with which a table would have more than ``most`` cells, of features with ``n_states`` (d,). Ties go to the first
+    feature; ``of_class`` and ``pairs`` are those of `tree`.
     """
     order = [int(j) for j in np.argsort(-of_class, kind="stable")]
     parents: list[tuple[int, ...]] = [()] * len(order)

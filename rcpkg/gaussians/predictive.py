@@ -70,17 +70,9 @@ def log_predictive(
     .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
         \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    count, mean, scatter : rows of the class, their mean (d,) and scatter matrix (d, d)
-    seed, dof, measure
-        B, (d, d), q and "fisher" or "lebesgue"; zeros with q = d + 1 are the noninformative prior.
-
-    Raises
-    ------
-    PredictiveNotDefined
-        Without a row, without degrees of freedom, or with S + B singular.
+    X are rows (n, d); ``count``, ``mean`` (d,) and ``scatter`` (d, d) are those of the class; ``seed`` is B, (d, d),
+    ``dof`` is q, and ``measure`` "fisher" or "lebesgue". Zeros with q = d + 1 are the noninformative prior. Raises
+    `PredictiveNotDefined` without a row, without degrees of freedom, or with S + B singular.
     """
     factor, a = posterior_factor(count, scatter, seed, dof, measure)
     quadratic = (factor.whiten((X - mean).T) ** 2).sum(axis=0)
@@ -94,17 +86,7 @@ def log_predictive_loo(X: Array, *, seed: Array, dof: float, measure: str = "fis
     x`, :math:`\kappa=n/(n-1)`; hence, with :math:`t_i=z_i^TD^{-1}z_i` and a for n - 1 rows, :math:`\log
     E[\mathcal N](x_i)=\text{const} -\frac12\log|D|+\frac a2\log(1-\kappa t_i)`; -inf for a single row.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The rows of the class.
-    seed, dof, measure
-        As in `log_predictive`.
-
-    Raises
-    ------
-    PredictiveNotDefined
-        If the density does not exist with one row fewer.
+    X are the rows of the class, (n, d); seed, dof, measure and errors are those of `log_predictive`.
     """
     n, d = X.shape
     if n == 1:

@@ -2,11 +2,10 @@
 
 # Which of the two routes to a density is taken -----------------------------------------------------------------------
 
-#: Cost of a multiplication of the growing d x d factor, a column at a time in numpy, in multiplications of LAPACK in
-#: the K x K factor; measured for batches of some hundred queries. With 100 neighbours the growing factor takes .4 of
-#: the time of the other at 4 features, and 10 times its time at 64. Half or twice moves the change from one to the
-#: other, near d = .2 K, where both take about as long; densities are the same within rounding.
-PRICE_OF_UPDATES = 6
+#: Neighbours for each feature from which on the d x d factor that grows a column at a time in numpy is faster than one
+#: K x K factor of LAPACK: with 100 neighbours it takes .4 of the time of the other at 4 features, and 10 times its time
+#: at 64. Half or twice moves the change, where both take about as long; densities are the same within rounding.
+UPDATED_NEIGHBOURS = 7
 #: Largest error of a log density by the K x K factor, by a bound that is mostly a thousand times what is found; beyond,
 #: the growing factor is taken, whose error grows more slowly. Half or twice changes the route of few queries.
 FACTOR_ROUNDING = 1e-5

@@ -8,7 +8,7 @@ from scipy.linalg.lapack import dpotrf
 from rcpkg.base import InvalidStatistics
 from rcpkg.gaussians.predictive import log_bracket, log_t
 from rcpkg.linalg import EPS, Array
-from rcpkg.local.constants import FACTOR_ROUNDING, LOST_SEED, PRICE_OF_UPDATES
+from rcpkg.local.constants import FACTOR_ROUNDING, LOST_SEED, UPDATED_NEIGHBOURS
 from rcpkg.local.neighbours import Index
 
 
@@ -16,19 +16,9 @@ class LostSeed(InvalidStatistics, np.linalg.LinAlgError):
     """The seed is lost in rounding beside the spread of the neighbours."""
 
 
-def update_count(K: int, d: int) -> float:
-    """Multiplications and divisions of K updates of a d×d factor, with a solve after each: about 1.5 K d²."""
-    return K * (1.5 * d * (d - 1) + 7.0 * d)
-
-
-def gram_count(K: int, d: int) -> float:
-    """Multiplications of a K×K Gram matrix of rows of length d and its Cholesky factor: K² d/2 + K³/6."""
-    return K * K * d / 2 + K**3 / 6
-
-
 def by_updates(K: int, d: int) -> bool:
-    """Whether growing a d×d factor row by row costs less than one K×K factor; a function of the sizes alone."""
-    return PRICE_OF_UPDATES * update_count(K, d) <= gram_count(K, d)
+    """Whether growing a d×d factor row by row is faster than one K×K factor, for d below about K/7."""
+    return UPDATED_NEIGHBOURS * d <= K
 
 
 def local_bda_log_density(Z: Array) -> Array:
@@ -40,26 +30,14 @@ def local_bda_log_density(Z: Array) -> Array:
         - \tfrac d2\log\tfrac{k+1}{k} - \tfrac12\log|D_k|
         - \tfrac{k+d+4}{2}\log\Big[1+\tfrac k{k+1}\bar z_k^TD_k^{-1}\bar z_k\Big].
 
-    Where d is small against K the factor of :math:`D_k` grows row by row, at about 1.5 K d² multiplications for all
-    k ≤ K (`by_updates` decides). Else, with :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`,
-    :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the
-    leading blocks of one K×K Cholesky factor, at K² d/2 + K³/6. Its error grows like the square of the distances, that
-    of the updates like the distances: queries for which a bound on the first exceeds 1e-5 take the updates, in at most
-    K dimensions.
+    Where d is small against K (`by_updates`) the factor of :math:`D_k` grows row by row. Else, with
+    :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`, :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is
+    :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the leading blocks of one K×K Cholesky factor. Its
+    error grows like the square of the distances, that of the updates like the distances: queries for which a bound on
+    the first exceeds `FACTOR_ROUNDING` take the updates, in at most K dimensions.
 
-    Parameters
-    ----------
-    Z : array of shape (..., K, d)
-        Neighbours minus query, nearest first.
-
-    Returns
-    -------
-    array of shape (..., K), entry k-1 for the size k
-
-    Raises
-    ------
-    LostSeed
-        If B = I is lost in rounding beside the spread of the neighbours, by either route.
+    Neighbours minus query, nearest first, are Z (..., K, d); the result is (..., K), entry k-1 for the size k. Raises
+    `LostSeed` if B = I is lost in rounding beside the spread of the neighbours, by either route.
     """
     *batch, K, d = Z.shape
     rows = Z.reshape(-1, K, d)

@@ -19,15 +19,13 @@ class LocalBDA(PerClass, GenerativeClassifier):
     .. math:: \hat Y = \arg\min_g\sum_h C(g,h)\,E[N_h](x),\qquad E[N_h](x) \propto |S_h+B|^{-1/2}
         \Big(1+\tfrac{k}{k+1}(x-\bar x_h)^T(S_h+B)^{-1}(x-\bar x_h)\Big)^{-(k+d+4)/2}
 
-    The Bayesian QDA of (4.22) with q = d + 3 and equal class priors. A class of fewer than k rows
-    gives all it has; the constants of (4.22), which depend on k and d, then matter, and are always kept.
+    The Bayesian QDA of (4.22) with q = d + 3 and equal class priors. A class of fewer than k rows gives all it has.
     ``predict_joint_log_proba`` is log E[N_h](x) - log r; as neighbours change with x it is no density of x.
 
     ``predict_proba``, and with it ``cost`` and log-losses, depends on what the seed weighs beside the scatter of k
     neighbours. Under a seed that stays as it is while n grows and k does not, every probability tends to 1/r: choose
     seed="neighborhood" where probabilities or costs matter. Where the seed weighs little, the probabilities are
-    those under the *observed* class frequencies, because rows of a frequent class lie nearer: costs should not
-    allow for the frequencies once more. Without a cost the order of the classes counts, which stays meaningful.
+    those under the *observed* class frequencies: costs should not allow for the frequencies once more.
 
     Parameters
     ----------
@@ -44,7 +42,6 @@ class LocalBDA(PerClass, GenerativeClassifier):
         -log p(y | x), which suits uses of probabilities. The log-loss, then the smaller k, decides between equal sizes.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0 is the cost of predicting class g when the truth is class h. The default is the 0-1 loss.
-        It weighs the probabilities above, which tend to 1/r under a fixed seed.
 
     Attributes
     ----------

@@ -97,7 +97,7 @@ def test_all_k_up_to_100_take_an_eighth_of_naive_k_20(benchmark, usps):
 def test_a_growing_factor_is_twice_as_fast_where_features_are_few(benchmark, monkeypatch):
     Z = np.random.default_rng(0).standard_normal((500, 100, 4))
     ours = benchmark.pedantic(density.local_bda_log_density, args=(Z,), rounds=3)
-    monkeypatch.setattr(density, "PRICE_OF_UPDATES", np.inf)
+    monkeypatch.setattr(density, "UPDATED_NEIGHBOURS", np.inf)
     times = []
     for _ in range(3):
         start = time.process_time()
