@@ -41,11 +41,8 @@ FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which 
 FEW_VALUES = 20  # and text of no more values is one whatever the share
 MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
 MOST_PARAMETERS_BY_WEIGHT = 300  # of a Gaussian: 23 columns; likewise, since 60 take RiskCalibrationCV over a minute
-MOST_PARAMETERS = (
-    2000  # of a Gaussian: 61 columns, a second a fit, but 168 minutes; beyond which there are variances only
-)
+MOST_PARAMETERS = 2000  # of a Gaussian: 61 columns, a second a fit, but 168 minutes; beyond, variances are shared
 TREE_WEIGHT = 30.0  # of the pooled target of trees, which have many parameters for their rows
-TO_CLOSED_FORM = {"target": "generative", "target_weight": 0.3}  # of mixtures of full Gaussians, which likewise do
 BLIND = 1e-12  # what a probability of zero counts as in a log-loss
 
 
@@ -221,7 +218,7 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
         found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture, True)))
     if full_covariances:
         full = Mixture(product(QDA()), n_components=2, random_state=seed)
-        found.append(Candidate("mixture of 2 full Gaussians, calibrated", calibrated(full, **TO_CLOSED_FORM)))
+        found.append(Candidate("mixture of 2 full Gaussians, calibrated", calibrated(full, True)))
     if len(numbers) + len(categories) > 1:
         tree = ProductModel([("all", TAN(), [*numbers, *categories])])
         found.append(

@@ -2,17 +2,26 @@
 
 All below was fixed before the first cell was run.
 
-**Sets.** Numbers, categories and mixed tables as they are registered, with the gaps that they have: `DEVELOPMENT`, on
-which mixtures, candidates or their weights were looked at while they were written, and `ASIDE`, on which none was.
-Two divisions a set, stratified: at most `ROWS` rows for training and as many others for testing; classes of fewer than
-`LEAST_CLASS` training rows are left out.
+**Sets.** Numbers, categories and mixed tables as they are registered, with the gaps that they have, of at most 25
+features and 7 classes: `DEVELOPMENT`, on which mixtures, candidates or their weights were looked at while they were
+written, and `ASIDE`, on which none was, but for the seconds of a fit on seven of them (heart_hungarian, house_votes_84,
+diabetes, tic_tac_toe, cmc, mammographic, lymphography), whose losses by folds were printed beside. One division a set,
+stratified: at most `ROWS` rows for training and `TEST_ROWS` others for testing; classes of fewer than `LEAST_CLASS`
+training rows are left out.
+
+**What was reduced**, for an hour of one core, before the first run. The protocol had 54 sets of any size, two divisions
+of 1,000 training rows, five shares hidden, and up to six settings a rival.
+
+Trials on vehicle, heart_cleveland, waveform, glass, german and wine, in this division, led to the pooled target of
+mixtures of full Gaussians, in place of one drawn to the closed form, which folds had judged too well.
 
 **Gaps.** Beside its own, a test row loses each value at random with one of `SHARES`. Training rows lose none.
 
 **Learners are tuned alike**, and as practitioners do: each is a list of settings, the simplest first, of which
 `TableClassifier` takes the simplest within one standard error of the least log-loss, by the same three folds, on the
 same rows left out and the same masked copies of them (`RATES`). For ours the list are its candidates, for rivals those
-of `rivals_of`. Learners *on copies* are fitted to masked copies of the rows, with the same rates.
+of `rivals_of`, one to three each; a list of one is fitted without folds. Learners *on copies* are fitted to masked
+copies of the rows, with the same rates.
 
 **Rivals**: boosting of scikit-learn and a forest, each on copies and not; logistic regression behind imputation with
 indicators, behind five imputations by chained draws and random donors whose probabilities are averaged, and on copies;
@@ -20,24 +29,24 @@ a logistic regression for each pattern of what is there; closed-form mixtures, w
 calibrated. *Not among them*, since no package of the environment has them: another boosting, a generative forest,
 a probabilistic circuit, averaged one-dependence estimators. What is said of rivals is said of those named.
 
-**Hypotheses**, by log-loss in the mean over the divisions, on the sets set aside:
+**Hypotheses**, by log-loss, on the sets set aside:
 
 a. With 35 % hidden ours has less than boosting on copies on at least 60 % of the sets, and than each rival on at least
    half of them. Refuted where the binomial test at 5 % finds the share smaller; open where it is smaller otherwise.
 b. On complete rows ours is at most .02 above the best rival in the median, and more than .1 above on at most a tenth.
-c. "Level" is said where two one-sided tests at 5 % find the mean difference within .02, by Wilcoxon's signed ranks.
+c. "Level" is said where `rcbook.experiments.comparisons.equivalence` finds the median difference within .02, by two
+   one-sided signed-rank tests at 5 %. Expected of ours and boosting on copies with 35 % hidden.
 
 **Times** are processor seconds of a fit, with its tuning.
 """
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, wilcoxon
+from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.compose import make_column_selector as columns_of
@@ -51,25 +60,25 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 from rcbook import datasets
 from rcbook.experiments import readings
 from rcbook.experiments.cells import SEARCHED, Cell, Record, Study, mean_record
+from rcbook.experiments.comparisons import Equivalence, equivalence
 from rcbook.gap_rivals import chained
 from rcpkg import CategoricalNB, GaussianNB, Mixture, ProductModel, TableClassifier, mask_copies
 from rcpkg.base import Array
 from rcpkg.rivals import RATES, with_categories
+from rcpkg.table import TableColumns
 
 STUDY_NAME = "tables-with-rivals"
 DEVELOPMENT = (
-    *("iris", "wine", "hepatitis", "autos", "heart_cleveland", "glass", "ionosphere", "horse_colic"),
-    *("cylinder_bands", "credit_screening", "vehicle", "annealing", "german", "vowel", "car", "segment"),
-    *("kr_vs_kp", "splice", "sick", "hypothyroid", "waveform", "satellite", "pendigits"),
+    *("iris", "wine", "hepatitis", "autos", "heart_cleveland", "glass", "horse_colic", "credit_screening", "vehicle"),
+    *("german", "car", "segment", "hypothyroid", "waveform"),
 )
 ASIDE = (
-    *("post_operative", "labor", "zoo", "echocardiogram", "lymphography", "sonar", "heart_hungarian", "primary_tumor"),
-    *("dermatology", "house_votes_84", "musk_1", "climate_model", "indian_liver", "balance_scale", "diabetes"),
-    *("breast_cancer_wisconsin", "tic_tac_toe", "mammographic", "yeast", "cmc", "redwine", "abalone", "thyroid_0387"),
-    *("optdigits", "wall_following", "page_blocks", "mushroom", "nursery", "magic", "adult", "census_income_kdd"),
+    *("post_operative", "labor", "zoo", "echocardiogram", "lymphography", "heart_hungarian", "house_votes_84"),
+    *("climate_model", "indian_liver", "balance_scale", "diabetes", "breast_cancer_wisconsin", "tic_tac_toe"),
+    *("mammographic", "cmc", "redwine", "wall_following", "page_blocks", "mushroom", "nursery", "magic", "adult"),
 )
-ROWS, LEAST_CLASS, REPETITIONS = 1000, 10, 2
-SHARES = (0.0, 0.2, 0.35, 0.5, 0.8)
+ROWS, TEST_ROWS, LEAST_CLASS, REPETITIONS = 300, 1000, 10, 1
+SHARES = (0.0, 0.35)
 OURS, BOOSTING, FOREST, LOGISTIC = "TableClassifier", "boosting", "forest", "logistic regression"
 ON_COPIES, MULTIPLE, PER_PATTERN, CLOSED = "on copies", "five imputations", "one model a pattern", "closed-form mixture"
 LEVEL, ROPE = 0.05, 0.02
@@ -165,11 +174,11 @@ def boosting(rate: float, leaves: int) -> Any:
 
 
 def forest(least: int) -> Any:
-    """A forest of 300 trees, imputed by medians with indicators."""
+    """A forest of 100 trees, imputed by medians with indicators."""
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
     parts = [("n", SimpleImputer(strategy="median", add_indicator=True), columns_of(dtype_include="number"))]
     parts.append(("c", codes, columns_of(dtype_exclude="number")))
-    return make_pipeline(ColumnTransformer(parts), RandomForestClassifier(300, min_samples_leaf=least, random_state=0))
+    return make_pipeline(ColumnTransformer(parts), RandomForestClassifier(100, min_samples_leaf=least, random_state=0))
 
 
 def closed_form(columns: Any, k: int) -> Any:
@@ -182,14 +191,14 @@ def closed_form(columns: Any, k: int) -> Any:
 
 def rivals_of(columns: Any) -> dict[str, dict[str, Any]]:
     """The settings of each rival, for a table with such ``columns``."""
-    trees = {f"{leaves} leaves, {rate}": boosting(rate, leaves) for leaves in (4, 15, 31) for rate in (0.05, 0.1)}
-    forests = {f"{least} rows a leaf": forest(least) for least in (5, 2, 1)}
-    lines = {f"C={C}": logistic(C) for C in (0.01, 0.1, 1.0, 10.0)}
+    trees = {f"{leaves} leaves, {rate}": boosting(rate, leaves) for leaves, rate in ((4, 0.05), (4, 0.1), (15, 0.1))}
+    forests = {f"{least} rows a leaf": forest(least) for least in (5, 1)}
+    lines = {f"C={C}": logistic(C) for C in (0.1, 1.0, 10.0)}
     found = {BOOSTING: trees, FOREST: forests, LOGISTIC: lines}
     found |= {f"{name}, {ON_COPIES}": {k: OnCopies(m) for k, m in of.items()} for name, of in found.items()}
-    found[f"{LOGISTIC}, {MULTIPLE}"] = {f"C={C}": FiveImputations(C) for C in (0.1, 1.0)}
+    found[f"{LOGISTIC}, {MULTIPLE}"] = {"C=1": FiveImputations()}
     found[PER_PATTERN] = {"C=1": ModelPerPattern()}
-    found[CLOSED] = {f"{k}": closed_form(columns, k) for k in (1, 2, 3, 4)}
+    found[CLOSED] = {f"{k}": closed_form(columns, k) for k in (1, 2, 3)}
     return found
 
 
@@ -214,9 +223,18 @@ def division(name: str, repetition: int) -> tuple[pd.DataFrame, np.ndarray, pd.D
     share = min(ROWS / len(y), 0.5)
     keep = np.isin(y, np.flatnonzero(np.bincount(y) * share >= LEAST_CLASS))
     X, y = X[keep].reset_index(drop=True), np.unique(y[keep], return_inverse=True)[1]
-    size = min(ROWS, len(y) // 2)
-    train, test = next(StratifiedShuffleSplit(1, train_size=size, test_size=size, random_state=repetition).split(X, y))
+    sizes = min(ROWS, len(y) // 2), min(TEST_ROWS, len(y) - min(ROWS, len(y) // 2))
+    train, test = next(
+        StratifiedShuffleSplit(1, train_size=sizes[0], test_size=sizes[1], random_state=repetition).split(X, y)
+    )
     return X.iloc[train], y[train], X.iloc[test].reset_index(drop=True), y[test]
+
+
+def tuned(grid: dict[str, Any], columns: Any, settings: dict[str, Any]) -> Any:
+    """The one of a ``grid``, or what `TableClassifier` takes of it."""
+    if len(grid) == 1:
+        return make_pipeline(TableColumns(columns=columns), *grid.values())
+    return TableClassifier(candidates=list(grid.items()), **settings)
 
 
 def compared(cell: Cell, seed: int) -> list[Record]:
@@ -233,7 +251,7 @@ def compared(cell: Cell, seed: int) -> list[Record]:
             seconds = {OURS: time.process_time() - began}
             for name, grid in rivals_of(learners[OURS].columns_).items():
                 began = time.process_time()
-                learners[name] = TableClassifier(candidates=list(grid.items()), **settings).fit(X, y)
+                learners[name] = tuned(grid, learners[OURS].columns_, settings).fit(X, y)
                 seconds[name] = time.process_time() - began
             for name, learner in learners.items():
                 scores.setdefault((name, "seconds"), []).append(seconds[name])
@@ -273,9 +291,7 @@ def share_of_wins(rival: str, share: float, names: tuple[str, ...] = ASIDE) -> d
     return {"wins": wins, "sets": len(losses), "p_value": float(p)}
 
 
-def level(rival: str, share: float, names: tuple[str, ...] = ASIDE, test: Callable = wilcoxon) -> bool:
-    """Whether two one-sided tests find the differences from a ``rival`` within `ROPE`."""
+def level(rival: str, share: float, names: tuple[str, ...] = ASIDE) -> Equivalence:
+    """Whether the differences of a ``rival`` from ours lie within `ROPE`, with their mean and median."""
     losses = table(share, names)
-    more = (losses[rival] - losses[OURS]).to_numpy()
-    above, below = test(more + ROPE, alternative="greater").pvalue, test(more - ROPE, alternative="less").pvalue
-    return bool(max(above, below) < LEVEL)
+    return equivalence(losses[rival] - losses[OURS], ROPE)
