@@ -1,4 +1,4 @@
-"""Pictures of classifiers: regions, the choice of a weight, networks, reliability, reasons. Needs matplotlib.
+"""Displays of classifiers: regions, paths, the choice of a weight, networks, reliability, reasons. Needs matplotlib.
 
 It comes with the extra ``plot``: ``pip install "rcpkg[plot]"``.
 """
@@ -23,13 +23,14 @@ from rcpkg.explain import contributions
 from rcpkg.linalg import Array
 
 __all__ = [
+    "CalibrationPathDisplay",
+    "DecisionRegionsDisplay",
+    "NetworkDisplay",
     "ReliabilityDisplay",
+    "TargetWeightDisplay",
     "WaterfallDisplay",
-    "decision_regions",
     "markers",
-    "network",
     "palette",
-    "validation_curve",
 ]
 
 palette: tuple[str, ...] = (
@@ -48,68 +49,190 @@ markers: tuple[str, ...] = ("o", "s", "^", "D", "v", "P", "X", "*")
 """One marker for each colour, so that no figure relies on colour alone."""
 
 
-def decision_regions(
-    ax: Axes, classifier: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200
-) -> None:
-    r"""Colour the plane by :math:`\hat y(x)` and, given labels, scatter the rows of X over it.
+class Display:
+    """A picture in scikit-learn's manner: made by ``from_estimator``, drawn by ``plot``.
 
-    The ``classifier`` is one of two features; the plot covers the range of the columns of X, (n, 2), and a margin of
-    5 %, with ``resolution`` grid points on each side. Labels y (n,) are among its ``classes_``; ``ax`` are axes.
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    alt_ : str
+        What the picture shows, in words.
     """
-    columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
-    if X.ndim != 2 or X.shape[1] != 2:
-        raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
-    classes = list(classifier.classes_)
-    if len(classes) > len(palette):
-        raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(classes)}")
-    low, high = X.min(axis=0), X.max(axis=0)
-    margin = 0.05 * (high - low)
-    low, high = low - margin, high + margin
-    horizontal, vertical = (np.linspace(low[j], high[j], resolution) for j in range(2))
-    grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
-    grid = grid if columns is None else pd.DataFrame(grid, columns=columns)
-    region = np.searchsorted(classes, classifier.predict(grid)).reshape(resolution, resolution)
-    ax.imshow(
-        region,
-        extent=(low[0], high[0], low[1], high[1]),
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
-        cmap=ListedColormap(palette[: len(classes)]),
-        vmin=-0.5,
-        vmax=len(classes) - 0.5,
-        alpha=0.22,
-        label="regions",
-    )
-    ax.grid(False)
-    if y is not None:
-        y = np.asarray(y)
-        look = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
-        for label, colour, marker in zip(classes, palette, markers):
-            ax.scatter(*X[y == label].T, color=colour, marker=marker, label=str(label), **look)
+
+    alt_: str
+
+    def _axes(self, ax: Axes | None) -> Axes:
+        self.ax_ = plt.subplots()[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
 
 
-def validation_curve(ax: Axes, cv_results: Any, *, label: str = "log-loss of left-out rows") -> None:
-    """Draw what each weight of the target achieved, in a band of one standard error, and mark the best.
+class DecisionRegionsDisplay(Display):
+    r"""The plane coloured by :math:`\hat y(x)`, with the rows of X over it.
+
+    Parameters
+    ----------
+    region : array of int, shape (resolution, resolution)
+        Place of the class decided for, at each point of a grid.
+    extent : tuple (left, right, bottom, top)
+    classes : list of labels
+    X, y : arrays of shape (n, 2) and (n,)
+        Rows to scatter; without labels none are.
+    """
+
+    def __init__(self, *, region: NDArray[Any], extent: tuple, classes: list, X: Array, y: ArrayLike | None) -> None:
+        self.region, self.extent, self.classes, self.X, self.y = region, extent, classes, X, y
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, *, resolution: int = 200, ax: Axes | None = None
+    ) -> Self:
+        """Of a fitted classifier of two features; the plot covers the range of X and a margin of 5 %.
+
+        Raises
+        ------
+        ValueError
+            If X has not two columns, or there are more classes than colours.
+        """
+        columns, X = getattr(X, "columns", None), np.asarray(X, dtype=float)
+        if X.ndim != 2 or X.shape[1] != 2:
+            raise ValueError(f"X must have two columns to be drawn in the plane; got shape {X.shape}")
+        classes = list(estimator.classes_)
+        if len(classes) > len(palette):
+            raise ValueError(f"at most {len(palette)} classes can be told apart; got {len(classes)}")
+        low, high = X.min(axis=0), X.max(axis=0)
+        margin = 0.05 * (high - low)
+        low, high = low - margin, high + margin
+        horizontal, vertical = (np.linspace(low[j], high[j], resolution) for j in range(2))
+        grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
+        grid = grid if columns is None else pd.DataFrame(grid, columns=columns)
+        region = np.searchsorted(classes, estimator.predict(grid)).reshape(resolution, resolution)
+        extent = (low[0], high[0], low[1], high[1])
+        return cls(region=region, extent=extent, classes=classes, X=X, y=y).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw it, into ``ax`` if given."""
+        ax, r = self._axes(ax), len(self.classes)
+        ax.imshow(
+            self.region,
+            extent=self.extent,
+            origin="lower",
+            aspect="auto",
+            interpolation="nearest",
+            cmap=ListedColormap(palette[:r]),
+            vmin=-0.5,
+            vmax=r - 0.5,
+            alpha=0.22,
+            label="regions",
+        )
+        ax.grid(False)
+        if self.y is not None:
+            y = np.asarray(self.y)
+            look = {"s": 16, "edgecolor": "white", "linewidth": 0.4}
+            for label, colour, marker in zip(self.classes, palette, markers):
+                ax.scatter(*self.X[y == label].T, color=colour, marker=marker, label=str(label), **look)
+        shares = np.bincount(self.region.ravel(), minlength=r) / self.region.size
+        parts = ", ".join(f"{label} {share:.0%}" for label, share in zip(self.classes, shares))
+        self.alt_ = f"The plane of two features, coloured by the class decided for: {parts} of it."
+        return self
+
+
+class TargetWeightDisplay(Display):
+    """What each weight of the target achieved on rows left out, with a band of one standard error.
 
     Losses that differ by more than a factor of ten, as with few rows and hardly any target, are on a logarithmic axis.
 
-    The ``cv_results`` are the ``cv_results_`` of a fitted `RiskCalibrationCV`, with the columns target_weight, log_loss
-    and std_error; ``ax`` are axes, and ``label`` names the curve in a legend.
+    Parameters
+    ----------
+    weight, log_loss, std_error : arrays of shape (w,)
     """
-    needed = ["target_weight", "log_loss", "std_error"]
-    missing = [name for name in needed if name not in cv_results]
-    if missing:
-        raise ValueError(f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {', '.join(missing)}")
-    of_weights = np.asarray(cv_results["target_weight"], dtype=float) > 0  # the last row may be the closed form
-    weight, loss, error = (np.asarray(cv_results[name], dtype=float)[of_weights] for name in needed)
-    (line,) = ax.plot(weight, loss, marker=".", label=label)
-    ax.fill_between(weight, loss - error, loss + error, color=line.get_color(), alpha=0.2, linewidth=0)
-    best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses
-    ax.plot(weight[best], loss[best], "o", markersize=9, markerfacecolor="none", color=line.get_color())
-    ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
-    if loss.max() > 10 * loss.min() > 0:
-        ax.set_yscale("log")
+
+    def __init__(self, *, weight: Array, log_loss: Array, std_error: Array) -> None:
+        self.weight, self.log_loss, self.std_error = weight, log_loss, std_error
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, label: str = "log-loss of left-out rows", ax: Axes | None = None
+    ) -> Self:
+        """Of a fitted `RiskCalibrationCV`, by its ``cv_results_``."""
+        return cls.from_predictions(estimator.cv_results_, label=label, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, cv_results: Any, *, label: str = "log-loss of left-out rows", ax: Axes | None = None
+    ) -> Self:
+        """Of a table with the columns target_weight, log_loss and std_error.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing.
+        """
+        needed = ["target_weight", "log_loss", "std_error"]
+        missing = [name for name in needed if name not in cv_results]
+        if missing:
+            raise ValueError(
+                f"cv_results must be the cv_results_ of a RiskCalibrationCV; it has no {', '.join(missing)}"
+            )
+        of_weights = np.asarray(cv_results["target_weight"], dtype=float) > 0  # the last row may be the closed form
+        weight, loss, error = (np.asarray(cv_results[name], dtype=float)[of_weights] for name in needed)
+        return cls(weight=weight, log_loss=loss, std_error=error).plot(label=label, ax=ax)
+
+    def plot(self, *, label: str = "log-loss of left-out rows", ax: Axes | None = None) -> Self:
+        """Draw it, into ``ax`` if given; ``label`` is for a legend."""
+        ax, weight, loss, error = self._axes(ax), self.weight, self.log_loss, self.std_error
+        (line,) = ax.plot(weight, loss, marker=".", label=label)
+        ax.fill_between(weight, loss - error, loss + error, color=line.get_color(), alpha=0.2, linewidth=0)
+        best = np.flatnonzero(loss == loss.min())[-1]  # of equally good weights the greatest, as the fit chooses
+        ax.plot(weight[best], loss[best], "o", markersize=9, markerfacecolor="none", color=line.get_color())
+        ax.set(xscale="log", xlabel="weight of the target", ylabel="log-loss")
+        if loss.max() > 10 * loss.min() > 0:
+            ax.set_yscale("log")
+        self.alt_ = (
+            f"Log-loss of left-out rows against the weight of the target, from {weight.min():g} to {weight.max():g}: "
+            f"least, {loss[best]:.3f}, at the weight {weight[best]:g}; at the ends {loss[0]:.3f} and {loss[-1]:.3f}."
+        )
+        return self
+
+
+class CalibrationPathDisplay(Display):
+    """Losses of the training rows along a calibration, from the closed form to the model returned.
+
+    Parameters
+    ----------
+    history : DataFrame
+        One row an iteration, the first that of the closed form, with one column a loss.
+    """
+
+    def __init__(self, *, history: pd.DataFrame) -> None:
+        self.history = history
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Of a fitted `RiskCalibration`, or of another learner of its kind, by its ``history_``.
+
+        Raises
+        ------
+        ValueError
+            If there is no history.
+        """
+        if not hasattr(estimator, "history_"):
+            raise ValueError(f"estimator must be a fitted calibration; {type(estimator).__name__} has no history_")
+        return cls(history=estimator.history_).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw it, into ``ax`` if given."""
+        ax, said = self._axes(ax), []
+        losses = {"log_loss": "log-loss", "soft_error": "soft error", "error": "error"}
+        for (name, words), colour in zip(losses.items(), palette):
+            if name in self.history:
+                values = self.history[name].to_numpy()
+                ax.plot(np.arange(len(values)), values, marker=".", color=colour)
+                ax.annotate(words, (len(values) - 1, values[-1]), (4, 0), textcoords="offset points", color=colour)
+                said.append(f"{words} from {values[0]:.3f} to {values[-1]:.3f}")
+        ax.set(xlabel="iteration", ylabel="loss of the training rows")
+        self.alt_ = f"Losses of the training rows over {len(self.history) - 1} iterations: {', '.join(said)}."
+        return self
 
 
 def _places_in_layers(parents: list[list[int]]) -> NDArray[np.float64]:
@@ -132,40 +255,71 @@ def _node(ax: Axes, place: Sequence[float], name: str, colour: str) -> Text:
     return ax.text(*place, name, ha="center", va="center", zorder=2, bbox=box)
 
 
-def network(ax: Axes, model: Any, *, class_name: str = "class") -> None:
-    r"""Draw a Bayesian network classifier: the class above, each feature in a layer below those of its parents.
+class NetworkDisplay(Display):
+    """A Bayesian network classifier: the class above, each feature in a layer below those of its parents.
 
     The class, a parent of every feature, has thin dashed lines; dark arrows join the features.
 
-    The ``model`` is a fitted `TAN` or `KDependenceBayes`, of a calibrated network its ``estimator_``; ``ax`` are axes,
-    and ``class_name`` is written into the node of the class.
+    Parameters
+    ----------
+    parents : list of lists of int
+        The parents of each feature.
+    names : list of str
+        Of the features.
+    class_name : str
+        What to write into the node of the class.
     """
-    if not hasattr(model, "parents_"):
-        raise ValueError(f"model must be a fitted TAN or KDependenceBayes; {type(model).__name__} has no parents_")
-    parents = model.parents_
-    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
-    places, top = _places_in_layers(parents), (0.5, 0.0)
-    for place in places:
-        ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
-    nodes = [_node(ax, place, str(name), palette[0]) for place, name in zip(places.tolist(), names)]
-    _node(ax, top, class_name, palette[1])
-    look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
-    for j, of in enumerate(parents):
-        for f in of:
+
+    def __init__(self, *, parents: list[list[int]], names: list[str], class_name: str) -> None:
+        self.parents, self.names, self.class_name = parents, names, class_name
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, class_name: str = "class", ax: Axes | None = None) -> Self:
+        """Of a fitted `TAN` or `KDependenceBayes`; of a calibrated network give its ``estimator_``.
+
+        Raises
+        ------
+        ValueError
+            If the model has no ``parents_``.
+        """
+        if not hasattr(estimator, "parents_"):
+            kind = type(estimator).__name__
+            raise ValueError(f"estimator must be a fitted TAN or KDependenceBayes; {kind} has no parents_")
+        parents = estimator.parents_
+        names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(len(parents))])
+        return cls(parents=parents, names=[str(name) for name in names], class_name=class_name).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw it, into ``ax`` if given."""
+        ax, parents = self._axes(ax), self.parents
+        places, top = _places_in_layers(parents), (0.5, 0.0)
+        for place in places:
+            ax.plot(*zip(top, place), color="0.75", linewidth=0.6, linestyle="--", zorder=1)
+        nodes = [_node(ax, place, name, palette[0]) for place, name in zip(places.tolist(), self.names)]
+        _node(ax, top, self.class_name, palette[1])
+        look = {"arrowstyle": "-|>", "color": palette[0], "shrinkA": 0, "shrinkB": 0}
+        arcs = [(f, j) for j, above in enumerate(parents) for f in above]
+        for f, j in arcs:
             ends = {"patchA": nodes[f].get_bbox_patch(), "patchB": nodes[j].get_bbox_patch()}
             bent = {"connectionstyle": f"arc3,rad={0.25 if places[f, 1] - places[j, 1] > 1 else 0}"}  # around a layer
             ax.annotate("", places[j], places[f], arrowprops=look | ends | bent, zorder=3)
-    ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
-    ax.set_axis_off()
+        ax.set(xlim=(0, 1), ylim=(places[:, 1].min() - 0.5, 0.5))
+        ax.set_axis_off()
+        said = ", ".join(f"{self.names[f]} to {self.names[j]}" for f, j in arcs) or "none"
+        self.alt_ = f"A network of {self.class_name} and {len(parents)} features; arrows between features: {said}."
+        return self
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """How often the predicted class is right, by the probability that it was given, with intervals for each bin.
 
-    Made by `from_estimator` or `from_predictions`, as scikit-learn's displays are. Each bin that has rows has its mean
-    greatest posterior, ``confidence`` (b,), the share of right predictions, ``accuracy`` (b,), the 95 % ``interval`` of
-    Wilson for it, (b, 2), and ``n_rows`` (b,). An interval that the diagonal leaves speaks against the posteriors.
-    After ``plot`` it has ``ax_``, ``figure_``, and in ``alt_`` what the picture shows, in words.
+    Parameters
+    ----------
+    confidence, accuracy : arrays of shape (b,)
+        Of each bin that has rows: the mean greatest posterior, and the share of right predictions.
+    interval : array of shape (b, 2)
+        95 % intervals of Wilson for the share; one that the diagonal leaves speaks against the posteriors.
+    n_rows : array of shape (b,)
     """
 
     def __init__(self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array) -> None:
@@ -182,7 +336,13 @@ class ReliabilityDisplay:
     def from_predictions(
         cls, y_true: ArrayLike, y_proba: ArrayLike, *, classes: ArrayLike, n_bins: int = 10, ax: Axes | None = None
     ) -> Self:
-        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width."""
+        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width.
+
+        Raises
+        ------
+        ValueError
+            If ``y_proba`` has not a row for each label and a column for each class.
+        """
         check_number("n_bins", n_bins, 1, integer=True)
         y, P, labels = np.asarray(y_true), np.asarray(y_proba, dtype=float), np.asarray(classes)
         if P.shape != (len(y), len(labels)):
@@ -201,8 +361,7 @@ class ReliabilityDisplay:
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
         """Draw it, into ``ax`` if given; ``name`` is for a legend."""
-        self.ax_ = ax or plt.subplots()[1]
-        self.figure_ = self.ax_.figure
+        self._axes(ax)
         self.ax_.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
         spread = np.abs(self.interval.T - self.accuracy)
         self.ax_.errorbar(self.confidence, self.accuracy, yerr=spread, fmt="o", color=palette[0], capsize=2, label=name)
@@ -216,12 +375,18 @@ class ReliabilityDisplay:
         return self
 
 
-class WaterfallDisplay:
+class WaterfallDisplay(Display):
     """The log odds of two classes for one row, from the class weights feature by feature to the posterior.
 
-    Contributions in ``nats`` (k,), the greatest first, have ``names``; they lead from the log odds before any feature
-    is known, ``start``, to those of the first of two ``classes`` against the second. After ``plot`` it has ``ax_``,
-    ``figure_``, and in ``alt_`` what the picture shows, in words.
+    Parameters
+    ----------
+    nats : array of shape (k,)
+        Contributions to the log odds, the greatest first.
+    names : list of k str
+    start : float
+        Log odds before any feature is known.
+    classes : pair of labels
+        The log odds are of the first against the second.
     """
 
     def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:
@@ -231,10 +396,17 @@ class WaterfallDisplay:
     def from_estimator(
         cls, model: Any, row: ArrayLike, *, classes: tuple | None = None, n_features: int = 10, ax: Axes | None = None
     ) -> Self:
-        """Of a fitted model with marginals, or a pipeline that ends in one: Shapley values of the log odds of one row.
+        """Of a generative classifier, by the Shapley values of the log odds of one row, (1, d).
 
-        The ``classes`` are two labels, by default the most probable ones. The ``n_features`` that matter most have a
-        bar each; the others are summed.
+        Parameters
+        ----------
+        model : fitted GenerativeClassifier with marginals, or a pipeline that ends in one
+        row : array-like or frame of shape (1, d)
+        classes : pair of labels, optional
+            By default the two most probable ones.
+        n_features : int, default=10
+            The features that matter most; the others are summed.
+        ax : matplotlib Axes, optional
         """
         P = model.predict_proba(row)
         if len(P) != 1:
@@ -256,8 +428,7 @@ class WaterfallDisplay:
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw it, into ``ax`` if given."""
-        self.ax_ = ax or plt.subplots()[1]
-        self.figure_ = self.ax_.figure
+        self._axes(ax)
         ends = self.start + np.cumsum(self.nats)
         colours = [palette[0] if gain >= 0 else palette[1] for gain in self.nats]
         places = np.arange(len(ends))

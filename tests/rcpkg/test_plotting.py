@@ -7,10 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from rcpkg import QDA, TAN, KDependenceBayes, RiskCalibrationCV, plotting
+from rcpkg import QDA, TAN, KDependenceBayes, RiskCalibration, RiskCalibrationCV, plotting
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def test_decision_regions_show_the_predictions(ax):
     X = rng.normal(size=(40, 2)) + np.repeat([[0, 0], [3, 1]], 20, axis=0)
     y = np.repeat(["a", "b"], 20)
     classifier = GaussianNB().fit(X, y)
-    plotting.decision_regions(ax, classifier, X, y, resolution=50)
+    plotting.DecisionRegionsDisplay.from_estimator(classifier, X, y, resolution=50, ax=ax)
     left, right, bottom, top = ax.images[0].get_extent()
     corner = classifier.predict([[left, bottom], [right, top]])
     values = ax.images[0].get_array()
@@ -41,14 +42,14 @@ def test_decision_regions_show_the_predictions(ax):
 @pytest.mark.parametrize("shape", [(5, 3), (5,)])
 def test_decision_regions_need_two_features(ax, shape):
     with pytest.raises(ValueError, match="two columns"):
-        plotting.decision_regions(ax, GaussianNB().fit(np.eye(2), [0, 1]), np.zeros(shape))
+        plotting.DecisionRegionsDisplay.from_estimator(GaussianNB().fit(np.eye(2), [0, 1]), np.zeros(shape), ax=ax)
 
 
 CURVE = pd.DataFrame({"target_weight": [0.1, 1.0, 10.0], "log_loss": [0.5, 0.3, 0.3], "std_error": [0.1, 0.02, 0.03]})
 
 
-def test_validation_curve_shows_losses_errors_and_the_greatest_of_the_best(ax):
-    plotting.validation_curve(ax, CURVE, label="QDA")
+def test_choice_of_the_weight_shows_losses_errors_and_the_greatest_of_the_best(ax):
+    plotting.TargetWeightDisplay.from_predictions(CURVE, label="QDA", ax=ax)
     curve, best = ax.lines
     assert curve.get_label() == "QDA" and ax.get_xscale() == "log"
     np.testing.assert_array_equal(curve.get_xydata(), CURVE[["target_weight", "log_loss"]])
@@ -58,17 +59,17 @@ def test_validation_curve_shows_losses_errors_and_the_greatest_of_the_best(ax):
     np.testing.assert_allclose([heights.min(), heights.max()], [0.27, 0.6])
 
 
-def test_validation_curve_is_of_a_fit(ax):
+def test_choice_of_the_weight_is_of_a_fit(ax):
     X, y = load_iris(return_X_y=True)
     with pytest.warns(UserWarning, match="greatest of target_weights"):
         fit = RiskCalibrationCV(QDA(), target_weights=[0.1, 1.0], closed_form=False).fit(X, y)
-    plotting.validation_curve(ax, fit.cv_results_)
+    plotting.TargetWeightDisplay.from_estimator(fit, ax=ax)
     assert ax.lines[1].get_xdata() == [fit.target_weight_]
 
 
-def test_validation_curve_names_what_it_lacks(ax):
+def test_choice_of_the_weight_names_what_it_lacks(ax):
     with pytest.raises(ValueError, match="it has no log_loss, std_error"):
-        plotting.validation_curve(ax, CURVE[["target_weight"]])
+        plotting.TargetWeightDisplay.from_predictions(CURVE[["target_weight"]], ax=ax)
 
 
 STRUCTURE = [[], [0], [0, 1], [0], []]
@@ -85,7 +86,7 @@ def arrows(ax):
 def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
     frame = pd.DataFrame(CODES[:, :5], columns=["a b", "ä", "c", "d", "e"])
     model = KDependenceBayes(structure=STRUCTURE).fit(frame, CODES[:, 5])
-    plotting.network(ax, model, class_name="ill")
+    plotting.NetworkDisplay.from_estimator(model, class_name="ill", ax=ax)
     names = [*frame.columns, "ill"]
     places = {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
     assert sorted(places) == sorted(names) and len(set(places.values())) == len(names)
@@ -96,9 +97,9 @@ def test_network_draws_what_was_learnt_from_parents_down_to_children(ax):
 
 def test_network_refuses_what_is_none(ax):
     with pytest.raises(ValueError, match="QDA has no parents_"):
-        plotting.network(ax, QDA())
+        plotting.NetworkDisplay.from_estimator(QDA(), ax=ax)
     with pytest.raises(ValueError, match="TAN has no parents_"):
-        plotting.network(ax, TAN())
+        plotting.NetworkDisplay.from_estimator(TAN(), ax=ax)
 
 
 def test_reliability_shows_the_share_of_right_predictions_in_each_bin(ax):
@@ -145,3 +146,28 @@ def test_a_waterfall_leads_from_the_class_weights_to_the_posterior(ax):
     np.testing.assert_allclose(against.nats, -shown.nats)
     with pytest.raises(ValueError, match="one row; got 2"):
         plotting.WaterfallDisplay.from_estimator(model, X.iloc[:2])
+
+
+def test_path_of_a_calibration_is_its_history(ax):
+    X, y = load_iris(return_X_y=True)
+    model = RiskCalibration(QDA()).fit(X, y)
+    shown = plotting.CalibrationPathDisplay.from_estimator(model, ax=ax)
+    assert_array_equal(ax.lines[0].get_ydata(), model.history_["log_loss"])
+    assert f"{model.history_['log_loss'].iloc[-1]:.3f}" in shown.alt_
+    with pytest.raises(ValueError, match="GaussianNB has no history_"):
+        plotting.CalibrationPathDisplay.from_estimator(GaussianNB(), ax=ax)
+
+
+@pytest.mark.parametrize("draw", ["regions", "weight", "network"])
+def test_displays_tell_in_words_what_they_show_and_draw_without_axes(draw):
+    X, y = load_iris(return_X_y=True)
+    if draw == "regions":
+        shown = plotting.DecisionRegionsDisplay.from_estimator(GaussianNB().fit(X[:, :2], y), X[:, :2], resolution=20)
+        assert shown.alt_.count("%") == 3
+    elif draw == "weight":
+        shown = plotting.TargetWeightDisplay.from_predictions(CURVE)
+        assert f"{CURVE['log_loss'].min():.3f}" in shown.alt_
+    else:
+        shown = plotting.NetworkDisplay.from_estimator(TAN(prior_strength=1.0).fit(X.round().astype(int), y))
+        assert shown.alt_.count(" to ") == 3
+    assert shown.figure_ is shown.ax_.figure

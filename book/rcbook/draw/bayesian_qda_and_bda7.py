@@ -284,7 +284,8 @@ def decision_regions() -> tuple[Array, dict[str, Any], Figure]:
     fig, axes = plt.subplots(3, 3, figsize=(6.4, 6.6), sharex=True, sharey=True)
     for ax, (name, model) in zip(axes.flat, methods.items()):
         model.fit(plane[chosen], cancer.target[chosen])
-        plotting.decision_regions(ax, model, plane[chosen], cancer.target[chosen], resolution=70)
+        rows, labels = plane[chosen], cancer.target[chosen]
+        plotting.DecisionRegionsDisplay.from_estimator(model, rows, labels, resolution=70, ax=ax)
         regions = ax.images[0]
         ax.contour(
             regions.get_array(),

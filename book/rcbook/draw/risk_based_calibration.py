@@ -32,7 +32,7 @@ def idea() -> tuple[Any, Any]:
     figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), sharey=True)
     for ax, (name, classifier) in zip(axes, idea.items()):
         classifier.fit(rows, label)
-        plotting.decision_regions(ax, classifier, rows, label)
+        plotting.DecisionRegionsDisplay.from_estimator(classifier, rows, label, ax=ax)
         # rescaled scores belong to the densities of the closed form
         model = idea["closed form"] if name == "its scores rescaled" else classifier
         joint = model.predict_joint_log_proba(plane.reshape(-1, 2)).reshape(160, 160, 2)
@@ -244,7 +244,7 @@ def regions(sepals: Any, before: Any, after: Any, y: Any) -> Any:
     plane = np.stack(np.meshgrid(*np.linspace(*corners, 120).T), axis=-1)
     figure, axes = plt.subplots(1, 2, figsize=(7.6, 3.6), sharex=True, sharey=True)
     for ax, classifier, title in zip(axes, (before, after), ("closed form", "calibrated")):
-        plotting.decision_regions(ax, classifier, sepals, y)
+        plotting.DecisionRegionsDisplay.from_estimator(classifier, sepals, y, ax=ax)
         joint = classifier.predict_joint_log_proba(plane.reshape(-1, 2))
         joint = joint.reshape(120, 120, 3)
         for c, line in enumerate(("-", "--", "-.")):
