@@ -141,10 +141,7 @@ class Printed(SphinxPostTransform):
         return [nodes.figure("", image, nodes.caption("", "", *caption.children))]
 
     def figure(self, figure: nodes.figure) -> list[nodes.Node]:
-        """With its number, and without the panels that a phone shows one by one."""
-        for image in list(figure.findall(nodes.image)):
-            if "panel" in image["classes"]:
-                image.parent.remove(image)
+        """With its number."""
         number = self.number(figure, "figure")
         return [latex(f"\\booknumber{{figure}}{{{number}}}"), figure] if number else [figure]
 

@@ -128,26 +128,32 @@ window.movingPictures = (() => {
       [1, ...mean, ...mean.map((m, j) => within[j] + m * m)].map((value) => 4 * prior * value));
   }
 
-  // the model after so many updates, and how many were valid
-  function calibrate(rows, labels, updates, weight, rate) {
+  // the model after each update, until the next statistics belong to no model
+  function* updated(rows, labels, weight, rate) {
     const hot = labels.map((label) => [1 - label, label]);
     const own = statisticsOf(rows, hot);
     const drawn = pooledTarget(own);
     const shrink = (lr) => 1 + (lr * weight * 4) / rows.length;
     let s = combine(own, drawn, (a, b) => (a + weight * b) / shrink(1));
-    let model = parametersOf(s);
-    for (let t = 0; t < updates; t += 1) {
+    for (let model = parametersOf(s); model; model = parametersOf(s)) {
+      yield model;
       const signed = rows.map((row, i) => {
         const difference = labels[i] - sigmoid(logOdds(model, row));
         return [-difference, difference];
       });
       const moved = combine(statisticsOf(rows, signed), drawn, (a, b) => a + weight * b);
-      const next = combine(s, moved, (a, b) => (a + rate * b) / shrink(rate));
-      const valid = parametersOf(next);
-      if (!valid) return { model, updates: t };
-      [s, model] = [next, valid];
+      s = combine(s, moved, (a, b) => (a + rate * b) / shrink(rate));
     }
-    return { model, updates };
+  }
+
+  // the model after so many updates, and how many were valid
+  function calibrate(rows, labels, updates, weight, rate) {
+    const found = { updates: -1 };
+    for (found.model of updated(rows, labels, weight, rate)) {
+      found.updates += 1;
+      if (found.updates === updates) break;
+    }
+    return found;
   }
 
   function lossesOf(model, rows, labels) {
@@ -158,12 +164,82 @@ window.movingPictures = (() => {
     };
   }
 
-  function clouds(figure, data) {
-    const added = [];
+  // rows of two classes in the plane, and what a model of them says
+  function scene(figure, data) {
     const columns = [0, 1].map((j) => data.rows.map((row) => row[j]));
     const [horizontal, vertical] = columns.map((c) => [Math.min(...c) - 0.6, Math.max(...c) + 0.6]);
     const box = plane(figure, "Two clouds of rows, the boundary between the classes, and the ellipses of the model",
       horizontal, vertical, 640, 420, ["first feature", "second feature"]);
+    const [left, right, bottom, top] = box.bounds;
+    const [nx, ny] = [160, 105];
+    const [dx, dy] = [(right - left) / nx, (top - bottom) / ny];
+    const centre = ([i, j]) => [left + (i + 0.5) * dx, bottom + (j + 0.5) * dy];
+
+    // where class 1 wins, by rows of the picture, and the line around it
+    function regions(model) {
+      const [along, up] = [nx, ny].map((size, c) => Array.from({ length: size }, (_, k) => logOdds(model, centre(c ? [0, k] : [k, 0]))));
+      const odds = up.map((v) => along.map((u) => u + v - up[0])); // the features are independent within a class
+      let [path, edge] = ["", ""];
+      for (let j = 0; j < ny; j += 1) {
+        for (let i = 0, from = -1; i <= nx; i += 1) {
+          const inside = i < nx && odds[j][i] > 0;
+          if (inside && from < 0) from = i;
+          if (!inside && from >= 0) {
+            const [x0, x1] = [box.x(left + from * dx), box.x(left + i * dx)];
+            const [y0, y1] = [box.y(bottom + (j + 1) * dy), box.y(bottom + j * dy)];
+            path += `M${x0.toFixed(1)} ${y0.toFixed(1)}H${x1.toFixed(1)}V${y1.toFixed(1)}H${x0.toFixed(1)}Z`;
+            from = -1;
+          }
+          if (i + 1 < nx && j + 1 < ny) edge += crossing(odds, i, j);
+        }
+      }
+      return { path, edge };
+    }
+
+    // the line between the classes within four neighbours of the grid: where the odds change their sign on two sides
+    function crossing(odds, i, j) {
+      const corners = [[i, j], [i + 1, j], [i + 1, j + 1], [i, j + 1]];
+      const ends = [];
+      corners.forEach((a, k) => {
+        const b = corners[(k + 1) % 4];
+        const [u, v] = [odds[a[1]][a[0]], odds[b[1]][b[0]]];
+        if (u > 0 !== v > 0) ends.push(centre(a.map((value, c) => value + (u / (u - v)) * (b[c] - value))));
+      });
+      return ends.length ? line(ends, box) : "";
+    }
+
+    function point([a, b], label, look, size) {
+      const [x, y, r] = [box.x(a), box.y(b), size];
+      if (label) draw("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, class: `class-1 ${look}` }, box.marks);
+      else draw("circle", { cx: x, cy: y, r, class: `class-0 ${look}` }, box.marks);
+    }
+
+    // returns the boundary
+    function show(model) {
+      const { path, edge } = regions(model);
+      const [px, py] = [box.x(left), box.y(top)];
+      box.marks.replaceChildren();
+      draw("rect", { x: px, y: py, width: box.x(right) - px, height: box.y(bottom) - py, class: "class-0 wins" }, box.marks);
+      for (const look of ["ground", "class-1 wins"]) draw("path", { d: path, class: look }, box.marks);
+      model.forEach(({ mean, variance }, c) => [1, 2, 3].forEach((k) => draw("ellipse", {
+        cx: box.x(mean[0]), cy: box.y(mean[1]), class: `class-${c} contour`,
+        rx: box.x(k * Math.sqrt(variance[0])) - box.x(0), ry: box.y(0) - box.y(k * Math.sqrt(variance[1])),
+      }, box.marks)));
+      draw("path", { d: edge, class: "boundary" }, box.marks);
+      return edge;
+    }
+
+    return { ...box, show, point };
+  }
+
+  function judged(model, data) {
+    const { logLoss, error } = lossesOf(model, data.fresh, data.freshLabels);
+    return `${fixed(100 * error, 2)} % wrong, log-loss ${fixed(logLoss, 3)}`;
+  }
+
+  function clouds(figure, data) {
+    const added = [];
+    const box = scene(figure, data);
     const controls = element("div", { className: "controls" });
     const said = element("p", { className: "said" });
     said.setAttribute("role", "status");
@@ -191,51 +267,60 @@ window.movingPictures = (() => {
       const rows = [...data.rows, ...added.map(([row]) => row)];
       const labels = [...data.labels, ...added.map(([, label]) => label)];
       const { model, updates } = calibrate(rows, labels, count.value, data.weights[weight.value], data.rate);
-      const { logLoss, error } = lossesOf(model, data.fresh, data.freshLabels);
-      box.marks.replaceChildren();
-      shade(model);
-      rows.forEach(([a, b], i) => point(a, b, labels[i], i >= data.rows.length));
-      model.forEach(({ mean, variance }, c) => [1, 2, 3].forEach((k) => draw("ellipse", {
-        cx: box.x(mean[0]), cy: box.y(mean[1]), class: `class-${c} contour`,
-        rx: box.x(k * Math.sqrt(variance[0])) - box.x(0), ry: box.y(0) - box.y(k * Math.sqrt(variance[1])),
-      }, box.marks)));
+      box.show(model);
+      rows.forEach((row, i) => (i < data.rows.length ? box.point(row, labels[i], "row", 2.6) : box.point(row, labels[i], "row added", 5)));
       const stopped = updates < count.value ? ` It stopped after ${updates}: the next statistics belong to no model.` : "";
-      said.textContent = `On ${data.fresh.length.toLocaleString("en")} new rows: ` +
-        `${fixed(100 * error, 2)} % wrong, log-loss ${fixed(logLoss, 3)}.${stopped}`;
-    }
-
-    // where class 1 wins, by rows of the picture
-    function shade(model) {
-      const [left, right, bottom, top] = box.bounds;
-      const [nx, ny] = [160, 105];
-      const [dx, dy] = [(right - left) / nx, (top - bottom) / ny];
-      let path = "";
-      for (let j = 0; j < ny; j += 1) {
-        const b = bottom + (j + 0.5) * dy;
-        for (let i = 0, from = -1; i <= nx; i += 1) {
-          const inside = i < nx && logOdds(model, [left + (i + 0.5) * dx, b]) > 0;
-          if (inside && from < 0) from = i;
-          if (!inside && from >= 0) {
-            const [x0, x1] = [box.x(left + from * dx), box.x(left + i * dx)];
-            const [y0, y1] = [box.y(b + dy / 2), box.y(b - dy / 2)];
-            path += `M${x0.toFixed(1)} ${y0.toFixed(1)}H${x1.toFixed(1)}V${y1.toFixed(1)}H${x0.toFixed(1)}Z`;
-            from = -1;
-          }
-        }
-      }
-      const [px, py] = [box.x(left), box.y(top)];
-      draw("rect", { x: px, y: py, width: box.x(right) - px, height: box.y(bottom) - py, class: "class-0 wins" }, box.marks);
-      draw("path", { d: path, class: "class-1 wins" }, box.marks);
-    }
-
-    function point(a, b, label, isNew) {
-      const [x, y, r] = [box.x(a), box.y(b), isNew ? 5 : 2.6];
-      const look = { class: `class-${label} row${isNew ? " added" : ""}` };
-      if (label) draw("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, ...look }, box.marks);
-      else draw("circle", { cx: x, cy: y, r, ...look }, box.marks);
+      said.textContent = `On ${data.fresh.length.toLocaleString("en")} new rows: ${judged(model, data)}.${stopped}`;
     }
 
     show();
+  }
+
+  // ---- the same, which moves once by itself: a row is drawn the larger the more it pulls ----
+
+  const NOTES = [["start", -5.5, 4.5, "this cluster widens the blue Gaussian"], ["end", 1.05, -2.4, "large: pulls hard"],
+    ["end", 3.6, 2.15, "boundary by counting"], ["end", 3.6, 3.4, "calibrated"]];
+
+  function front(figure, data) {
+    const [LAST, PAUSE, LASTS] = [300, 1000, 5000]; // updates; milliseconds before the first, and for all of them
+    const box = scene(figure, data);
+    const said = element("p", { className: "said" });
+    const again = element("button", { type: "button" }, "Play again");
+    figure.prepend(box.svg, said, element("div", { className: "controls" }, element("div", {}, again)));
+    let playing = 0;
+
+    function play(moves) {
+      const models = updated(data.rows, data.labels, data.weights[5], data.rate);
+      let [model, updates] = [models.next().value, 0];
+      const counted = box.show(model);
+      const mine = (playing += 1);
+
+      function advance(to) {
+        for (; updates < to; updates += 1) model = models.next().value;
+        if (mine === playing) show();
+      }
+
+      function show() {
+        box.show(model);
+        draw("path", { d: counted, class: "boundary counted" }, box.marks);
+        data.rows.forEach((row, i) => {
+          const pull = Math.abs(data.labels[i] - sigmoid(logOdds(model, row)));
+          box.point(row, data.labels[i], "row", 1.5 + 5 * pull);
+        });
+        for (const [anchor, a, b, text] of NOTES) {
+          draw("text", { x: box.x(a), y: box.y(b), class: "note", "text-anchor": anchor }, box.marks, text);
+        }
+        said.textContent = `${updates ? `After ${updates} updates` : "Fitted by counting"}: ${judged(model, data)} on new rows.`;
+        const share = (performance.now() - began - PAUSE) / LASTS;
+        if (updates < LAST) requestAnimationFrame(() => advance(Math.ceil(LAST * Math.min(Math.max(share, 0), 1))));
+      }
+
+      const began = performance.now();
+      advance(moves ? 0 : LAST);
+    }
+
+    again.addEventListener("click", () => play(true));
+    play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
   }
 
   // ---- naive Bayes with one feature of three states in copies; class 1 is the mirror image of class 0 ----
@@ -381,7 +466,7 @@ window.movingPictures = (() => {
     show();
   }
 
-  const kinds = { clouds, leaf, gaps };
+  const kinds = { front, clouds, leaf, gaps };
 
   function start() {
     for (const figure of document.querySelectorAll("figure.moving")) {

@@ -59,6 +59,24 @@ def test_calibration_in_the_browser_is_that_of_the_library(opened, weight):
     assert f"{100 * error:.2f} % wrong, log-loss {log_loss:.3f}." in said
 
 
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_the_front_picture_ends_where_the_library_does_and_rests_where_motion_is_unwelcome(browser, html, motion):
+    page = browser.new_page(reduced_motion=motion)
+    page.goto((html / "book/intro.html").as_uri())
+    said = page.locator("#moving-front .said")
+    assert said.text_content().startswith("After 300" if motion == "reduce" else "Fitted by counting")
+    data = calibrated_clouds()
+    objective = Objective.of(
+        GaussianNB(), np.array(data["rows"]), np.array(data["labels"]), target="pooled", target_weight=1.0
+    )
+    log_P = climb(objective, Fixed(LEARNING_RATE), max_iter=300).point.model.predict_log_proba(np.array(data["fresh"]))
+    labels = np.array(data["freshLabels"])
+    error, log_loss = np.mean(log_P.argmax(axis=1) != labels), -log_P[np.arange(len(labels)), labels].mean()
+    page.wait_for_function("document.querySelector('#moving-front .said').textContent.startsWith('After 300')")
+    assert said.text_content() == f"After 300 updates: {100 * error:.2f} % wrong, log-loss {log_loss:.3f} on new rows."
+    page.close()
+
+
 def test_a_row_can_be_added_and_taken_away(opened):
     rows = opened.locator("#moving-clouds .row")
     before = rows.count()
