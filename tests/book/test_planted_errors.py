@@ -145,7 +145,7 @@ PLANTED = [
     InLibrary("06", "thm-tm-safe", "rcpkg.families.gaussian.GaussianFamily.safe_update", scaled(1.001)),
     InLibrary("08", "prop-wn-stream", "rcbook.streams.Counts.log_probabilities", scaled(1.01)),
     InLibrary(
-        "08",
+        "08s",
         "prop-wn-bias",
         "rcbook.experiments.studies.tables_of_wanbia2014.bias_and_variance",
         lambda function: lambda *arguments: function(*arguments)[:1],

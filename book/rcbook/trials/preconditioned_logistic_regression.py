@@ -352,9 +352,9 @@ def diagonals_of_sets(
 
 def limits_of_the_penalty(
     sets: Mapping[str, tuple[CategoricalNB, Array, Array, Any]],
-) -> tuple[list[bool], list[float], list[float], list[float], list[float], Array]:
+) -> tuple[list[bool], list[float], list[float], list[float], list[float], Array, list[float]]:
     """Maxima of penalised likelihoods: their distance from the centre, their uniqueness and their two ends."""
-    bounds, ends, middle, unique = [], [], [], []
+    bounds, ends, middle, unique, attained = [], [], [], [], []
     for nb, _, y, Z in sets.values():
         D, Y = closed_form(nb), np.eye(len(nb.classes_))[y]
         for c in (0.0, 1.0):
@@ -367,6 +367,7 @@ def limits_of_the_penalty(
                 unique.append(np.abs(elsewhere.x - fit.x).max())
             far = maximise_weighted(Z, Y, D, penalty=1e9, center=c, tol=1e-12).x
             ends.append(np.abs(posterior(Z, far * D) - posterior(Z, c * D)).max())
+            attained.append(np.linalg.norm(far - W) / (slope / 2e9) - 1)
         ridge = maximise_weighted(Z, Y, D, penalty=0.3, center=1.0, tol=1e-10)
         beta = ridge.x * D
         value = cll(Z, y, beta) - 0.3 * np.sum(((beta - D) / D) ** 2)
@@ -387,7 +388,7 @@ def limits_of_the_penalty(
     settings = {"center": 1.0, "tol": 1e-10, "max_iter": 5000}
     nearest = maximise_weighted(Z, Y, D, start=W, **settings).x
     aside = maximise_weighted(Z, Y, D, penalty=1e-4, **settings).x - nearest
-    return bounds, ends, middle, unique, falls, aside
+    return bounds, ends, middle, unique, falls, aside, attained
 
 
 def updates_of_a_stream(
