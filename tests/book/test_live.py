@@ -107,8 +107,6 @@ NOTEBOOKS = [page for page in tool.LOCK["pages"] if (tool.ROOT / f"{page}.ipynb"
 DIFFERENT = {
     ("book/how_to_classify", "cell 9"): "boosting of scikit-learn 1.6.1, which the runtime has, for that of 1.9",
     ("book/how_to_classify", "cell 12"): "the same boosting",
-    ("chapters/04_risk_based_calibration", "cell 40"): "bins by k-means part near values by rounding",
-    ("chapters/04_risk_based_calibration", "cell 41"): "the same bins",
 }
 
 

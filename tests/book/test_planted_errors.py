@@ -118,13 +118,13 @@ PLANTED = [
     InLibrary("04", "prop-rc-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)),
     InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("covariance", 1.01)),
     InLibrary(
-        "04",
+        "04s",
         "prop-rc-lr",
         "rcpkg.families.gaussian.GaussianFamily.parameters",
         altered("covariance", 1.01),
     ),
     InLibrary(
-        "04",
+        "04s",
         "prop-rc-lr",
         "rcpkg.families.gaussian.GaussianFamily.parameters",
         altered("log_prior", 1.01),
@@ -136,9 +136,9 @@ PLANTED = [
     InLibrary("04", "alg-rc", "rcpkg.RiskCalibration._rule", lambda rule: staticmethod(soft_error_weights)),
     InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("mean", 1.01)),
     InLibrary("04", "prop-rc-qda", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("log_prior", 1.01)),
-    InLibrary("04", "prop-rc-lr", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("mean", 1.001)),
+    InLibrary("04s", "prop-rc-lr", "rcpkg.families.gaussian.GaussianFamily.parameters", altered("mean", 1.001)),
     InLibrary(
-        "04", "prop-rc-map-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)
+        "04s", "prop-rc-map-nb", "rcpkg.families.networks.CategoricalFamily.parameters", altered("log_prob", 1.01)
     ),
     InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian.GaussianFamily.mean_parameters", scaled(1.01)),
     InLibrary("05", "prop-tm-models", "rcpkg.families.gaussian.GaussianFamily.log_partition", scaled(1.01)),

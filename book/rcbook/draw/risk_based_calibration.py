@@ -5,6 +5,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,9 +15,50 @@ from rcbook.experiments.rescalings import Rescaled, temperature_scaled
 from rcbook.figures import look
 from rcbook.freezing import Freezing
 from rcbook.simulation import clouds
-from rcbook.trials.risk_based_calibration import losses, splits
+from rcbook.trials.risk_based_calibration import compared, losses, splits
 from rcpkg import QDA, CategoricalNB, GaussianNB, InvalidStatistics, RiskCalibration, plotting
 from rcpkg.calibration import Fixed, Safe
+
+LOOKS = {"published": "published", "safe": "safe", "safe, target": "target"}  # of the modes, in rcbook.figures.METHODS
+
+
+def update_in_numbers(x: Any, Y: Any, P: Any, s: Any, new: Any) -> pd.DataFrame:
+    """One update of counts and sums of two classes, in the order in which a hand would compute it."""
+    steps = {"count before": s[:, 0], "sum before": s[:, 1], "mean before": s[:, 1] / s[:, 0]}
+    steps |= {f"posterior P of x = {value:g}": belief for value, belief in zip(x, P)}
+    steps |= {f"weight Y − P of x = {value:g}": weight for value, weight in zip(x, Y - P)}
+    steps |= {"change of the count": (new - s)[:, 0], "change of the sum": (new - s)[:, 1]}
+    steps |= {"count after": new[:, 0], "sum after": new[:, 1], "mean after": new[:, 1] / new[:, 0]}
+    table = pd.DataFrame(steps, index=["first class", "second class"]).T.rename_axis("step")
+    return table.map("{:.3f}".format).replace("-0.000", "0.000")
+
+
+def one_update(x: Any, Y: Any, P: Any, s: Any, new: Any) -> Any:
+    """The strip of one update: the closed form, the weights of the rows, the new model; Gaussians of variance one."""
+    figure, axes = plt.subplots(1, 3, figsize=(8.6, 2.9))
+    line, colours, sides = np.linspace(-4.0, 6.0, 201), plotting.palette, ("right", "left")
+    old_mean, new_mean = (t[:, 1] / t[:, 0] for t in (s, new))
+    for ax, mean in ((axes[0], old_mean), (axes[2], new_mean)):
+        for c, name in enumerate(("first class", "second class")):
+            ax.plot(line, norm.pdf(line, mean[c]), color=colours[c])
+            ax.text(mean[c], 0.41, f"{name}\nmean {mean[c]:.2f}".replace("-", "−"), color=colours[c], ha=sides[c])
+            rows = x[Y[:, c] == 1]
+            ax.plot(rows, 0 * rows, plotting.markers[c], color=colours[c], clip_on=False, zorder=3)
+        ax.axvline(mean.mean(), color="0.2", ymax=0.62)
+        ax.text(6.0, 0.3, f"boundary\n{mean.mean():.2f}", color="0.2", ha="right", va="top")
+        ax.set(ylim=(0, 0.55), xlim=(-4, 6), yticks=[], xlabel="feature", xticks=[*x])
+    axes[2].axvline(old_mean.mean(), color="0.2", ymax=0.62, linestyle=":")
+    for (row, c), weight in np.ndenumerate(Y - P):
+        place, label = row + 0.36 * (c - 0.5), f"{weight:+.2f}" if abs(weight) >= 0.005 else "0"
+        axes[1].bar(place, weight, 0.34, color=colours[c])
+        end = "bottom" if weight > 0 else "top"
+        axes[1].text(place, weight, label.replace("-", "−"), color=colours[c], ha="center", va=end)
+    axes[1].axhline(0, color="0.2", linewidth=1)
+    axes[1].set(ylim=(-0.85, 0.85), yticks=[], xlabel="row, by its feature")
+    axes[1].set_xticks(range(len(x)), [f"{value:g}" for value in x])
+    for ax, title in zip(axes, ("1. the closed form", "2. the weights Y − P", "3. the new model")):
+        ax.set_title(title)
+    return figure
 
 
 def idea() -> tuple[Any, Any]:
@@ -118,14 +161,13 @@ def curves(calibrate: Any, data: Any, models: Any) -> Any:
     return figure
 
 
-def ends_of_runs(data: Any, models: Any, compared: Any) -> tuple[Any, Any]:
+def ends_of_runs(data: Any, models: Any, calibrations: Any) -> tuple[Any, Any]:
     """Updates and ends of each mode, set by set."""
     found, ends = {}, {}
     for name in data:
         for model in models:
-            runs = [
-                compared(*data[name], *models[model], *split) for split in splits(data[name][1], 10, seed=1)
-            ]
+            parts = splits(data[name][1], 10, seed=1)
+            runs = [compared(calibrations, *data[name], *models[model], *split) for split in parts]
             found[name, model] = np.array([tested for tested, _ in runs])
             ends[name, model] = [end for _, end in runs]
     endings = {
@@ -144,7 +186,7 @@ def ends_of_runs(data: Any, models: Any, compared: Any) -> tuple[Any, Any]:
     return found, course
 
 
-def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, Any, Any]:
+def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, Any]:
     """Changes of test log-loss and error, with two standard errors."""
 
     def change(name, values):
@@ -166,11 +208,10 @@ def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, An
                 clear[name, model, loss, calibration] = outcomes[int(sign)]
             rows[name, model, loss] = row
     changes, axes = plt.subplots(1, 2, figsize=(7.6, 4.6), sharey=True)
-    looks = {"published": "published", "safe": "safe", "safe, target": "target"}
     labels = [f"{model}, {name}" for name, model in found]
     for ax, (place, loss) in zip(axes, ((2, "log-loss"), (1, "error"))):
         ax.axvline(0, color="0.4", linewidth=1)
-        for which, (calibration, method) in enumerate(looks.items()):
+        for which, (calibration, method) in enumerate(LOOKS.items()):
             centre, spread = np.transpose(
                 [
                     change(name, tested[:, which + 1, place] - tested[:, 0, place])
@@ -194,13 +235,13 @@ def changes(data: Any, found: Any, calibrations: Any) -> tuple[Any, Any, Any, An
     axes[0].invert_yaxis()
     handles, texts = axes[0].get_legend_handles_labels()
     changes.legend(handles, texts, loc="outside lower center", ncols=3)
-    return outcomes, rows, clear, changes, looks
+    return outcomes, rows, clear, changes
 
 
-def learning_curves(data: Any, compared: Any, models: Any, looks: Any) -> tuple[Any, Any, Any, Any]:
+def learning_curves(data: Any, models: Any, calibrations: Any) -> tuple[Any, Any, Any, Any]:
     """Test losses by the number of training rows."""
     sizes = [60, 100, 160, 250, 400]
-    shown = ("published", "safe, target")
+    shown = {name: calibrations[name] for name in ("published", "safe, target")}
 
     def learning_curve(model):
         """Test errors, shape (sizes, splits, 3): closed form and those shown."""
@@ -208,7 +249,7 @@ def learning_curves(data: Any, compared: Any, models: Any, looks: Any) -> tuple[
         return np.array(
             [
                 [
-                    compared(X, y, *models[model], *part, shown)[0][:, 1]
+                    compared(shown, X, y, *models[model], *part)[0][:, 1]
                     for part in splits(y, 8, 2, train_size=size, test_size=150)
                 ]
                 for size in sizes
@@ -227,7 +268,7 @@ def learning_curves(data: Any, compared: Any, models: Any, looks: Any) -> tuple[
                 difference.mean(axis=1),
                 error,
                 linestyle="-",
-                **look(looks[calibration]),
+                **look(LOOKS[calibration]),
                 capsize=2,
                 label=calibration,
             )

@@ -1,5 +1,6 @@
 """What the checks of the chapter *Risk-based calibration* try: statistics, optima, invariants and priors."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -9,7 +10,9 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import invwishart
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -217,6 +220,20 @@ def losses_of_splits(bins: Any) -> tuple[dict[str, tuple], dict[str, tuple], dic
         "safe, target": partial(safe, target="pooled", target_weight=3.0),
     }
     return data, models, calibrations
+
+
+def compared(
+    calibrations: Mapping[str, Any], X: Array, y: Array, scaler: Any, model: Any, train: Array, test: Array
+) -> tuple[Array, list[tuple[int, str]]]:
+    """Test losses of a closed form and of its calibrations, and how the calibrations ended."""
+    prepared = scaler.fit(X[train]).transform(X)
+    fits = [clone(model), *(calibration(clone(model)) for calibration in calibrations.values())]
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        for fit in fits:
+            fit.fit(prepared[train], y[train])
+    joints = [fit.predict_joint_log_proba(prepared[test]) for fit in fits]
+    ends = [(fit.best_iter_, fit.stop_reason_) for fit in fits[1:]]
+    return np.array([losses(joint, y[test]) for joint in joints]), ends
 
 
 def mode_of_gaussians(
