@@ -46,8 +46,9 @@ def configure(build: Path, plain: bool = False) -> Path:
 
 
 def sources_of(page: str) -> list[Path]:
-    """The files of a page: ``05`` is chapter 5, other pages go by the name of their file."""
-    found = [path for pattern in (f"chapters/{page}*.ipynb", f"book/**/{page}.*") for path in ROOT.glob(pattern)]
+    """The files of a page: ``05`` is chapter 5, ``05s`` its supplement, other pages go by the name of their file."""
+    patterns = (f"chapters/{page}.ipynb", f"chapters/{page}_*.ipynb", f"book/**/{page}.*")
+    found = [path for pattern in patterns for path in ROOT.glob(pattern)]
     return [path for path in found if path.suffix in (".ipynb", ".md")]
 
 

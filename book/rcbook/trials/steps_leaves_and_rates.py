@@ -137,6 +137,17 @@ def longest_valid_steps() -> tuple[dict[str, float], list[float]]:
     return found, off
 
 
+def ends_of_the_leaf() -> list[bool]:
+    """Whether CLL is below that of the closed form of naive Bayes just before random ways along the leaf end."""
+    s, rng, below = nb.statistics_, np.random.default_rng(524), []
+    for _ in range(50):
+        weights = rng.normal(size=Y.shape)
+        way = nb.statistics(codes, weights - weights.mean(axis=1, keepdims=True))
+        end = nb.parameters(s + (1 - 1e-9) * longest_by_bisection(nb, s, way) * way)
+        below.append(log_likelihood(nb, codes, end) < log_likelihood(nb, codes, nb.parameters(s)))
+    return below
+
+
 def endless_rise(model: CategoricalNB, X: Array, compared: Array = Y == 0) -> dict[str, Any]:
     """Greatest sum of the <eta, a_iy>, held between 0 and 1: 0, or 1 at least."""
     S = row_statistics(model, X)
@@ -255,8 +266,12 @@ def gaussian_curvatures(model: QDA, X: Array) -> tuple[Array, Array]:
     return C / len(X), H
 
 
-def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, pd.Series]:
-    """Relative curvature at naive Bayes, and gains of steps of several lengths beside the bound."""
+def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, pd.Series, list[float]]:
+    """Relative curvature at naive Bayes, and gains of steps of several lengths beside the bound.
+
+    The model of two class weights alone has L = 1 everywhere, and its steps gain the bound itself: the last of what
+    is returned is the difference.
+    """
 
     def largest_curvature(theta, weights):
         """Of naive Bayes on the categories, at parameters theta."""
@@ -287,7 +302,12 @@ def relative_curvatures() -> tuple[Array, float, float, pd.DataFrame, pd.Series]
         }
     steps = pd.DataFrame(steps).T.rename_axis("lr")
     longer = (steps["lr L"] > 1) & (steps["at least"] > 0)
-    return observed, at_truth, on_data, steps, longer
+    share, weights, equal = np.array([0.7, 0.3]), np.array([0.4, 0.6]), []
+    for lr in (0.5, 1.0, 1.3):
+        new = weights + lr * (share - weights)
+        ahead, back = new @ np.log(new / weights), weights @ np.log(weights / new)
+        equal.append(share @ np.log(new / weights) - (ahead / lr + (1 / lr - 1) * back))
+    return observed, at_truth, on_data, steps, longer, equal
 
 
 def unbounded_curvature() -> tuple[pd.DataFrame, list[Array], list[float], list[Array]]:
