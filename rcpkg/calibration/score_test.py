@@ -71,7 +71,8 @@ def calibration_test(
     Parameters
     ----------
     estimator : ConjugateClassifier
-        An exponential-family model without a prior, such as ``QDA()``.
+        An exponential-family model without a prior, such as ``QDA()``. The test is of maximum likelihood: a prior that
+        ``fit`` would add because rows are few is left out, and so T is not that of the fitted model.
     sample_weight : array-like of shape (n,), optional
         Whole numbers of times that rows count.
     n_bootstrap : int, default=199

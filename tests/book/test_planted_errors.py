@@ -96,6 +96,30 @@ def more_pseudo_counts(function: Callable) -> Callable:
     return lambda votes, pseudo=1.0: function(votes, 1.1 * pseudo)
 
 
+def class_by_class(method: Callable) -> Callable:
+    """Make rows be drawn anew with the statistics of each class by itself, shared or not."""
+
+    def other(self: Any, X: Any, y: Any, rng: Any) -> Any:
+        drawn = np.empty_like(X)
+        for c in np.unique(y):
+            drawn[y == c] = method(self, X[y == c], y[y == c], rng)
+        return drawn
+
+    return other
+
+
+def rows_shuffled(method: Callable) -> Callable:
+    """Make rows be drawn anew by a permutation of whole rows within each class."""
+
+    def other(self: Any, X: Any, y: Any, rng: Any) -> Any:
+        drawn = np.empty_like(X)
+        for c in np.unique(y):
+            drawn[y == c] = rng.permutation(X[y == c])
+        return drawn
+
+    return other
+
+
 def left_only(method: Callable) -> Callable:
     """Make a centroid forget the side that it is asked for."""
     return lambda self, x, weights, side="left": method(self, x, weights)
@@ -197,11 +221,11 @@ PLANTED = [
         "12", "thm-when-influence", "rcpkg.calibration.curvature.MinimalForm.conditional_curvature", scaled(1.01)
     ),
     InCode("12", "thm-when-law", "noise, B = C - C @ inverse @ C", "noise, B = C"),
-    InCode("12", "cor-when-efron", "[[1 + distance**2 / 4, v]", "[[1 + distance**2 / 2, v]"),
-    InCode("12", "cor-when-efron", "lambdas[seen]) ** updates", "lambdas[seen]) ** (updates / 2)"),
-    InCode("12", "cor-when-efron", "(1 + filtered**2 *", "(1 + filtered *"),
-    InCode("12", "prop-when-target", "/ (lambdas[seen] + b)", "/ (lambdas[seen] + 2 * b)"),
-    InCode("12", "prop-when-target", "/ (lambdas[seen] + b)", "/ (lambdas[seen] + 1.2 * b)"),
+    InCode("12s", "cor-when-efron", "[[1 + distance**2 / 4, v]", "[[1 + distance**2 / 2, v]"),
+    InCode("12s", "cor-when-efron", "lambdas[seen]) ** updates", "lambdas[seen]) ** (updates / 2)"),
+    InCode("12s", "cor-when-efron", "(1 + filtered**2 *", "(1 + filtered *"),
+    InCode("12", "prop-when-target", "/ (lambdas + b)", "/ (lambdas + 2 * b)"),
+    InCode("12", "prop-when-target", "/ (lambdas + b)", "/ (lambdas + 1.2 * b)"),
     InCode("12", "thm-when-gain", "(1 - lambdas) * f**2", "(1 - lambdas) * f"),
     InCode("12", "thm-when-gain", "(1 - lambdas) * f**2", "1.15 * (1 - lambdas) * f**2"),
     InCode("12", "thm-when-gain", "terms = lambdas +", "terms = 1.1 * lambdas +"),
@@ -241,18 +265,20 @@ PLANTED = [
         "rcpkg.families.gaussian.GaussianFamily.redraw",
         lambda method: lambda self, X, y, rng: X[::1],
     ),
-    InCode("12", "exa-when-right", "@ influence.T) / n / 2", "@ influence.T) / n / 9"),
-    InCode("12", "exa-when-right", "lambdas.sum() / 2", "lambdas.sum()"),
+    InLibrary("12", "prop-when-draws", "rcpkg.families.gaussian.GaussianFamily.redraw", class_by_class),
+    InLibrary("12", "prop-when-draws", "rcpkg.families.gaussian.GaussianFamily.redraw", rows_shuffled),
+    InCode("12s", "exa-when-right", "@ influence.T) / n / 2", "@ influence.T) / n / 9"),
+    InCode("12s", "exa-when-right", "lambdas.sum() / 2", "lambdas.sum()"),
     InCode("12", "prop-when-loo", "np.eye(2) - S @ pulled @ V", "np.eye(2)"),
     InLibrary("12", "prop-when-loo", "rcpkg.calibration.target_path.target_change", scaled(0.0)),
     InLibrary(
-        "12",
+        "12s",
         "def-when-evidence",
         "rcpkg.calibration.target_path.TargetPath._log_evidence",
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.5,
     ),
     InLibrary(
-        "12",
+        "12s",
         "def-when-evidence",
         "rcpkg.calibration.target_path.TargetPath._log_evidence",
         lambda method: lambda self, *arguments: method(self, *arguments) + 0.02,

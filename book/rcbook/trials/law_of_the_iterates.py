@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import chisquare, ks_2samp, kstest, norm
+from scipy.stats import beta, chisquare, ks_2samp, kstest, norm
 
 from rcbook.experiments.studies import laws_of_calibration as laws
 from rcbook.experiments.studies import size_of_the_test as size_study
@@ -24,11 +24,12 @@ from rcpkg import (
     KDependenceBayes,
     RiskCalibration,
     RiskCalibrationCV,
+    SharedVarianceGaussianNB,
     calibration_test,
 )
 from rcpkg.base import Array
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.score_test import score_statistic
+from rcpkg.calibration.score_test import Null, null_of, score_statistic
 
 
 def every_pair(X: Array, q: Array) -> tuple[Array, Array, Array]:
@@ -252,9 +253,9 @@ def moved(M: Array, ends: Sequence[Array], t: float) -> Array:
     return M @ (ends[0] - ends[1]) / (2 * t)
 
 
-def filters_of_targets(right: Mapping[str, Laws], lr: float) -> tuple[list[float], list[float]]:
-    """Moves of optima and of updates with a target, beside the filters."""
-    rng, t, off, filters = np.random.default_rng(903), 0.01, [], []
+def filters_of_targets(right: Mapping[str, Laws], lr: float) -> tuple[list[float], list[float], list[float]]:
+    """Moves of optima and of updates with a target, beside the filters; filters and moves in unseen directions."""
+    rng, t, off, filters, unseen = np.random.default_rng(903), 0.01, [], [], []
     for case in right.values():
         theta, P = case.model.parameters_, case.model.predict_proba(case.X)
         information, C = case.information(theta), case.conditional(P)
@@ -264,24 +265,26 @@ def filters_of_targets(right: Mapping[str, Laws], lr: float) -> tuple[list[float
         other_up, other_down, other = tilted(case.q, rng, t)
         score = np.einsum("iy,iyk->k", h - h.sum(axis=1, keepdims=True) * P, case.S)
         closed = V.T @ np.einsum("iy,iyk->k", h, case.S)
-        best = V[:, seen].T @ score / lambdas[seen]
+        lambdas = np.where(seen, lambdas, 0)
+        best = np.divide(V.T @ score, lambdas, out=0 * lambdas, where=seen)
         at = V.T @ np.einsum("iy,iyk->k", other, case.S)
-        M = (V.T @ information)[seen]
+        M = V.T @ information
         for b in (0.1, 10.0):
-            f = lambdas[seen] / (lambdas[seen] + b)
+            f = lambdas / (lambdas + b)
             ends = [optimum(case, q, target="generative", target_weight=b) for q in (up, down)]
-            off += [*(moved(M, ends, t) - (f * best + (1 - f) * closed[seen]))]
+            off += [*(moved(M, ends, t) - (f * best + (1 - f) * closed))]
             targets = [type(case.model)().fit(*every_pair(case.X, 1000 * q)) for q in (other_up, other_down)]
             ends = [
                 optimum(case, q, target=target, target_weight=b) for q, target in zip((up, down), targets)
             ]
-            off += [*(moved(M, ends, t) - (f * best + (1 - f) * at[seen]))]
-            filters += [*f]
+            off += [*(moved(M, ends, t) - (f * best + (1 - f) * at))]
+            filters += [*f[seen]]
+            unseen += [*moved(M, ends, t)[~seen]]
         for k in (1, 5):
-            f = 1 - (1 - lr * lambdas[seen]) ** k
+            f = 1 - (1 - lr * lambdas) ** k
             ends = [case.natural(case.path(lr, k, q)[k][0]) for q in (up, down)]
-            off += [*(moved(M, ends, t) - (f * best + (1 - f) * closed[seen]))]
-    return off, filters
+            off += [*(moved(M, ends, t) - (f * best + (1 - f) * closed))]
+    return off, filters, unseen
 
 
 def log_loss_of(q: Array, P: Array) -> Array:
@@ -300,6 +303,8 @@ def gains_of_updates(
     pd.DataFrame,
     dict[tuple, tuple],
     list[float],
+    list[float],
+    dict[float, Array],
     pd.DataFrame,
     list[float],
     list[float],
@@ -310,10 +315,11 @@ def gains_of_updates(
     """Mean excess of updates beside the theorem, for shares of outliers."""
     coarse = grid[::2, 0]
 
-    def iterates(counts, updates, lr):
+    def iterates(counts, updates, lr, b=0.0):
         """Posteriors of class 1 by QDA in one dimension, calibrated on each of
-        many samples; counts have the shape (samples, points, 2)."""
-        s = np.einsum("rxy,xk->ryk", counts, coarse[:, None] ** np.arange(3))
+        many samples, with the weight b of the generative target; counts have
+        the shape (samples, points, 2)."""
+        s = start = np.einsum("rxy,xk->ryk", counts, coarse[:, None] ** np.arange(3))
         total, found = counts.sum(axis=2), {}
         for t in range(max(updates) + 1):
             mean = s[:, :, 1] / s[:, :, 0]
@@ -327,7 +333,7 @@ def gains_of_updates(
                 found[t] = P
             change = counts - total[:, :, None] * P
             change = np.einsum("rxy,xk->ryk", change, coarse[:, None] ** np.arange(3))
-            s = s + lr * change
+            s = s + lr * (change + b * (start - s))
         return found
 
     def of_coarse(priors, means, deviations):
@@ -353,8 +359,8 @@ def gains_of_updates(
         units = np.tile(own[0] / own[1], 2)
         return np.sqrt(n) * V.T @ (units * score) / lambdas
 
-    def predicted(zeta, t):
-        f = 1 - (1 - lr * lambdas) ** t
+    def predicted(zeta, t, b=0.0):
+        f = lambdas / (lambdas + b) if b else 1 - (1 - lr * lambdas) ** t
         terms = lambdas + (1 - lambdas) * f**2 + lambdas * zeta**2 * (1 - f) ** 2
         return 0.5 * terms.sum()
 
@@ -365,17 +371,17 @@ def gains_of_updates(
         counts = rng.multinomial(n, q.ravel(), size=samples)
         counts = counts.reshape(samples, *q.shape).astype(float)
         least = log_loss_of(q, iterates(q[None], (400,), lr)[400])
-        return (
-            q,
-            counts,
-            {t: n * (log_loss_of(q, P) - least) for t, P in iterates(counts, updates, lr).items()},
-        )
+
+        def excess(P):
+            return n * (log_loss_of(q, P) - least)
+
+        return q, counts, excess, {t: excess(P) for t, P in iterates(counts, updates, lr).items()}
 
     STRENGTHS, SAMPLES = (0.0, 0.25, 0.5), 400
-    excess, drawn, rises = {}, {}, []
+    excess, drawn, rises, pulled, gains = {}, {}, [], [], {}
     for n in (300, 1_000_000):
         for strength in STRENGTHS:
-            q, counts, found = simulated(strength, n, SAMPLES, 905)
+            q, counts, of_posteriors, found = simulated(strength, n, SAMPLES, 905)
             zeta = displaced(q, n)
             drawn[n, strength] = counts, zeta
             if n == 1_000_000:  # of the same samples, hence with less noise
@@ -384,6 +390,11 @@ def gains_of_updates(
                     stated = predicted(zeta, t) - predicted(zeta, 0)
                     error = rise.std(ddof=1) / np.sqrt(SAMPLES)
                     rises.append((rise.mean() - stated) / error)
+                for b in (0.25, 1.0, 4.0):
+                    rise = of_posteriors(iterates(counts, (100,), 1 / (1 + b), b)[100]) - found[0]
+                    stated = predicted(zeta, 0, b) - predicted(zeta, 0)
+                    pulled.append((rise.mean() - stated) / (rise.std(ddof=1) / np.sqrt(SAMPLES)))
+                gains[strength] = found[0] - of_posteriors(iterates(counts, (100,), 1.0)[100])
             for t, values in found.items():
                 excess[n, strength, t] = {
                     "simulated": values.mean(),
@@ -419,6 +430,8 @@ def gains_of_updates(
         excess,
         drawn,
         rises,
+        pulled,
+        gains,
         many,
         cost,
         misfit,
@@ -466,17 +479,19 @@ def arrangements(model: CategoricalNB, X: Array, y: Array) -> set:
 
 def redrawn_rows() -> tuple[int, list[float], list[bool], list[float]]:
     """Which arrangements are drawn with the same tables, how often, and what is kept."""
-    X = np.array([[0, 0], [0, 1], [1, 1], [1, 0], [1, 1]], float)
+    bits = np.array([[0, 0, 0], [0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 1, 1]], float)
     y, draws, p_values, found_all = np.array([0, 0, 0, 1, 1]), 2000, [], []
     rng = np.random.RandomState(910)
-    for model in (
-        CategoricalNB(),
-        KDependenceBayes(structure=[[], [0]], prior_strength=0),
-        KDependenceBayes(structure=[[1], []], prior_strength=0),
+    for model, X in (
+        (CategoricalNB(), bits[:, :2]),
+        (KDependenceBayes(structure=[[], [0]], prior_strength=0), bits[:, :2]),
+        (KDependenceBayes(structure=[[1], []], prior_strength=0), bits[:, :2]),
+        (KDependenceBayes(structure=[[], [0], [1]], prior_strength=0), bits[:4]),
     ):
-        model.fit(X, y)
-        every = arrangements(model, X, y)
-        found = [model.family_.redraw(X, y, rng).tobytes() for _ in range(draws)]
+        labels = y[: len(X)]
+        model.fit(X, labels)
+        every = arrangements(model, X, labels)
+        found = [model.family_.redraw(X, labels, rng).tobytes() for _ in range(draws)]
         found_all.append(set(found) == every)
         p_values.append(chisquare([found.count(rows) for rows in every]).pvalue)
     # the statistics of all families, and the angle of three normal rows
@@ -489,6 +504,7 @@ def redrawn_rows() -> tuple[int, list[float], list[bool], list[float]]:
             model.statistics(part, Y).ravel() for part in (rows, model.family_.redraw(rows, labels, rng))
         )
         off.append(np.abs(again - s).max() / np.abs(s).max())
+    p_values += laws_of_normal_draws(rng)
     rows, labels = np.array([[0.0], [1], [5], [10], [12], [11]]), np.repeat([0, 1], 3)
     model = QDA().fit(rows, labels)
     normal_rows = np.array([model.family_.redraw(rows, labels, rng)[:3, 0] for _ in range(draws)])
@@ -500,6 +516,33 @@ def redrawn_rows() -> tuple[int, list[float], list[bool], list[float]]:
     return draws, p_values, found_all, off
 
 
+def laws_of_normal_draws(rng: np.random.RandomState, draws: int = 1000) -> list[float]:
+    """p-values of what the statistics leave free, by its beta distribution: how far a row lies from its class mean,
+    the share of a class in a common scatter, and correlations that naive Bayes does not fix."""
+    y, p_values = np.repeat([0, 1], [5, 7]), []
+    X = rng.standard_normal((12, 2)) @ np.array([[1.0, 0.8], [0.0, 0.5]])
+    for model, shared, naive in (
+        (QDA(), False, False),
+        (LDA(), True, False),
+        (GaussianNB(), False, True),
+        (SharedVarianceGaussianNB(), True, True),
+    ):
+        family, columns = model.fit(X, y).family_, 1 if naive else 2
+        free = 10 if shared else 4  # dimensions of what is centred
+        distances, shares, correlations = [], [], []
+        for _ in range(draws):
+            Z = family.redraw(X, y, rng)
+            Z = Z - np.array([Z[y == c].mean(axis=0) for c in (0, 1)])[y]
+            Q, _ = np.linalg.qr((Z if shared else Z[:5])[:, :columns])
+            distances.append(np.sum(Q[0] ** 2) / (1 - 1 / 5))
+            shares.append(np.sum(Z[:5, 0] ** 2) / np.sum(Z[:, 0] ** 2))
+            correlations.append(np.corrcoef((Z if shared else Z[:5]).T)[0, 1] ** 2)
+        p_values.append(kstest(distances, beta(columns / 2, (free - columns) / 2).cdf).pvalue)
+        p_values += [kstest(shares, beta(2, 3).cdf).pvalue] if shared else []
+        p_values += [kstest(correlations, beta(0.5, (free - 1) / 2).cdf).pvalue] if naive else []
+    return p_values
+
+
 def statistic(model: QDA, X: Array, counts: Array) -> float:
     """T of a sample that has so many rows at each point and class."""
     encoded = model.family_.encode(X)
@@ -508,24 +551,83 @@ def statistic(model: QDA, X: Array, counts: Array) -> float:
     return score_statistic(MinimalForm(model.family_, encoded, s), P, counts)
 
 
+def statistics_by_hand() -> list[float]:
+    """T of thirty rows over gᵀ(nC + J)⁺g by hand, less one: of (1, x), for QDA (1, x, x²), or of two bits, by class."""
+    rng, off = np.random.RandomState(913), []
+    y = np.arange(30) % 3
+    x = rng.standard_normal(30) + 0.8 * y
+    column, bits = x[:, None], np.column_stack([x > 0, x > 0.8]).astype(float)
+    for model, rows, features in (
+        (LDA(), column, [x**0, x]),
+        (QDA(), column, [x**0, x, x**2]),
+        (BernoulliNB(), bits, [x**0, *bits.T]),
+    ):
+        P = model.fit(rows, y).predict_proba(rows)
+        s = np.einsum("ki,yc->iyck", features, np.eye(3)).reshape(30, 3, -1)  # s(x_i, y)
+        seen, expected = s[np.arange(30), y], np.einsum("iy,iyk->ik", P, s)
+        g, about = np.sum(seen - expected, axis=0), s - expected[:, None]
+        C = np.einsum("iy,iyk,iyl->kl", P, about, about)
+        by_hand = g @ np.linalg.lstsq(C + np.cov(seen.T, bias=True), g, rcond=1e-12)[0]
+        off.append(calibration_test(model, rows, y, n_bootstrap=1, random_state=0).statistic / by_hand - 1)
+    return off
+
+
+def choices_of_the_covariance(samples: int = 60, draws: int = 19, n: int = 50) -> pd.DataFrame:
+    """Share of samples that LDA's test rejects at 5 % if J is the covariance of the statistics that classes do not
+    share, and of all: both on the same samples and the same rows drawn anew."""
+    cases = {
+        "right": size_study.normals(1.0),
+        "right, classes far apart": size_study.normals(3.0),
+        "width, c = 2": size_study.normals(1.0, wide=2.0),
+        "width, c = 2, far apart": size_study.normals(3.0, wide=2.0),
+    }
+    model, found = LDA(), {}
+    for case, draw in cases.items():
+        rng, rejected = np.random.RandomState(915), []
+        for _ in range(samples):
+            X, y = draw(n, rng)
+            null = null_of(model, X, y)
+            given = of_both_covariances(null, null.X)
+            drawn = np.array([of_both_covariances(null, null.model.redraw(null.X, null.y, rng)) for _ in range(draws)])
+            rejected.append((1 + np.sum(drawn >= given, axis=0)) / (draws + 1) <= 0.05)
+        found[case] = dict(zip(("not shared", "all"), np.mean(rejected, axis=0)))
+    return pd.DataFrame(found).T
+
+
+def of_both_covariances(null: Null, X: Array) -> tuple[float, float]:
+    """T with the covariance of the statistics that classes do not share, and with the covariance of all."""
+    model, Y = null.model, np.eye(2)[null.y]
+    encoded = model.encode(X)
+    s = model.statistics(encoded, Y)
+    P, form = softmax_rows(model.log_joint(encoded, model.parameters(s))), MinimalForm(model, encoded, s)
+    S = vectors(form)
+    seen = S[np.arange(len(X)), null.y]
+    g = np.sum(seen - np.einsum("iy,iyk->ik", P, S), axis=0)
+    H = form.conditional_curvature(P, np.ones(len(X))) + np.cov(seen.T, bias=True)
+    return score_statistic(form, P, Y), g @ np.linalg.lstsq(H, g, rcond=1e-12)[0]
+
+
 def law_of_the_test(
     lambdas: Array,
     drawn: Mapping[tuple[int, float], tuple[Array, Array]],
-    STRENGTHS: tuple[float, float, float],
+    gains: Mapping[float, Array],
     at_truth: Laws,
     bits: Array,
     wrong: Mapping[str, Laws],
-) -> tuple[list[float], list[float], float, Array, Array, Array]:
-    """The statistic of the test: mean, limit, excess and growth."""
-    rng, off, distances = np.random.default_rng(911), [], []
+) -> tuple[list[float], list[float], list[float], float, Array, Array, Array]:
+    """The statistic of the test: mean, limit, gain, excess and growth."""
+    rng, off, distances, told = np.random.default_rng(911), [], [], []
     size = len(lambdas)
-    for counts, zeta in (drawn[1_000_000, c] for c in STRENGTHS):
-        T = [statistic(at_truth.model, at_truth.X, sample) for sample in counts]
+    for strength, gain in gains.items():
+        counts, zeta = drawn[1_000_000, strength]
+        T = np.array([statistic(at_truth.model, at_truth.X, sample) for sample in counts])
         d = rng.standard_normal((20_000, size)) * np.sqrt((1 - lambdas) / lambdas)
         limit = (lambdas * (d + zeta) ** 2).sum(axis=1)
         mean = np.sum(1 - lambdas + lambdas * zeta**2)
         off.append((np.mean(T) - mean) / (np.std(T, ddof=1) / np.sqrt(len(T))))
         distances.append(ks_2samp(T, limit).pvalue)
+        promised = gain - (T - 2 * np.sum(1 - lambdas)) / 2  # part 4
+        told.append(promised.mean() / (promised.std(ddof=1) / np.sqrt(len(T))))
     # part 3: three bits, of which one tells the class and two depend on each other
     independent = norm.cdf([-0.5, 0.5])
     of_class = np.where(bits[:, [0]] > 0, independent, 1 - independent) / 2
@@ -560,7 +662,7 @@ def law_of_the_test(
         rate = gamma @ np.linalg.pinv(C, rcond=1e-9, hermitian=True) @ gamma
         at_limit.append((statistic(case.model, case.X, 1e7 * case.q) / 1e7, rate))
     rates_of_T, theory = np.transpose(at_limit)
-    return off, distances, delta, posterior_off, rates_of_T, theory
+    return off, distances, told, delta, posterior_off, rates_of_T, theory
 
 
 def level_of_the_test(sizes: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
