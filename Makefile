@@ -17,7 +17,7 @@ CHAPTERS = $(sort $(wildcard chapters/*.ipynb book/*.ipynb))
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help environment book watch page live serve pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint measures archive lock clean distclean
+.PHONY: help environment book watch page live serve pdf test test-full test-slow test-oldest bench peers experiments notebooks lab lint planted measures archive lock clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -93,6 +93,11 @@ lint: $(TESTED)  ## check the code style
 
 measures: $(TESTED)  ## print the measures of the library's code
 	$(BIN)/python book/_tools/measures.py
+
+planted: $(TESTED)  ## plant errors by machine in the checks of all chapters and list those that pass (CH=05: of one)
+	for chapter in $(or $(CH),$(patsubst chapters/%,%,$(shell ls chapters | cut -d_ -f1))); do \
+	  echo "chapter $$chapter"; \
+	  $(ONE_THREAD) PYTHONPATH=.:book:book/_tools $(BIN)/python tests/book/planting.py $$chapter || exit 1; done
 
 bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
