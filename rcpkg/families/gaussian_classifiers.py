@@ -133,8 +133,6 @@ class QDA(GaussianClassifier):
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.33, 0.67],
            [0.  , 0.  , 1.  ]])
-    >>> round(model.score(X, y), 2)
-    0.98
     """
 
     _shared, _independent = False, False
@@ -186,8 +184,6 @@ class LDA(GaussianClassifier):
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.25, 0.75],
            [0.  , 0.05, 0.95]])
-    >>> round(model.score(X, y), 2)
-    0.98
     """
 
     _shared, _independent = True, False
@@ -259,8 +255,6 @@ class GaussianNB(GaussianClassifier):
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.15, 0.85],
            [0.  , 0.97, 0.03]])
-    >>> round(model.score(X, y), 2)
-    0.96
     """
 
     _shared, _independent = False, True
@@ -308,8 +302,6 @@ class SharedVarianceGaussianNB(GaussianClassifier):
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.26, 0.74],
            [0.  , 1.  , 0.  ]])
-    >>> round(model.score(X, y), 2)
-    0.96
     """
 
     _shared, _independent = True, True

@@ -73,7 +73,6 @@ class ProductFamily(ProductSettings, Family):
 
     @property
     def families(self) -> list[Family]:
-        """The families of the blocks, in order."""
         return list(self.blocks.values())
 
     def describe(self, **rows: Any) -> Self:
@@ -114,12 +113,10 @@ class ProductFamily(ProductSettings, Family):
         return rows
 
     def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        """Apply the method of each block."""
         return self._blockwise("extend_statistics", self._parts(X), statistics)
 
     @property
     def learns_structure(self) -> bool:  # type: ignore[override]
-        """Whether a block does."""
         return any(family.learns_structure for family in self.families)
 
     def learn_structure(self, rows: Rows) -> None:
@@ -147,12 +144,10 @@ class ProductFamily(ProductSettings, Family):
         return Statistics(**dict(zip(self.blocks, parts)))
 
     def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
-        """The expected statistics of each block: given the class, blocks are independent."""
         parts = self._parts(X)
         return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
-        """The statistics of each block, by its name."""
         parts = self._parts(X)
         return self._blockwise("statistics", parts, [weights] * len(parts))
 
@@ -187,7 +182,6 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def scores(self, X: Array | tuple, natural: Statistics) -> Array:
-        """The sum of those of the blocks."""
         return np.sum([m.scores(x, part) for m, x, part in zip(self.families, self._parts(X), natural)], axis=0)
 
     @_of_all_blocks
@@ -198,16 +192,13 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def class_log_partition(self, natural: Statistics) -> Array:
-        """The sum of those of the blocks."""
         return np.sum([family.class_log_partition(part) for family, part in zip(self.families, natural)], axis=0)
 
     @_of_all_blocks
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """Apply the method of each block."""
         return self._blockwise("safe_update", old, change)
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        """Apply the method of each block."""
         return self._blockwise("precondition", old, expected, change)
 
     @_of_all_blocks
@@ -231,11 +222,9 @@ class ProductFamily(ProductSettings, Family):
             family.fix_prior(part, n_rows)
 
     def raw_statistics(self, rows: Rows) -> Statistics:
-        """Apply the method of each block."""
         return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
 
     def closed_form_statistics(self, rows: Rows) -> Statistics:
-        """Apply the method of each block."""
         return self._blockwise(
             "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.families))]
         )
@@ -248,7 +237,6 @@ class ProductFamily(ProductSettings, Family):
         statistics: Statistics | None = None,
         pooled: ProductParameters | None = None,
     ) -> ProductFeatures:
-        """The features of all blocks."""
         names = list(self.blocks)
         of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
         maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.families, X, *of_blocks)]
@@ -256,7 +244,6 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        """Apply the method of each block."""
         drawn = X.copy()
         for family, columns in zip(self.families, self.columns_):
             drawn[:, columns] = family.redraw(X[:, columns], y, rng)
@@ -264,12 +251,10 @@ class ProductFamily(ProductSettings, Family):
 
     @_of_all_blocks
     def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
-        """The expected rows of each block, by its name."""
         parts = zip(self.blocks.items(), self._parts(X), parameters.blocks)
         return {name: family.expected_rows(x, weights, block) for (name, family), x, block in parts}
 
     def graph(self, d: int) -> NDArray[np.bool_]:
-        """That of each block."""
         joined = np.zeros((d, d), dtype=bool)
         for family, columns in zip(self.families, self.columns_):
             joined[np.ix_(columns, columns)] = family.graph(len(columns))
@@ -306,11 +291,9 @@ class ProductFamily(ProductSettings, Family):
 
     @property
     def has_prior(self) -> bool:
-        """Whether the classes or a block have a prior."""
         return super().has_prior or any(part.has_prior for part in self.families)
 
     def same_form(self, other: object) -> bool:
-        """Whether the other product also has the same blocks of the same columns."""
         return (
             super().same_form(other)
             and list(self.blocks) == list(other.blocks)
@@ -319,7 +302,6 @@ class ProductFamily(ProductSettings, Family):
         )
 
     def without_prior(self) -> Self:
-        """This product without the priors of the classes and of each block."""
         product = super().without_prior()
         product.blocks = {name: family.without_prior() for name, family in self.blocks.items()}
         return product
@@ -372,8 +354,6 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.07, 0.93],
            [0.  , 0.01, 0.99]])
-    >>> round(model.score(X, y), 2)
-    0.97
     """
 
     blocks: list[tuple[str, ClosedFormClassifier, Any]] = field(kw_only=False)
@@ -464,7 +444,6 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         return feature_name(getattr(self, "feature_names_in_", None), j)
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
-        """The statistics of each block, by its name."""
         if not hasattr(self, "family_"):
             self._prepare(X)
         return super().statistics(X, weights)

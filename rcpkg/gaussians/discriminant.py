@@ -67,7 +67,7 @@ class RDA(GaussianDensities, GridClassifier):
     .. math:: \hat\Sigma_h(\lambda,\gamma)=(1-\gamma)\hat\Sigma_h(\lambda)+\frac\gamma d\operatorname{tr}
         (\hat\Sigma_h(\lambda))I,\qquad \hat\Sigma_h(\lambda)=\frac{(1-\lambda)S_h+\lambda S}{(1-\lambda)n_h+\lambda n}
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
+    Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class EDDA(GaussianDensities, GridClassifier):
     classes, or trivial; maximum likelihood for every model (`edda_covariances`), the model chosen by
     cross-validation.
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
+    Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
@@ -184,8 +184,6 @@ class EDDA(GaussianDensities, GridClassifier):
     >>> model = EDDA(models=["EII", "VVI", "EEE", "VVV"]).fit(X, y)
     >>> model.model_, model.cv_errors_.round(3)
     ('EEE', array([0.08 , 0.047, 0.02 , 0.027]))
-    >>> round(model.score(X, y), 2)
-    0.98
     """
 
     models: Sequence[str] = EDDA_MODELS
@@ -209,8 +207,8 @@ class NearestMeans(MomentClassifier):
     :math:`\sigma^2` is the maximum-likelihood estimate, the mean within-class variance of the features (1
     where that is 0: it does not move the decision). There are no parameters; distances are in the features' units.
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
-    Distances are then those over what the row has.
+    Missing values (NaN) are integrated out in predictions, which leaves distances over what the row has; training does
+    not take them.
 
     Attributes
     ----------
@@ -234,8 +232,6 @@ class NearestMeans(MomentClassifier):
     >>> model.predict_proba(X[[70, 106]]).round(2)
     array([[0.  , 0.81, 0.19],
            [0.  , 1.  , 0.  ]])
-    >>> round(model.score(X, y), 2)
-    0.93
     """
 
     @in_memory

@@ -108,8 +108,6 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
     >>> model.predict_path(X[[1, 71]], sizes=[1, 3, 5])  # several k at once
     array([[0, 0, 0],
            [1, 1, 1]])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.96
     """
 
     def _scores(self, Z: Array) -> Array:
@@ -153,8 +151,6 @@ class LocalLinear(Pooled, GenerativeClassifier):
     >>> model.predict_proba(X[[71, 107]]).round(2)
     array([[0.  , 0.95, 0.05],
            [0.  , 0.11, 0.89]])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.97
     """
 
     fit_intercept: bool = True
@@ -275,8 +271,6 @@ class SVMKNN(Pooled, Classifier):
     >>> model = SVMKNN(n_neighbors=10).fit(X[::2], y[::2])
     >>> model.predict(X[[1, 71, 107]])
     array([0, 1, 2])
-    >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.97
     """
 
     C: float = 1.0
