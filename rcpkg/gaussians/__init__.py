@@ -15,7 +15,6 @@ positive definite. The noninformative prior (4.25) is :math:`B_h=0, q=d+1`.
 """
 
 from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.gaussians.constants import SAFE_DOWNDATE, SINGULAR_RATIO, VANISHING_VOLUME
 from rcpkg.gaussians.discriminant import (
     EDDA,
     FRIEDMAN_GAMMA,
@@ -29,9 +28,7 @@ from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_mat
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import (
     PredictiveNotDefined,
-    log_marginal_likelihood,
     log_predictive,
-    log_predictive_loo,
     posterior_dof,
 )
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, class_statistics, log_normal
@@ -44,9 +41,6 @@ __all__ = [
     "FRIEDMAN_GAMMA",
     "FRIEDMAN_LAMBDA",
     "RDA",
-    "SAFE_DOWNDATE",
-    "SINGULAR_RATIO",
-    "VANISHING_VOLUME",
     "BayesianQDA",
     "ClassStatistics",
     "NearestMeans",
@@ -58,10 +52,8 @@ __all__ = [
     "edda_covariances",
     "grid_log_predictive",
     "grid_log_predictive_loo",
-    "log_marginal_likelihood",
     "log_normal",
     "log_predictive",
-    "log_predictive_loo",
     "posterior_dof",
     "seed_matrix",
     "shrunken_covariances",

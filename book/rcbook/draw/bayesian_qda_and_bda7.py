@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer
 
 from rcbook import ties
+from rcbook.class_densities import log_predictive_loo
 from rcbook.experiments.studies import bda7_among_todays_classifiers as rivals
 from rcbook.experiments.studies import probabilities_of_bda7 as judged
 from rcbook.simulation import CHAPTER4_CASES, chapter5_problem
@@ -24,7 +25,6 @@ from rcpkg.gaussians import (
     grid_log_predictive,
     grid_log_predictive_loo,
     log_predictive,
-    log_predictive_loo,
     posterior_dof,
     seed_matrix,
 )

@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from rcbook import ties
 from rcbook.bounded_leave_one_out import grid_loo_errors
 from rcbook.checking import holds, measured
+from rcbook.class_densities import log_marginal_likelihood, log_predictive_loo
 from rcbook.simulation import chapter5_problem, clouds
 from rcpkg import BDA7, QDA, BayesianQDA, PredictiveNotDefined, RiskCalibration
 from rcpkg.base import Array
@@ -22,9 +23,7 @@ from rcpkg.gaussians import (
     Sample,
     class_statistics,
     grid_log_predictive_loo,
-    log_marginal_likelihood,
     log_predictive,
-    log_predictive_loo,
     posterior_dof,
     seed_matrix,
 )

@@ -8,13 +8,13 @@ import pandas as pd
 from scipy import integrate, optimize, stats
 
 from rcbook.experiments.studies import estimates_of_the_uniform
+from rcbook.random_functions import RandomFunction
 from rcpkg import BregmanDivergence, uniform
 from rcpkg.base import Array
 from rcpkg.bregman import divergences, mahalanobis
 from rcpkg.bregman.functional import (
     FunctionalBregmanDivergence,
     Measure,
-    RandomFunction,
     pointwise,
     relative_entropy,
     squared_bias,

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from rcbook.random_functions import RandomFunction
 
 from rcpkg.bregman import DomainError, divergences
 from rcpkg.bregman.functional import (
     FunctionalBregmanDivergence,
     Measure,
-    RandomFunction,
     pointwise,
     relative_entropy,
     squared_bias,

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rcbook.random_functions import RandomFunction
 from scipy import integrate, optimize, stats
 
 from rcpkg import uniform
-from rcpkg.bregman.functional import Measure, RandomFunction, total_squared_difference
+from rcpkg.bregman.functional import Measure, total_squared_difference
 
 X = np.array([0.2, 0.7, 1.3, 0.9])
 M, n = 1.3, 4

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import ALL_SEEDS, breaking_problem
 from numpy.testing import assert_allclose
+from rcbook.class_densities import log_marginal_likelihood, log_predictive_loo
 from scipy import integrate, stats
 from scipy.special import gammaln, multigammaln
 
@@ -19,9 +20,7 @@ from rcpkg.gaussians import (
     class_statistics,
     grid_log_predictive,
     grid_log_predictive_loo,
-    log_marginal_likelihood,
     log_predictive,
-    log_predictive_loo,
     posterior_dof,
     seed_matrix,
 )
