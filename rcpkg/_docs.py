@@ -14,17 +14,6 @@ Class = TypeVar("Class", bound=type)
 
 #: Blocks of several rooms; a room adds its own
 SHARED = {
-    "classes and prior": """
-        classes_ : array of shape (r,)
-            Labels, sorted.
-        class_log_prior_ : array of shape (r,)
-            Log class probabilities.
-        """,
-    "scoring": """
-        scoring : {"error", "log_loss"}, default="error"
-            What is compared on rows that are left out: the error rate (with a ``cost``, the mean cost), or the mean of
-            -log p(y | x), the one to take where probabilities matter: a model of few errors may be sure of them.
-        """,
     "cost": """
         cost : array of shape (r, r), optional
             ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.

@@ -34,20 +34,9 @@ class InvalidStatistics(ValueError):
 
 
 def log_posterior(joint: Array, log_prior: Array) -> Array:
-    r"""Log posterior :math:`\log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')`.
+    r"""Log posterior :math:`\log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')` from log p(x, y), shape (n, r).
 
-    A row that is impossible under every class (all entries -inf) gets the class prior.
-
-    Parameters
-    ----------
-    joint : array of shape (n, r)
-        Joint log densities log p(x, y).
-    log_prior : array of shape (r,)
-        Log class probabilities log p(y), normalised.
-
-    Returns
-    -------
-    array of shape (n, r)
+    A row that is impossible under every class (all entries -inf) gets the class prior, (r,).
     """
     largest = by_row(np.maximum, joint)
     impossible = np.isneginf(largest[:, 0])
@@ -136,11 +125,8 @@ _LIMITING = Lock()
 def one_thread_if_small(fit: Fit) -> Fit:
     """Decorator of a ``fit`` that runs BLAS on one thread where the table X is small.
 
-    numpy and scipy bring a BLAS and its threads each. A fit goes back and forth between them, and the threads of one,
-    which stay busy a while after their work, hold up those of the other; only large products gain from them.
-
-    The number of threads is one for the whole process. Of fits that overlap, the first to begin limits it and gives
-    back what it has found, and the others leave it alone, so that none gives back the limit of another.
+    numpy and scipy bring a BLAS and its threads each, which hold up those of the other; only large products gain from
+    them. Of fits that overlap, the first to begin limits the threads of the process and gives back what it has found.
     """
 
     @wraps(fit)
@@ -267,14 +253,10 @@ class GenerativeClassifier(Classifier):
 
     @available_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:
-        """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows with their gaps filled.
+        """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows (n, d), gaps filled.
 
-        Returns
-        -------
-        array of shape (n, d), list of d arrays or dict
-            Of numbers, and of features with two states 0 and 1, the table. Of categories the probabilities of the
-            states of each feature, (n, r_j) in the order of ``categories_``, one where it is known. Of a
-            `ProductModel` either, by the names of the blocks.
+        Of categories it is the probabilities of the states of each feature, d arrays (n, r_j) in the order of
+        ``categories_``; of a `ProductModel` either, by the names of the blocks.
         """
         check_is_fitted(self)
         X = self._check_X(X)

@@ -76,13 +76,7 @@ class GappyRows:
     def marginals(self, means: Array, covariance: Array) -> tuple[Array, Array]:
         """(x_o − μ_o)ᵀ Σ_oo⁻¹ (x_o − μ_o), shape (n, k), and log|Σ_oo|, shape (n,), with o what the row has.
 
-        Of a density in these, a Gaussian or a t, they make the marginal densities; both are 0 where nothing is seen.
-
-        Parameters
-        ----------
-        means : array of shape (k, d)
-        covariance : array of shape (d, d)
-            Positive definite; one for all k means.
+        Both are 0 where nothing is seen. One ``covariance`` (d, d), positive definite, is for all ``means`` (k, d).
         """
         quadratic, log_det = np.empty((len(self.filled), len(means))), np.empty(len(self.filled))
         correlation, scale = correlations(covariance)

@@ -40,10 +40,8 @@ class Family(ClassPrior):
     """A model of rows and classes: its settings, what it has learnt of the training rows, and functions of arrays.
 
     A subclass gives ``statistics``, ``parameters`` and ``log_joint``; what else it may give is in the reference: A
-    model of your own. Parameters with a ``log_prior`` give the class probabilities, which are equal otherwise.
-
-    What the rows are an estimator tells it, in ``describe``: ``classes_``, ``n_features_in_``, ``feature_names_in_``
-    and the ``names`` of categories in columns of text, by the numbers of these.
+    model of your own. An estimator tells it in ``describe`` what the rows are: ``classes_``, ``n_features_in_``,
+    ``feature_names_in_`` and the ``names`` of categories in columns of text, by the numbers of these.
     """
 
     classes_: NDArray

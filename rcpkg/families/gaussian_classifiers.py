@@ -68,22 +68,18 @@ class QDA(GaussianClassifier):
         Σ₀, (d, d), in squared units of the features. A number stands for that multiple of the identity, "pooled" for
         the covariance within the classes, and "diagonal" for its diagonal; these two do not depend on the units.
     singular_ridge : float, default=2.0
-        t. Variance added to a singular covariance, t times that of each feature within the classes; all classes get it
-        in directions in which the rows do not differ at all. It acts beside the prior, and only where maximum
-        likelihood fails, or rests on few rows. A feature that is constant within each class but not in all rows raises
-        a warning, and gets t/n times its variance in all n rows. Features that are constant in all rows take no part.
-        With 0 they do, and without a prior a singular covariance is an error: maximum likelihood, or MAP, as in the
-        sources.
+        t. Variance added to a singular covariance, t times that of each feature within the classes, beside the prior
+        and only where maximum likelihood fails, or rests on few rows. A feature that is constant within each class but
+        not in all rows raises a warning, and gets t/n times its variance in all n rows; one that is constant in all
+        rows takes no part. With 0 it does, and without a prior a singular covariance is an error, as in the sources.
     rows_per_feature : float, default=3.0
-        κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, of a class on
-        average, or of all that share it, less the means that they give, and ``prior_strength``. All covariances then
-        have the ridge times κ − ν/d; else they are those of maximum likelihood and of scikit-learn, or of MAP, unless
-        singular. 0: always so.
+        κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, less the means
+        that they give, and ``prior_strength``. All covariances then have the ridge times κ − ν/d; else, or with 0, they
+        are those of maximum likelihood and of scikit-learn, or of MAP, unless singular.
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``.
     priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
-        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 
@@ -102,9 +98,8 @@ class QDA(GaussianClassifier):
     covariances_ : array of shape (r, d, d)
         Covariances within the classes.
     family_ : Family
-        Its ``origin_`` (d,) is the mean of the rows that the model was first fitted to, or their median where the mean
-        lies far off; further rows that lie far from it move it. Its ``varying_`` (d,) says which features take part:
-        all do that are not constant. The shapes in ``statistics_`` and ``parameters_`` count these.
+        Its ``origin_`` (d,) lies amid the rows; its ``varying_`` (d,) says which features are not constant. The shapes
+        in ``statistics_`` and ``parameters_`` count these.
 
     Raises
     ------
@@ -113,12 +108,9 @@ class QDA(GaussianClassifier):
 
     Notes
     -----
-    Where there are hardly more rows than features, maximum likelihood exists, and is far too sure of itself: hence
-    ``rows_per_feature``. ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is another
-    prior that does not depend on units, for more rows, too. Weights count as rows; no row counts for less than one.
-
-    No prior of this class gives the columns MAP of rc2024 Table V and rc2025 Table 9: these were computed with second
-    moments about zero, (S_y + m I)/(s_0y + m), from which no mean is subtracted, m = 1 at the start and 10 after it.
+    ``prior_strength=20.0, prior_covariance="diagonal", prior_mean="grand"``, say, is a prior that does not depend on
+    units, for more rows than ``rows_per_feature`` asks for, too. No prior of this class gives the columns MAP of rc2024
+    Table V and rc2025 Table 9, which subtract no mean from second moments.
 
     References
     ----------

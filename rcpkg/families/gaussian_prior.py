@@ -143,12 +143,10 @@ class GaussianPrior(GaussianSettings, Family):
     def _ridge(self, statistics: Statistics, n_rows: int | None = None) -> Array:
         """D: scatter in addition to that of the rows, with t = ``singular_ridge`` times a row's for each row.
 
-        For all classes, variances t in the directions in which the rows do not differ at all, where it makes no
-        difference to posteriors; for a class whose covariance is still singular, t times the variance of each feature
-        within the classes, or in all rows, divided by their number, where it has none within any class but differs
-        between them. Where rows are few, all classes have
-        the part `_want_of_rows` of the latter, more than all of it where that exceeds one; without ``n_rows`` they are
-        not few.
+        For all classes, variances t in the directions in which the rows do not differ at all; for a class whose
+        covariance is still singular, t times the variance of each feature within the classes, or in all rows, divided
+        by their number, where it has none within any class but differs between them. Where rows are few, all classes
+        have the part `_want_of_rows` of the latter; without ``n_rows`` they are not few.
         """
         form, t, n = self.shape, self.singular_ridge, self._weight(statistics).sum(axis=0)
         _, scatter, weight = self._means_and_scatter(statistics)

@@ -148,16 +148,13 @@ class MultinomialNB(ConjugateClassifier, family=MultinomialFamily):
     Statistics: class counts s_y and summed counts s_{y,v}. ML: p(v | y) = s_{y,v} / Σ_v' s_{y,v'}; MAP:
     (s_{y,v} + m₀/d) / (Σ_v' s_{y,v'} + m₀) with m₀ = ``prior_strength``.
 
-    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths it is not: the
-    summed counts Σ_v s_{y,v} are then free of the class counts s_y, but the model's mean ties them, so that
-    ``mean_parameters`` and ``log_partition`` are those of documents of the mean length ``length_`` of the rows, by
-    their weights. Fixed and safe steps take rows of unequal sums; `ConditionalLikelihood` refuses
-    them. Rows may be sparse; they are never made dense.
+    With documents of one length L = Σ_v x_v this is a full exponential family. With unequal lengths ``mean_parameters``
+    and ``log_partition`` are those of documents of the mean length ``length_`` of the rows. Fixed and safe steps take
+    rows of unequal sums; `ConditionalLikelihood` refuses them. Rows may be sparse; they are never made dense.
 
     A missing count (NaN, in predictions only) is not known; it is not zero. The words that were counted are then draws
-    among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. That is their probability given
-    their number, whatever the length of the document. A missing count is expected to be p(v | y) / p(O | y) for each
-    word counted. A row with gaps only gets the class weights, and expected counts of length ``length_``.
+    among the known columns O: p(x_O, y) ∝ p(y) ∏_{v ∈ O} (p(v | y) / p(O | y))^{x_v}. A missing count is expected to be
+    p(v | y) / p(O | y) for each word counted.
 
     Parameters
     ----------

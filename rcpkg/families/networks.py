@@ -52,11 +52,8 @@ class CategoricalSettings(ClassPrior):
 class NetworkFamily(CategoricalSettings, StateFamily):
     """Bayesian networks: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y); of this one no feature is a parent: naive Bayes.
 
-    A decomposable network is a full exponential family. Any other is a curved one: it has η, the logarithms of its
-    probabilities, but neither μ nor ψ here, which would take sums over more than its families.
-
-    Where nothing is counted of a distribution p(x_j | x_pa(j), y), it is uniform: the limit of MAP for a prior that
-    vanishes.
+    A decomposable network is a full exponential family. Any other is a curved one, with η but neither μ nor ψ, which
+    would take sums over more than its families. A distribution of which nothing is counted is uniform.
     """
 
     _is_full = True  # for networks in which features are parents see `StructuredFamily`
@@ -282,7 +279,6 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
 
     @property
     def _promises_decomposable(self) -> bool:
-        """Whether the structure that is learnt will be decomposable."""
         return True
 
     @property
@@ -435,8 +431,7 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
         where that is an array.
     priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
-        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
+        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
     cost : array of shape (r, r), optional
         ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
 

@@ -49,18 +49,16 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
 
     .. math:: \hat y = \arg\min_g\sum_h C(g,h)\,E[\mathcal N_h(x)]\,E[\Theta_h]
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
+    Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
     seed : {"trace", "trace_pooled", "diag_class", "diag_pooled"} or array, default="trace"
-        Matrices B_h of the inverse-Wishart prior (4.20), in squared units of the features; no random seed. "trace" is
-        tr(Sigma_h)/d I, where Sigma_h is the maximum-likelihood covariance of class h (section 4.4.2). "trace_pooled"
-        takes the within-class covariance instead. "diag_class" and "diag_pooled" are the diagonals of these two
-        covariances. An array is positive semi-definite, of shape (d, d) or (r, d, d).
+        Matrices B_h of the inverse-Wishart prior (4.20), in squared units of the features: tr(Sigma_h)/d I of the
+        maximum-likelihood covariance of class h (section 4.4.2), the same of the within-class covariance, the diagonals
+        of these two, or an array (d, d) or (r, d, d), positive semi-definite.
     dof : float, optional
-        Exponent q of the prior; the default is d + 3 (section 4.4.2). The parameter-based densities (4.24) are those of
-        the exponent q - d - 2.
+        Exponent q of the prior; the default is d + 3 (section 4.4.2).
     prior : {"inverse_wishart", "noninformative"}, default="inverse_wishart"
         "noninformative" is (4.25): it ignores ``seed`` and ``dof``, and each class needs more than d rows.
     cost, class_prior
@@ -173,16 +171,15 @@ class BDA7(PredictiveClassifier):
     Predictive density (4.22), q a multiple of d, seeds (5.13). The seeds are recomputed without the held-out rows in
     every fold. Under the diagonal seeds predictions do not change when features are rescaled.
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
+    Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------
     dof_multiples : sequence of float, default=(1, 2, 3, 4, 5, 6)
         Candidates of q / d, each > 0.
     class_prior : {"laplace", "empirical", "uniform"} or array of shape (r,), default="laplace"
-        Class probabilities of the model. "laplace" is (n_h + 1)/(n + r), which the closed-form models call
-        ``class_prior_strength=r``; "empirical" is n_h/n and "uniform" is 1/r. An array holds given probabilities, which
-        the closed-form models call ``priors``.
+        Class probabilities of the model: (n_h + 1)/(n + r), which the closed-form models call
+        ``class_prior_strength=r``; n_h/n; 1/r; or given ones, their ``priors``.
     cv : "loo", int or splitter, default="loo"
         "loo" is leave-one-out, exact and in closed form; an integer is the number of stratified folds.
     scoring : {"error", "log_loss"}, default="error"
@@ -241,10 +238,9 @@ class QuadraticBayes(PredictiveClassifier):
     """Bayesian QDA with the seed k I, q and k chosen by cross-validation (QB).
 
     Predictive density (4.22), q a multiple of d. The source calls this classifier parameter-based, but (4.24) does not
-    exist for n_h <= 2d - q + 1. The prior of the mean is flat, as in the source's formulas; its text speaks of a normal
-    one.
+    exist for n_h <= 2d - q + 1.
 
-    Prediction accepts missing values (NaN) and integrates them out exactly; training does not.
+    Missing values (NaN) are integrated out in predictions; training does not take them.
 
     Parameters
     ----------

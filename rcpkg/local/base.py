@@ -184,14 +184,12 @@ class PerClass(LocalClassifier):
 class Pooled(LocalClassifier):
     """One neighbourhood of k rows, whatever their classes."""
 
-    metric = "euclidean"
-
     @property
     def _calibrated_at(self) -> Array:
         return np.log(np.bincount(self._codes) / len(self._codes))
 
     def _index(self, X: Array) -> None:
-        self._search = Neighbors(X.copy(), self.metric)
+        self._search = Neighbors(X.copy())
         self._largest, self._cap = len(X), len(X) - 1
 
     def _bytes_per_query(self, k: int, n_sizes: int) -> int:

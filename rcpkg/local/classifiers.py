@@ -118,10 +118,9 @@ class LocalNearestMeans(PerClass, GenerativeClassifier):
 class LocalLinear(Pooled, GenerativeClassifier):
     """Local linear regression of the class indicators, the "pinv" classifier.
 
-    The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. A one is appended
-    to every row: the source's formula has no intercept, but its Table 6.1 does; without, the origin matters.
-    ``predict_proba`` is the weight of each class, clipped at zero and normalised; without any positive weight
-    all classes are equally probable.
+    The k nearest rows get the weights :math:`w^T = x^T X^{+}` and x the class of most weight. A one is appended to
+    every row, as in the source's Table 6.1. ``predict_proba`` is the weight of each class, clipped at zero and
+    normalised.
 
     Parameters
     ----------
@@ -182,8 +181,6 @@ class BregmanKNN(Pooled, GenerativeClassifier):
         The :math:`w_j`: 1/k; in proportion to 1/distance; a Gaussian or a tricube kernel of it. See `neighbor_weights`.
     smoothing : float or array of shape (r,), default=1.0
         Pseudo-counts λ ≥ 0 of the classes; 0 is the usual nearest-neighbour estimate (3.1).
-    metric : str or callable, default="euclidean"
-        Distance, as in `sklearn.neighbors.NearestNeighbors`. It need not be a metric: a Bregman divergence will do.
     n_neighbors, scoring, cost
         As in `LocalLinear`.
 
@@ -211,7 +208,6 @@ class BregmanKNN(Pooled, GenerativeClassifier):
 
     weights: str = "uniform"
     smoothing: ArrayLike = 1.0
-    metric: str | Callable[[Array, Array], float] = "euclidean"
 
     def _index(self, X: Array) -> None:
         smoothing = check_numbers("smoothing", self.smoothing)

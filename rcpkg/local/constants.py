@@ -15,9 +15,6 @@ LOST_SEED = 1e-3
 
 # Seeds ----------------------------------------------------------------------------------------------------------------
 
-#: Least share of a sum of squares that a subtracted row may leave; below, the sum is formed anew without the row. Three
-#: digits of sixteen are lost there, so that half or twice changes nothing that is seen.
-LEAST_REST = 1e-3
 #: Least seed of a neighbourhood, as a share of the trace seed, where all its rows coincide with the query. Any positive
 #: number far below one decides for the class of such rows.
 LEAST_SCALE = 1e-12

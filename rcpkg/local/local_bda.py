@@ -5,9 +5,10 @@ from numpy.typing import ArrayLike
 
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
+from rcpkg.gaussians.constants import LEAST_REST
 from rcpkg.linalg import Array, cholesky
 from rcpkg.local.base import PerClass, Scorer
-from rcpkg.local.constants import LEAST_REST, LEAST_SCALE
+from rcpkg.local.constants import LEAST_SCALE
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
 from rcpkg.local.neighbours import Index
 

@@ -1,11 +1,8 @@
 """The search for the nearest rows, exact to the last tie."""
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.metrics import pairwise_distances
 
 from rcpkg.linalg import AT_A_TIME, Array, slices
 
@@ -15,17 +12,14 @@ Index = NDArray[np.intp]
 class Neighbors:
     """The k nearest rows of a sample, nearest first, ties by row index; a row may be left out."""
 
-    def __init__(self, X: Array, metric: str | Callable[[Array, Array], float] = "euclidean"):
+    def __init__(self, X: Array):
         from sklearn.neighbors import NearestNeighbors  # here, as it takes as long to import as rcpkg
 
-        self.X, self.metric = X, metric
         # the search expands |q - x|^2; centred data keep that accurate
-        self.origin = X.mean(axis=0) if metric == "euclidean" else np.zeros(X.shape[1])
+        self.X, self.origin = X, X.mean(axis=0)
         centred = X - self.origin
         self.reach = np.linalg.norm(centred, axis=1).max()
-        # a function may be a divergence, and trees need the triangle inequality
-        algorithm = "auto" if isinstance(metric, str) else "brute"
-        self.index = NearestNeighbors(algorithm=algorithm, metric=metric).fit(centred)
+        self.index = NearestNeighbors().fit(centred)
 
     def query(self, Q: Array, k: int, without: Index | None = None) -> tuple[Array, Index]:
         """Distances and rows, each (n, k); the row ``without[i]`` is left out for ``Q[i]``."""
@@ -49,18 +43,12 @@ class Neighbors:
         distance = np.empty((len(Q), k))
         rows = np.empty((len(Q), k), dtype=np.intp)
         for part in batches(len(Q), 24 * len(self.X)):
-            D = _pairwise(Q[part], self.X, self.metric)
+            D = cdist(Q[part], self.X)  # scikit-learn would expand the square here
             if without is not None:
                 D[np.arange(len(D)), without[part]] = np.inf
             rows[part] = np.argsort(D, axis=1, kind="stable")[:, :k]
             distance[part] = np.take_along_axis(D, rows[part], axis=1)
         return distance, rows
-
-
-def _pairwise(Q: Array, X: Array, metric: str) -> Array:
-    if metric == "euclidean":  # scikit-learn would expand the square here
-        return cdist(Q, X)
-    return pairwise_distances(Q, X, metric=metric)
 
 
 def batches(n: int, bytes_per_row: int, limit: int = 8 * AT_A_TIME) -> list[slice]:

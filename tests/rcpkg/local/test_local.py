@@ -582,13 +582,12 @@ def test_the_default_grid_is_the_source_s_up_to_the_smallest_class():
 # ----------------------------------------------------------------------------------------- ties and search
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "minkowski"])
-def test_ties_of_distances_are_broken_by_index(metric):
+def test_ties_of_distances_are_broken_by_index():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (200, 2)).astype(float) + 1000.0
     Q = rng.integers(0, 3, (30, 2)).astype(float) + 1000.0
     y = rng.integers(0, 2, 200)
-    model = BregmanKNN(n_neighbors=9, metric=metric).fit(X, y)
+    model = BregmanKNN(n_neighbors=9).fit(X, y)
     for x, p in zip(Q, model.predict_proba(Q)[:, 1]):
         near = np.argsort(((X - x) ** 2).sum(axis=1), kind="stable")[:9]
         assert_allclose(p, (y[near].sum() + 1) / 11)
@@ -607,22 +606,6 @@ def test_more_rows_than_k_at_one_distance_come_by_index(estimator):
     first = [X[y == h][np.argsort(distance[y == h], kind="stable")[:3]] for h in (0, 1)]
     apart = estimator(n_neighbors=3).fit(np.vstack(first), np.repeat([0, 1], 3))
     assert_allclose(model.predict_joint_log_proba(query), apart.predict_joint_log_proba(query), rtol=1e-12)
-
-
-def test_any_metric():
-    X, y = blobs()
-    Q = blobs(random_state=1)[0]
-    reference = KNeighborsClassifier(5, metric="manhattan").fit(X, y)
-    model = BregmanKNN(metric="manhattan", smoothing=0.0).fit(X, y)
-    assert_allclose(model.predict_proba(Q), reference.predict_proba(Q), atol=1e-12)
-    positive = np.exp(X)
-
-    def itakura_saito(x, z):
-        return float(np.sum(x / z - np.log(x / z) - 1))
-
-    model = BregmanKNN(n_neighbors=1, metric=itakura_saito, smoothing=0.0).fit(positive, y)
-    divergence = np.array([[itakura_saito(x, z) for z in positive] for x in np.exp(Q)])
-    assert_array_equal(model.predict(np.exp(Q)), y[divergence.argmin(axis=1)])
 
 
 def peak_of_predict(model, n, d):
