@@ -226,36 +226,6 @@ class Blocks:
         Q, R = np.linalg.qr(Z)
         return Q * np.sign(R.diagonal()) @ np.linalg.qr(X, mode="r")
 
-    def distances(self, X: Array, mean: Array, A: Array) -> Array:
-        """(x − μ_y)ᵀ Σ_y⁻¹ (x − μ_y), shape (n, r); NaN where a value is missing.
-
-        Rows are whitened for all classes by one matrix product a block of rows, which the bar for iterations of QDA
-        asks for: class by class takes up to twice as long. It is the same sum of squares, whatever the order of the
-        products. Where classes share A, distances differ by what is linear in x: one whitening serves them all.
-        Independent features take a product for x and one for x².
-        """
-        r, d = mean.shape
-        centre = mean.mean(axis=0)
-        mean, out = mean - centre, np.empty((len(X), r))
-        if self.independent:
-            X, P = X - centre, A * A
-            out[:] = X @ (-2 * mean * P).T + (mean * mean * P).sum(axis=1)
-            out += np.multiply(X, X, out=X) @ self.by_class(P).T
-            return out
-        white_mean = self.times(A, mean)
-        for rows in slices(len(X), BLOCK):
-            x = X[rows] - centre
-            if self.shared:
-                Z = x @ A.T
-                out[rows] = (white_mean**2).sum(axis=1) - 2 * (Z @ white_mean.T)
-                out[rows] += np.einsum("id,id->i", Z, Z)[:, None]
-            else:
-                Z = x @ A.reshape(r * d, d).T
-                Z -= white_mean.ravel()
-                Z = Z.reshape(-1, r, d)
-                out[rows] = np.einsum("iyd,iyd->iy", Z, Z)
-        return out
-
     def add_second_moments(self, total: Array, X: Array, W: Array) -> None:
         """Add Σ_i W_iy x_i x_iᵀ of rows that may be overwritten.
 
@@ -267,3 +237,44 @@ class Blocks:
             return
         for of_class, w in zip(total, W.T):
             of_class += (X * w[:, None]).T @ X
+
+
+class Distances:
+    """(x − μ_y)ᵀ Σ_y⁻¹ (x − μ_y), shape (n, r), of rows; NaN where a value is missing.
+
+    Rows are whitened for all classes by one matrix product a block of rows, which the bar for iterations of QDA asks
+    for: class by class takes up to twice as long. It is the same sum of squares, whatever the order of the products.
+    Where classes share A, distances differ by what is linear in x: one whitening serves them all. Independent features
+    take a product for x and one for x². What no row changes is computed once, for a scorer of single rows.
+    """
+
+    def __init__(self, form: Blocks, mean: Array, A: Array) -> None:
+        self.form, self.shape, self.centre = form, mean.shape, mean.mean(axis=0)
+        mean = mean - self.centre
+        if form.independent:
+            P = A * A
+            self.linear, self.offset, self.square = -2 * mean * P, (mean * mean * P).sum(axis=1), form.by_class(P)
+            return
+        self.white_mean = form.times(A, mean)
+        self.white_square = (self.white_mean**2).sum(axis=1)
+        self.A = A if form.shared else A.reshape(-1, A.shape[-1])
+
+    def __call__(self, X: Array) -> Array:
+        if len(X) <= BLOCK or self.form.independent:
+            return self._of_block(X)
+        return np.concatenate([self._of_block(X[rows]) for rows in slices(len(X), BLOCK)])
+
+    def _of_block(self, X: Array) -> Array:
+        x = X - self.centre
+        if self.form.independent:
+            out = x @ self.linear.T + self.offset
+            out += np.multiply(x, x, out=x) @ self.square.T
+            return out
+        Z = x @ self.A.T
+        if self.form.shared:
+            out = self.white_square - 2 * (Z @ self.white_mean.T)
+            out += np.einsum("id,id->i", Z, Z)[:, None]
+            return out
+        Z -= self.white_mean.ravel()
+        Z = Z.reshape(-1, *self.shape)
+        return np.einsum("iyd,iyd->iy", Z, Z)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
 from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused
-from rcpkg.families.blocks import Blocks
+from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.constants import (
     BLOCK,
     FAR_MEAN,
@@ -168,7 +168,7 @@ class GaussianFamily(GaussianPrior):
         """log p(y) + log N(x; μ_y, Σ_y), of the features that are not missing in the row."""
         X, form = self.encode(X), self.shape
         log_prior, mean, covariance, A = parameters
-        joint = form.distances(X, mean, A)
+        joint = Distances(form, mean, A)(X)
         joint *= -0.5
         joint += log_prior + form.log_det(A) - 0.5 * X.shape[1] * LOG_2PI
         gaps = np.flatnonzero(np.isnan(joint[:, 0]))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dtrtrs
 
 from rcpkg.base import Array, by_row, log_posterior
-from rcpkg.families.blocks import Blocks
+from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.cliques import Families
 from rcpkg.families.missing_states import log_marginal
 from rcpkg.linalg import correlations
@@ -94,34 +94,29 @@ class _Part:
 
 
 class _Gaussian(_Part):
-    """Gaussian classes; what a row does not change is computed once, by the expressions of `Blocks.distances`."""
+    """Gaussian classes; what a row does not change is computed once."""
 
     def __init__(self, part: dict[str, Any]) -> None:
         super().__init__(part)
         mean, A = _array(part["mean"]), _array(part["whitener"])
         self.mean, self.covariance = mean, _array(part["covariance"])
-        r, d = mean.shape
+        d = mean.shape[1]
         self.form = form = Blocks(part["shared"], part["independent"])
         self.every = self.columns == list(range(d))
-        self.centre, self.ones = mean.mean(axis=0), np.ones(d)
-        mean = mean - self.centre
+        self.distances, self.ones = Distances(form, mean, A), np.ones(d)
         self.constant = self.log_prior + form.log_det(A) - 0.5 * d * LOG_2PI
         if form.independent:
-            P = A * A
-            self.linear, self.offset, self.square = -2 * mean * P, (mean * mean * P).sum(axis=1), form.by_class(P)
-            precision = np.atleast_2d(1 / self.covariance)
+            mean, precision = mean - self.distances.centre, np.atleast_2d(1 / self.covariance)
             self.by_feature = mean * mean * precision, 2 * (mean * precision), precision, -np.log(precision)
-            return
-        self.white_mean, self.A = form.times(A, mean), A if form.shared else A.reshape(r * d, d)
-        self.white_square = (self.white_mean**2).sum(axis=1)
-        self.correlation, self.scale = correlations(form.by_class(self.covariance))
-        self.unit = np.eye(d)
+        else:
+            self.correlation, self.scale = correlations(form.by_class(self.covariance))
+            self.unit = np.eye(d)
 
     def log_joint(self, row: ArrayLike) -> Array:
         x = np.asarray(row, dtype=float)[None]
         x = x if self.every else x[:, self.columns]
         if (total := (x @ self.ones)[0]) == total:
-            joint = self._distances(x - self.centre)
+            joint = self.distances(x)
             joint *= -0.5
             joint += self.constant
         else:
@@ -131,24 +126,9 @@ class _Gaussian(_Part):
             joint = self.log_prior - 0.5 * (squares + log_det + n_seen * LOG_2PI)
         return joint
 
-    def _distances(self, x: Array) -> Array:
-        """(x − μ_y)ᵀ Σ_y⁻¹ (x − μ_y), shape (1, r)."""
-        if self.form.independent:
-            out = x @ self.linear.T + self.offset
-            out += (x * x) @ self.square.T
-            return out
-        Z = x @ self.A.T
-        if self.form.shared:
-            out = self.white_square - 2 * (Z @ self.white_mean.T)
-            out += np.einsum("id,id->i", Z, Z)[:, None]
-            return out
-        Z -= self.white_mean.ravel()
-        Z = Z.reshape(1, *self.mean.shape)
-        return np.einsum("iyd,iyd->iy", Z, Z)
-
     def _by_feature(self, x: Array, missing: Array) -> tuple[Array, Array]:
         """Of what the row has Σ_j (x_j − μ_yj)²/σ²_yj and Σ_j log σ²_yj, by the expressions of `IndependentRows`."""
-        seen, x = 1.0 - missing[None], x - self.centre
+        seen, x = 1.0 - missing[None], x - self.distances.centre
         np.putmask(x, missing, 0.0)
         offset, linear, square, log_square = self.by_feature
         return seen @ offset.T - x @ linear.T + (x * x) @ square.T, seen @ log_square.T
