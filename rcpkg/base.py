@@ -34,9 +34,9 @@ class InvalidStatistics(ValueError):
 
 
 def log_posterior(joint: Array, log_prior: Array) -> Array:
-    r"""Log posterior :math:`\log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')` from log p(x, y), shape (n, r).
+    r"""Log posterior :math:`\log p(y\mid x) = \log p(x, y) - \log\sum_{y'} p(x, y')`, shape (n, r).
 
-    A row that is impossible under every class (all entries -inf) gets the class prior, (r,).
+    ``joint`` is log p(x, y), (n, r). A row that is impossible under every class (all -inf) gets ``log_prior``, (r,).
     """
     largest = by_row(np.maximum, joint)
     impossible = np.isneginf(largest[:, 0])

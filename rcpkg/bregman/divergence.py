@@ -181,13 +181,7 @@ class BregmanDivergence:
     def project(self, y: ArrayLike, A: ArrayLike, b: ArrayLike) -> Array:
         r"""Bregman projection :math:`\arg\min_x d(x, y)` subject to :math:`\langle A_j, x\rangle = b_j`, one a row.
 
-        Newton's method on the convex dual
-        :math:`\lambda\mapsto\phi^*(\nabla\phi(y) + A^\top\lambda) - b^\top\lambda`.
-
-        Raises
-        ------
-        ProjectionError
-            If after 100 steps the constraints are not met to 1e-10, relative to one plus the largest b.
+        Newton's method on the convex dual; `ProjectionError` if the constraints are not met.
         """
         conjugate, start = self._conjugate("project"), self.grad(y)
         b = np.atleast_1d(np.asarray(b, dtype=float))
@@ -244,7 +238,7 @@ def separable(
 def mahalanobis(matrix: ArrayLike | None = None) -> BregmanDivergence:
     r"""Mahalanobis divergence :math:`(x-y)^\top A\,(x-y)` of :math:`\phi(x) = x^\top A x`.
 
-    The ``matrix`` A, (d, d), is the identity by default; `DomainError` if it is not symmetric positive definite."""
+    The ``matrix`` A, (d, d), is the identity by default; it is symmetric and positive definite."""
     if matrix is None:
         return divergences["mahalanobis"]
     matrix = np.asarray(matrix, dtype=float)

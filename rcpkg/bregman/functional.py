@@ -88,16 +88,10 @@ class Measure:
 class FunctionalBregmanDivergence:
     r"""Functional Bregman divergence :math:`d_\phi[f, g]`, thesis2007 Definition 7.2.1.
 
-    Parameters
-    ----------
-    name : str
-    functional, gradient, hessian : callables
-        Of values and weights: :math:`\phi`; :math:`G_g` with :math:`\delta\phi[g; a] = \int G_g a\,d\nu`; and, of a
-        third argument a, H with :math:`\delta^2\phi[g; a, b] = \int H\,b\,d\nu`.
-    closed_form : callable, optional
-        (f, g, weights) -> divergence without the cancellation of (7.1).
-    domain : Interval
-        Range of the functions; the gradient needs its interior.
+    Of values and weights ``functional`` is :math:`\phi`, ``gradient`` :math:`G_g` with :math:`\delta\phi[g; a] = \int
+    G_g a\,d\nu` and, of a third argument a, ``hessian`` H with :math:`\delta^2\phi[g; a, b] = \int H\,b\,d\nu`. A
+    ``closed_form`` (f, g, weights) has no cancellation. The functions lie in the ``domain``, for gradients in its
+    interior.
     """
 
     name: str

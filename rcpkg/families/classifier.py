@@ -30,17 +30,9 @@ from rcpkg.rows import Block, Blocks, Rows
 class ClosedFormClassifier(GenerativeClassifier):
     """Base of the classifiers with a closed-form learner a = θ∘s (rc2025 §3).
 
-    ``class PoissonNB(ConjugateClassifier, family=PoissonFamily)`` is the classifier of a family. The parameters of its
-    constructor are settings of the family; what the family can do, calibration asks ``family_``.
-
-    Attributes
-    ----------
-    family_ : Family
-        The family, with what it has learnt of the training rows.
-    statistics_ : Statistics
-        s, of the training rows.
-    parameters_ : object
-        θ(s); None while the rows of ``partial_fit`` do not suffice.
+    ``class PoissonNB(ConjugateClassifier, family=PoissonFamily)`` is the classifier of a family, whose settings are the
+    parameters of its constructor. After a fit ``family_`` is the family, with what it has learnt of the training rows,
+    ``statistics_`` s, and ``parameters_`` θ(s), or None while the rows of ``partial_fit`` do not suffice.
     """
 
     cost: ArrayLike | None = None

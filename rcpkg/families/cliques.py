@@ -63,12 +63,10 @@ def _log_sum(table: Array) -> Array:
 class Families:
     """Cells (x_pa(j), x_j) of all features j: those of one conditional distribution follow each other.
 
-    ``parents`` are tuples of feature numbers; ``order`` has parents before children; ``has_arcs`` says whether any
-    feature has parents, ``decomposable`` whether those of each are joined. The tables of arrays below have axes in
-    front, such as that of the class.
-
-    Where no feature has parents, one operation on all cells takes the place of a loop over the features, which the bar
-    for iterations of naive Bayes asks for (.25 of scikit-learn's closed form); the sums are the same.
+    ``parents`` are tuples of feature numbers; ``order`` has parents before children. The tables of arrays below have
+    axes in front, such as that of the class. Where no feature has parents, one operation on all cells takes the place
+    of a loop over the features, which the bar for iterations of naive Bayes asks for (.25 of scikit-learn's closed
+    form); the sums are the same.
     """
 
     def __init__(self, parents: Parents, n_states: NDArray[np.intp], order: list[int] | None = None) -> None:
@@ -141,8 +139,7 @@ class Families:
         """Sums of ∏_j exp t_j(x_pa(j), x_j) over all x, feature by feature: tables, messages, and the log of the sum.
 
         From the last feature to the first, the logarithm of Σ over x_j of what has x_j as its last feature is a
-        function of the parents of j, its message. In a decomposable network these belong to the family of one of
-        them, whose table takes it up.
+        function of the parents of j, its message, which the table of one of them takes up.
         """
         tables, messages, total = list(log_tables), list(log_tables), 0.0
         heard: list[Any] = [0.0] * len(tables)  # all that a table takes up, which is smaller than the table
