@@ -15,6 +15,35 @@ from rcpkg.base import Array
 from rcpkg.bregman import divergences
 
 
+def one_mean() -> Figure:
+    """Expected losses of a variable with three values: Bregman divergences, least at its mean, and other losses."""
+    values, s = np.array([1.0, 2.0, 8.0]), np.linspace(0.8, 8.4, 761)
+    named = (("squared", "squared"), ("generalized_i", "I-divergence"), ("itakura_saito", "Itakura–Saito"))
+    bregman = {title: divergences[name](values[:, None, None], s[:, None]) for name, title in named}
+    away = values[:, None] - s
+    others = {
+        "absolute": np.abs(away),
+        "4th power": away**4,
+        "reversed": divergences["itakura_saito"](s[:, None], values[:, None, None]),
+    }
+    figure, axes = plt.subplots(1, 2, figsize=(7.8, 3.2), sharey=True)
+    for ax, kind, title in zip(axes, (bregman, others), ("Bregman divergences", "other losses")):
+        ax.axvline(values.mean(), color="0.2", linewidth=1)
+        heights = (2.6, 2.2, 2.6)  # of the labels
+        for (name, loss), colour, marker, height in zip(kind.items(), plotting.palette, plotting.markers, heights):
+            risk = loss.mean(axis=0) / loss.mean(axis=0).min()
+            best = risk.argmin()
+            ax.plot(s, risk, color=colour)
+            ax.plot(s[best], 1, marker, color=colour, markersize=7, zorder=3)
+            end = np.flatnonzero(risk < height)[-1]
+            ax.annotate(name, (s[end], risk[end]), (4, 0), textcoords="offset points", color=colour, va="center")
+        ax.plot(values, 0.8 + 0 * values, "|", color="0.2", markersize=12, clip_on=False)
+        ax.set(title=title, xlabel="estimate s", ylim=(0.8, 2.7), xlim=(0.8, 8.4), xticks=[1, 2, values.mean(), 8])
+        ax.set_xticklabels(["1", "2", f"mean {values.mean():.2f}", "8"])
+    axes[0].set_ylabel("expected loss over its least value")
+    return figure
+
+
 def losses(
     theta: Array,
     density: Array,
