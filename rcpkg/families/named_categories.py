@@ -87,8 +87,8 @@ class NamedCategories(ClosedFormClassifier):
                 was, has = ("numbers", "text") if is_text[j] else ("text", "numbers")
                 raise ValueError(f"{column_label(X, j)} held {was} when the model was fitted, and holds {has}")
             if is_text[j] and learns:
-                names[j] = _with_new(names.get(j, np.empty(0, dtype=object)), values, column_label(X, j))
-            codes[:, j] = _places(values, names[j]) if j in names else _numbers(values, column_label(X, j))
+                names[j] = _with_new(names.get(j, np.empty(0, dtype=object)), values)
+            codes[:, j] = _places(values, names[j]) if j in names else values
         if learns:
             self._names = names
         columns = getattr(X, "columns", None)
@@ -120,12 +120,9 @@ class CategoricalClassifier(NamedCategories, ConjugateClassifier):
         return self.family_.categories_
 
 
-def _with_new(names: NDArray[np.object_], values: NDArray[np.object_], label: str) -> NDArray[np.object_]:
+def _with_new(names: NDArray[np.object_], values: NDArray[np.object_]) -> NDArray[np.object_]:
     """Names, and after them those of the values that are new, sorted."""
     present = values[~pd.isna(values)]
-    other = next((value for value in present if not isinstance(value, str)), None)
-    if other is not None:
-        raise ValueError(f"{label} holds text and other values ({other!r}); make all of it text with astype(str)")
     return np.append(names, np.array(sorted(set(present) - set(names)), dtype=object))
 
 
@@ -140,17 +137,3 @@ def _places(values: NDArray[np.object_], names: NDArray[np.object_]) -> Array:
     places[places < 0] = len(names)
     places[pd.isna(values)] = np.nan
     return places
-
-
-def _numbers(values: NDArray[np.object_], label: str) -> Array:
-    """Numbers, NaN where they are missing."""
-    missing = pd.isna(values)
-    numbers = np.full(len(values), np.nan)
-    try:
-        numbers[~missing] = values[~missing]
-    except (TypeError, ValueError):
-        kind = type(values[~missing][0]).__name__
-        raise ValueError(
-            f"{label} holds values of type {kind}, neither numbers nor text; make them text with astype(str)"
-        ) from None
-    return numbers
