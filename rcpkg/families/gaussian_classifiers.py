@@ -104,7 +104,8 @@ class QDA(GaussianClassifier):
     Raises
     ------
     InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: each class needs more than d rows.
+        In ``fit`` with ``singular_ridge=0``, where a covariance is singular: each class needs more than d rows. One
+        covariance for all r classes needs d + r rows; a variance needs two values of the feature.
 
     Notes
     -----
@@ -157,11 +158,6 @@ class LDA(GaussianClassifier):
         Its intercepts; of two classes their difference, (1,).
     classes_, class_log_prior_, means_, family_
         As in `QDA`.
-
-    Raises
-    ------
-    InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where the covariance is singular: it needs at least d + r rows.
 
     References
     ----------
@@ -227,11 +223,6 @@ class GaussianNB(GaussianClassifier):
     classes_, class_log_prior_, means_, family_
         As in `QDA`.
 
-    Raises
-    ------
-    InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where without a prior a feature is constant within a class.
-
     References
     ----------
     rc2025 §3.1, app. C, with diagonal covariances.
@@ -275,11 +266,6 @@ class SharedVarianceGaussianNB(GaussianClassifier):
         Variances of the features within the classes, which share them.
     classes_, class_log_prior_, means_, family_
         As in `QDA`.
-
-    Raises
-    ------
-    InvalidStatistics
-        In ``fit`` with ``singular_ridge=0``, where without a prior a feature is constant within every class.
 
     References
     ----------
