@@ -227,7 +227,7 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
         name = type(estimator).__name__
         why = f"which {name} takes when it predicts, not in training: leave such rows out, or impute them"
         if not sums_out:
-            why = getattr(estimator, "why_no_gaps", "").format(name=name)
+            why = getattr(estimator, "_why_no_gaps", "").format(name=name)
         entries = csr_array(X).data if issparse(X) else np.asarray(X, dtype=object)
         if why and finite is True and pd.isna(entries).any():
             raise ValueError(f"X contains NaN or other missing values, {why}") from None

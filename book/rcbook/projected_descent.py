@@ -101,7 +101,7 @@ def categorical_step(
     """
     log_prior = _log_distribution(old.log_prior + gradient.count, printed)
     if printed:
-        cells = np.split(old.log_prob + gradient.cells, family.starts_[1:], axis=1)
+        cells = np.split(old.log_prob + gradient.cells, family.families_.starts[1:], axis=1)
         return CategoricalParameters(log_prior, np.hstack([_log_distribution(part, printed) for part in cells]))
     cells = old.log_prob + (gradient.cells - gradient.count[:, None] * np.exp(old.log_prob))
     return CategoricalParameters(log_prior, family.families_.normalised(cells)[0])

@@ -63,11 +63,6 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         """Parents of each feature, beside the class, by their numbers; the one that tells most of it first."""
         return [list(pa) for pa in self.families_.parents]
 
-    @property
-    def starts_(self) -> NDArray[np.intp]:
-        """Column of the first cell of each feature."""
-        return self.families_.starts
-
     def prepare(self, X: Array | csr_array) -> None:
         super().prepare(X)
         if not self.learns_structure:

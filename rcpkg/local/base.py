@@ -43,7 +43,7 @@ class LocalClassifier(SquareableRows):
     scoring: str = "error"
     cost: ArrayLike | None = None
 
-    why_no_gaps = (
+    _why_no_gaps = (
         "for which {name} has no rule: distances over fewer features choose other neighbours, and no joint model sums "
         "them out; impute them, or take BDA7, whose densities have marginals"
     )

@@ -395,7 +395,7 @@ def updates_of_a_stream(
     y: Array, codes: Array, nb: CategoricalNB, Z: Any
 ) -> tuple[list[float], Array, list[float], Array, CategoricalNB]:
     """Mean updates of a stream beside gradients at naive Bayes, at its counts and at known probabilities."""
-    columns = np.column_stack([np.zeros(len(y), int), codes.astype(int) + nb.family_.starts_ + 1])
+    columns = np.column_stack([np.zeros(len(y), int), codes.astype(int) + nb.family_.families_.starts + 1])
     rng, off = np.random.default_rng(705), []
     W = rng.normal(size=(Z.shape[1], 3))
     for n in (250, 4000):
@@ -429,7 +429,7 @@ def updates_of_a_stream(
     drawn_cells = cells[known.choice(len(cells), 32_000, p=share)]
     for n in (250, 32_000):
         for label, *state in drawn_cells[so_far:n]:
-            counts.add(np.r_[0, np.array(state) + nb.family_.starts_ + 1], label)
+            counts.add(np.r_[0, np.array(state) + nb.family_.families_.starts + 1], label)
         so_far, D_t = n, counts.log_probabilities(np.arange(len(W)))
         updates_and_gradient = (D * (Z_all.T @ (share[:, None] * (Y_all - posterior(Z_all, W * D)))) for D in (D_t, L))
         late.append(np.abs(np.subtract(*updates_and_gradient)).max())

@@ -760,7 +760,7 @@ def bent_steps() -> tuple[list[bool], list[bool], list[float], list[float], list
             block = next(iter(bent)) if name == "ProductModel" else bent
             totals.append(block.count.sum() / (n + total) - 1)
             if name in ("CategoricalNB", "BernoulliNB"):
-                sums = np.add.reduceat(bent.cells, model.family_.starts_, axis=1)
+                sums = np.add.reduceat(bent.cells, model.family_.families_.starts, axis=1)
                 counts += [*np.ravel(sums / bent.count[:, None] - 1)]
             if name == "QDA":
                 c, means, covariances = bent_qda(s, delta)

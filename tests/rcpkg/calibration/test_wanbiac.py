@@ -115,7 +115,7 @@ def test_joint_is_the_weighted_product():
     """Equation (6)."""
     model = WANBIAC(penalty=0.5).fit(X, y)
     nb, x = model.naive_bayes_, X[7].astype(int)
-    at = nb.family_.starts_ + x
+    at = nb.family_.families_.starts + x
     by_hand = model.weights_.count * nb.parameters_.log_prior
     by_hand = by_hand + (model.weights_.cells * nb.parameters_.log_prob)[:, at].sum(axis=1)
     assert_allclose(model.predict_joint_log_proba(X[[7]])[0], by_hand)
