@@ -31,11 +31,14 @@ def answer(losses: Mapping[str, pd.DataFrame]) -> Figure:
         "logistic, mean filled in": {**look("logistic regression"), "ls": ":"},
         "logistic, regression filled in": look("logistic regression"),
         "boosting": look("boosting"),
+        "boosting, masked copies": {**look("boosting"), "ls": ":", "marker": "o"},
     }
     answer, axes = plt.subplots(1, 2, figsize=(8.4, 3.8))
     for ax, (name, table) in zip(axes, losses.items()):
         for rival, style in LOOKS.items():
-            ax.plot(100 * table.index, table[rival], label=rival, **style)
+            mean, two_errors = table["mean"][rival], table["two errors"][rival]
+            ax.plot(100 * table.index, mean, label=rival, **style)
+            ax.fill_between(100 * table.index, mean - two_errors, mean + two_errors, color=style["color"], alpha=0.12)
         ax.set(title=name, xlabel="values hidden at prediction, %", ylim=(0, None))
     axes[0].set_ylabel("log-loss on test rows")
     axes[0].legend()

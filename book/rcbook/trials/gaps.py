@@ -30,6 +30,7 @@ from rcpkg import (
     GaussianNB,
     KDependenceBayes,
     RiskCalibration,
+    mask_copies,
 )
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.calibration import Converged, Objective, Safe, climb
@@ -43,8 +44,8 @@ def with_gaps(X: Array, share: float, rng: np.random.Generator) -> Array:
     return np.where(rng.uniform(size=X.shape) < share, np.nan, X)
 
 
-def losses_with_hidden_values() -> tuple[list[float], dict[str, Any], dict[str, pd.DataFrame]]:
-    """Log-loss on test rows whose values are hidden, of four classifiers."""
+def losses_with_hidden_values(splits: int = 5) -> tuple[list[float], list[str], dict[str, pd.DataFrame]]:
+    """Log-loss on test rows whose values are hidden, by classifier: mean over the splits and two standard errors."""
     SHARES = [0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8]
     RIVALS = {
         "QDA": QDA(),
@@ -61,12 +62,15 @@ def losses_with_hidden_values() -> tuple[list[float], dict[str, Any], dict[str, 
         ),
         "boosting": HistGradientBoostingClassifier(max_iter=50),
     }
+    COPIES = "boosting, masked copies"
 
     def log_losses(X, y, seed):
         """Log-loss of each classifier at each share of hidden values."""
         rng = np.random.default_rng([13, seed])
         train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
         fits = {name: rival.fit(train, y_train) for name, rival in RIVALS.items()}
+        copies = mask_copies(train, y_train, random_state=seed)
+        fits[COPIES] = HistGradientBoostingClassifier(max_iter=50).fit(*copies)
         losses = {}
         for share in SHARES:
             hidden = with_gaps(test, share, rng)
@@ -81,9 +85,10 @@ def losses_with_hidden_values() -> tuple[list[float], dict[str, Any], dict[str, 
             "wine": load_wine,
             "breast cancer": load_breast_cancer,
         }.items():
-            runs = [log_losses(*load(return_X_y=True), seed) for seed in range(3)]
-            losses[name] = pd.concat(runs, axis=1).mean(axis=1).unstack()
-    return SHARES, RIVALS, losses
+            runs = pd.concat([log_losses(*load(return_X_y=True), seed) for seed in range(splits)], axis=1)
+            two_errors = 2 * runs.std(axis=1) / np.sqrt(splits)
+            losses[name] = pd.concat({"mean": runs.mean(axis=1), "two errors": two_errors}, axis=1).unstack()
+    return SHARES, [*RIVALS, COPIES], losses
 
 
 def marginals_of_models() -> tuple[Array, Array, QDA, list[tuple], float, float]:
