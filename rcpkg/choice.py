@@ -1,5 +1,6 @@
 """Choice of one model out of a grid by its losses on rows that are left out of the fit."""
 
+import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -95,7 +96,10 @@ def folds(
         groups = groups[present]
     listed = not isinstance(cv, Integral) and not hasattr(cv, "split")
     position = np.cumsum(present) - 1
-    for fold in check_cv(cv, y, classifier=True).split(X, y, groups):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # whose rows are then in some of the folds
+        divided = list(check_cv(cv, y, classifier=True).split(X, y, groups))
+    for fold in divided:
         train, test = (position[part[present[part]]] for part in map(np.asarray, fold)) if listed else fold
         if len(train) and len(test):
             yield train, test

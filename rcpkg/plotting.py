@@ -161,7 +161,7 @@ class TargetWeightDisplay(Display):
     def from_predictions(
         cls, cv_results: Any, *, label: str = "log-loss of left-out rows", ax: Axes | None = None
     ) -> Self:
-        """Of a table with the columns target_weight, log_loss and std_error.
+        """Of a table with the columns target_weight, log_loss and std_error; of several targets that of the best one.
 
         Raises
         ------
@@ -176,6 +176,10 @@ class TargetWeightDisplay(Display):
             )
         of_weights = np.asarray(cv_results["target_weight"], dtype=float) > 0  # the last row may be the closed form
         weight, loss, error = (np.asarray(cv_results[name], dtype=float)[of_weights] for name in needed)
+        if "target" in cv_results:
+            target = np.asarray(cv_results["target"])[of_weights]
+            one = target == target[np.argmin(loss)]
+            weight, loss, error = weight[one], loss[one], error[one]
         return cls(weight=weight, log_loss=loss, std_error=error).plot(label=label, ax=ax)
 
     def plot(self, *, label: str = "log-loss of left-out rows", ax: Axes | None = None) -> Self:

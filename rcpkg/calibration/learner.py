@@ -20,6 +20,7 @@ from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thr
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.in_view import check_in_view
+from rcpkg.calibration.left_out import warn_of_optimum
 from rcpkg.calibration.objective import Objective, check_target, sample_size
 from rcpkg.calibration.online import after, portions
 from rcpkg.calibration.optimum import most_probable, optimum
@@ -122,6 +123,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
                 path = most_probable(path)
         self._report(objective, path, tol, step)
+        if step is None and objective.target and settings.gaps_in_view is None and rows.is_one_block:
+            warn_of_optimum(path, model.family_, rows)
         return self._adopt(objective, path)
 
     def _kept(self, objective: Objective) -> Statistics | None:

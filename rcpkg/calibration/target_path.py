@@ -166,13 +166,7 @@ class TargetPath:
             if drawn is not None:
                 pulls = form.times_statistics(drawn, y, rows).reshape(r - 1, K, -1)
                 lost[:, 1:] += np.einsum("rkn,nk->nr", pulls, features)
-            system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
-            system *= (w * P)[:, None]
-            system[:, range(r), range(r)] += 1
-            try:
-                scores[rows] -= np.linalg.solve(system, (lost * w)[:, :, None])[:, :, 0]
-            except np.linalg.LinAlgError:
-                raise NotConverged("a row alone decides a parameter") from None
+            scores[rows] -= fall_of_scores(A, P, lost, w)
         return log_posterior(scores, np.full(r, -np.log(r)))
 
     def _log_evidence(self, log_det: float) -> float:
@@ -210,6 +204,17 @@ class TargetPath:
         """s̄ and m̄ for statistics of the rows."""
         parameters, size = target_parameters(self.prepared, statistics, self.target)
         return size * self.conditional.form.sums(self.prepared.mean_parameters(parameters)), size
+
+
+def fall_of_scores(A: Array, P: Array, lost: Array, weight: Array) -> Array:
+    """(1 − A_i V_i)⁻¹ w_i ``lost``_i for each row i, shape (n, r), V_i = w_i (diag p_i − p_i p_iᵀ)."""
+    system = np.einsum("nab,nb->na", A, P)[:, :, None] - A  # 1 − A V, as A V = (A − A p 1ᵀ) w diag p
+    system *= (weight * P)[:, None]
+    system[:, range(P.shape[1]), range(P.shape[1])] += 1
+    try:
+        return np.linalg.solve(system, (lost * weight)[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        raise NotConverged("a row alone decides a parameter") from None
 
 
 def target_change(

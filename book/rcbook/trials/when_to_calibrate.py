@@ -34,7 +34,7 @@ def few_rows() -> tuple[dict[str, pd.DataFrame], pd.DataFrame, list[str], dict[t
             found, curve = {}, {}
             for name, cv in {"leave-one-out": "loo", "five folds": 5}.items():
                 with warnings.catch_warnings(action="ignore"):  # of the end of the grid
-                    fit = RiskCalibrationCV(model, cv=cv).fit(rows, y[train])
+                    fit = RiskCalibrationCV(model, **honest.WEIGHT_ALONE | {"cv": cv}).fit(rows, y[train])
                 found["reported", name] = fit.cv_results_.log_loss.min()
                 found["on other rows", name] = loss(fit)
                 curve[name] = fit.cv_results_.set_index("target_weight").log_loss.iloc[:-1]
@@ -64,8 +64,8 @@ def chosen_on_the_clouds() -> pd.DataFrame:
     cloud_learners = {
         "closed form": GaussianNB(),
         "weight 3": RiskCalibration(GaussianNB()),
-        "chosen": RiskCalibrationCV(GaussianNB()),
-        "by five folds": RiskCalibrationCV(GaussianNB(), cv=5),
+        "chosen": RiskCalibrationCV(GaussianNB(), **honest.WEIGHT_ALONE),
+        "by five folds": RiskCalibrationCV(GaussianNB(), **honest.WEIGHT_ALONE | {"cv": 5}),
     }
     cloud_runs = []
     for n in (20, 60, 300):

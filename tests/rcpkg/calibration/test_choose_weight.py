@@ -6,12 +6,15 @@ from model_cases import ML, NETWORKS, fitted, rows_for
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
+from rcpkg.calibration import choose_weight
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
+
+WEIGHTS = [0.1, 1.0, 3.0, 10.0]
 
 TARGETS = [(name, target) for name in ML for target in ("pooled", "generative", "grand")]
 each_target = pytest.mark.parametrize(("name", "target"), [*TARGETS, *((name, "nested") for name in NETWORKS)])
@@ -82,9 +85,9 @@ def test_leave_one_out_is_near_refits(name):
 
 def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     X, y = load_wine(return_X_y=True)
-    model = RiskCalibrationCV(QDA(), closed_form=False).fit(X, y)
+    model = RiskCalibrationCV(QDA(), target="pooled", cv="loo", closed_form=False).fit(X, y)
     found = model.cv_results_
-    assert list(found) == ["target_weight", "log_loss", "error", "std_error", "log_evidence"]
+    assert list(found) == ["target", "target_weight", "log_loss", "error", "std_error", "log_evidence"]
     assert found.target_weight.is_monotonic_increasing and len(found) == 9
     assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
     assert model.validation_ == "approximate leave-one-out" and model.converged_
@@ -95,12 +98,13 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
 
 
 @pytest.mark.parametrize(
-    ("weights", "named"), [([10.0, 30.0], "10 is the least"), ([0.01, 0.03], "0.03 is the greatest")]
+    ("weights", "named"), [([30.0, 300.0], "30 is the least"), ([0.01, 0.1], "0.1 is the greatest")]
 )
 def test_a_weight_at_the_end_of_its_grid_is_reported(weights, named):
     X, y = load_wine(return_X_y=True)
+    target = "grand" if weights[0] > 1 else "pooled"
     with pytest.warns(UserWarning, match=f"target_weight_={named} of target_weights"):
-        model = RiskCalibrationCV(QDA(), target_weights=weights, closed_form=False).fit(X, y)
+        model = RiskCalibrationCV(QDA(), target=target, target_weights=weights, closed_form=False).fit(X, y)
     assert model.at_end_
 
 
@@ -108,7 +112,8 @@ def test_folds_give_what_a_grid_search_gives():
     X, y = load_iris(return_X_y=True)
     X, y = X[:, 1:3], y
     weights, folds = [0.3, 3.0, 30.0], StratifiedKFold(3, shuffle=True, random_state=0)
-    model = RiskCalibrationCV(LDA(), target_weights=weights, cv=folds, closed_form=False).fit(X, y)
+    settings = {"target_weights": weights, "cv": folds, "closed_form": False}
+    model = RiskCalibrationCV(LDA(), target="pooled", **settings).fit(X, y)
     grid = GridSearchCV(
         RiskCalibration(LDA(), tol=1e-10, max_iter=4000), {"target_weight": weights}, scoring="neg_log_loss", cv=folds
     ).fit(X, y)
@@ -144,7 +149,7 @@ def test_whole_weights_are_repetitions(name):
     weighted = learner.fit(X, y, 1.0 + twice)
     path = [newton_of(name, *rows) for rows in ((X, y, 1.0 + twice), (*repeated, None))]
     assert_allclose(path[0], path[1], atol=1e-6)
-    assert np.isfinite(weighted.cv_results_.to_numpy()).all()
+    assert np.isfinite(weighted.cv_results_.drop(columns="target").to_numpy()).all()
 
 
 def newton_of(name, X, y, weight):
@@ -158,11 +163,11 @@ def newton_of(name, X, y, weight):
 def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(UserWarning, match="parameters .* 5 folds take its place"):
-        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0]).fit(X[:300], y[:300])
+        model = RiskCalibrationCV(GaussianNB(), target_weights=[3.0, 30.0], cv="loo").fit(X[:300], y[:300])
     assert model.validation_ == "5 folds"
     X = np.random.default_rng(0).poisson(2.0, (60, 5))
     with pytest.warns(UserWarning, match="unequal lengths"):
-        RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0]).fit(X, np.arange(60) % 2)
+        RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0], cv="loo").fit(X, np.arange(60) % 2)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +177,8 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
         ({"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
         ({"target_weights": [1.0, np.nan]}, "target_weights"),
         ({"scoring": "acuracy"}, "scoring must be one of log_loss, error, the name"),
-        ({"cv": "all"}, 'cv must be "loo", a number of folds or a splitter'),
+        ({"cv": "all"}, 'cv must be "auto", "loo", a number of folds or a splitter'),
+        ({"target_weights": "all"}, 'target_weights must be "auto" or numbers > 0'),
         ({"target": "mine"}, "target must be"),
     ],
 )
@@ -214,19 +220,85 @@ def test_wrong_weights_of_rows_are_named(weights):
         RiskCalibrationCV(LDA()).fit(X, y, weights)
 
 
-def test_rows_with_gaps_are_chosen_by_folds():
+def test_rows_with_gaps_are_chosen_by_folds_or_filled():
     X, y = rows_for("CategoricalNB")
     X = X.copy()
     X[3, 1] = np.nan
+    learner = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0])
     with pytest.warns(UserWarning, match="rows have gaps.*5 folds take its place"):
-        model = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0]).fit(X, y)
+        model = clone(learner).set_params(cv="loo").fit(X, y)
     assert model.validation_ == "5 folds"
+    assert learner.fit(X, y).validation_ == "approximate leave-one-out of filled rows"
+    assert_allclose(learner.cv_results_.log_loss, model.cv_results_.log_loss, rtol=0.1)
+
+
+# The target as a candidate --------------------------------------------------------------------------------------------
+
+
+def few_rows_of_noise(seed=0):
+    """Rows fewer than the parameters, of which few tell anything."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 20))
+    return X, (X[:, 0] + 2 * rng.normal(size=400) > 0).astype(int)
+
+
+def test_the_target_is_chosen_beside_its_weight():
+    """With fewer rows than parameters LDA that is drawn to the grand target does better than any with the pooled one,
+    which approximate leave-one-out, off for small weights, does not see but where it may be trusted."""
+    X, y = few_rows_of_noise()
+    found = RiskCalibrationCV(LDA()).fit(X[:80], y[:80])
+    assert found.target_ == "grand"
+    results = found.cv_results_
+    assert set(results.target) == {"pooled", "grand", "closed_form"}
+    pooled = RiskCalibrationCV(LDA(), target="pooled").fit(X[:80], y[:80])
+    losses = [log_loss(y[80:], model.predict_proba(X[80:])) for model in (found, pooled)]
+    assert losses[0] < losses[1]
+
+
+def test_a_list_of_targets_may_hold_models():
+    X, y = load_wine(return_X_y=True)
+    given = QDA().fit(X, y)
+    found = RiskCalibrationCV(QDA(), target=["generative", given], target_weights=[1.0, 3.0]).fit(X, y)
+    assert set(found.cv_results_.target) == {"generative", "QDA", "closed_form"}
+
+
+def test_a_class_of_few_rows_is_judged_by_folds():
+    """Leave-one-out says of a class of two rows what the other one, and the target, make of it."""
+    X, y = load_iris(return_X_y=True)
+    rows = np.r_[0:102]
+    assert RiskCalibrationCV(GaussianNB()).fit(X[rows], y[rows]).validation_ == "5 folds"
+
+
+@pytest.mark.parametrize("cv", ["loo", 3])
+def test_weights_go_on_beyond_an_end_that_is_best(monkeypatch, cv):
+    monkeypatch.setattr(choose_weight, "TARGET_WEIGHTS", (0.01, 0.1))
+    X, y = load_wine(return_X_y=True)
+    settings = {"target": "pooled", "cv": cv, "closed_form": False}
+    found = RiskCalibrationCV(LDA(), **settings).fit(X, y).cv_results_
+    assert_allclose(found.target_weight, 10.0 ** (np.arange(len(found)) - 2))
+    assert 2 < len(found) <= 6
+    given = RiskCalibrationCV(LDA(), target_weights=[0.01, 0.1], **settings).fit(X, y)
+    assert given.at_end_ and len(given.cv_results_) == 2
+
+
+def test_what_does_no_better_than_class_frequencies_says_so():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
+    for model in RiskCalibrationCV(GaussianNB()), RiskCalibration(GaussianNB()):
+        with pytest.warns(UserWarning, match=r"do not show .* class frequencies alone: log-loss \d\.\d+ with it"):
+            model.fit(X, y)
+
+
+def test_what_is_worse_than_its_closed_form_says_so():
+    X, y = drawn_by_the_model(60)
+    with pytest.warns(UserWarning, match="speak against calibration: log-loss .* RiskCalibrationCV"):
+        RiskCalibration(GaussianNB(), target_weight=1e-3).fit(X, y)
 
 
 def test_folds_on_several_processes_give_the_same():
     X, y = load_iris(return_X_y=True)
     one, two = (RiskCalibrationCV(LDA(), target_weights=[0.3, 3.0], cv=3, n_jobs=n).fit(X, y) for n in (None, 2))
-    assert_allclose(one.cv_results_, two.cv_results_, rtol=1e-6)
+    assert_allclose(one.cv_results_.log_loss, two.cv_results_.log_loss, rtol=1e-6)
 
 
 @pytest.mark.parametrize("scoring", ["roc_auc", "neg_brier_score", lambda model, X, y: model.score(X, y)])
@@ -234,7 +306,7 @@ def test_a_scorer_is_what_the_best_has_most_of(scoring):
     """The mean over folds of what it gives the learner of each weight, and the closed form."""
     X, y = load_breast_cancer(return_X_y=True)
     X, weights, folds = X[:, :5], [0.1, 1.0, 10.0], StratifiedKFold(3)
-    found = RiskCalibrationCV(GaussianNB(), target_weights=weights, cv=folds, scoring=scoring).fit(X, y)
+    found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=weights, cv=folds, scoring=scoring).fit(X, y)
     learners = [RiskCalibration(GaussianNB(), target="pooled", target_weight=b) for b in weights]
     scorer = scoring if callable(scoring) else get_scorer(scoring)
     expected = [
@@ -249,7 +321,7 @@ def test_a_scorer_is_what_the_best_has_most_of(scoring):
 def test_a_scorer_has_five_folds_in_the_place_of_leave_one_out():
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.warns(UserWarning, match="scoring='roc_auc' judges folds; 5 folds take its place"):
-        found = RiskCalibrationCV(GaussianNB(), target_weights=[1.0, 10.0], scoring="roc_auc").fit(X[:, :3], y)
+        found = RiskCalibrationCV(GaussianNB(), cv="loo", target_weights=[1.0, 10.0], scoring="roc_auc").fit(X[:, :3], y)
     assert found.validation_ == "5 folds"
 
 
@@ -272,7 +344,7 @@ def drawn_by_the_model(n):
 @pytest.mark.parametrize("cv", ["loo", 3])
 def test_the_closed_form_is_chosen_where_it_does_best(cv):
     X, y = drawn_by_the_model(150)
-    found = RiskCalibrationCV(GaussianNB(), cv=cv).fit(X, y)
+    found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=WEIGHTS, cv=cv).fit(X, y)
     results = found.cv_results_
     assert np.isnan(results.target_weight.iloc[-1]) and results.log_loss.idxmin() == len(results) - 1
     assert np.isnan(found.target_weight_) and not found.at_end_ and found.converged_
@@ -285,8 +357,9 @@ def test_the_closed_form_is_chosen_where_it_does_best(cv):
             for i in range(len(y))
         ]
         assert results.log_loss.iloc[-1] == pytest.approx(-np.mean(left_out), rel=1e-9)
-    without = RiskCalibrationCV(GaussianNB(), cv=cv, closed_form=False).fit(X, y)
-    assert_allclose(without.cv_results_, results.iloc[:-1])
+    settings = {"target": "pooled", "target_weights": WEIGHTS, "cv": cv, "closed_form": False}
+    without = RiskCalibrationCV(GaussianNB(), **settings).fit(X, y)
+    assert_allclose(without.cv_results_.log_loss, results.log_loss.iloc[:-1])
     assert without.target_weight_ == results.target_weight[results.log_loss.iloc[:-1].idxmin()]
 
 
@@ -320,7 +393,7 @@ def test_folds_that_leave_a_row_out_again_count_every_time():
     assert_allclose(losses(repeated), (losses(folds[:3]) + losses(folds[3:])) / 2, rtol=1e-6)
 
 
-@pytest.mark.parametrize("model", [RiskCalibrationCV(LDA()), BDA7()])
+@pytest.mark.parametrize("model", [RiskCalibrationCV(LDA()), RiskCalibrationCV(LDA(), cv="loo"), BDA7()])
 def test_leave_one_out_refuses_groups(model):
     """They were ignored without a word, and copies of a row in training decided for it."""
     X, y = load_wine(return_X_y=True)

@@ -41,8 +41,8 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
-from rcpkg.calibration.choose_weight import SAFE_TOL, InFold
 from rcpkg.calibration.curvature import MinimalForm
+from rcpkg.calibration.left_out import SAFE_TOL, InFold
 from rcpkg.calibration.objective import Pass
 from rcpkg.rows import Blocks
 
@@ -263,7 +263,7 @@ class TestChoiceOfTheWeight:
     def test_folds_take_the_place_of_leave_one_out(self):
         X, y = gaussian_rows(200)
         with pytest.warns(UserWarning, match='cv="loo" is not to be had: .*one block.*5 folds'):
-            model = RiskCalibrationCV(LDA(), target_weights=[1, 10]).fit(Rows.of(X, y, block_size=99))
+            model = RiskCalibrationCV(LDA(), target_weights=[1, 10], cv="loo").fit(Rows.of(X, y, block_size=99))
         assert model.validation_ == "5 folds"  # though the last block, of two rows, has none in some of them
 
     def test_files_are_memory(self, parquet):

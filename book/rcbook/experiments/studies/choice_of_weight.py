@@ -60,8 +60,10 @@ def digits() -> honest.Split:
     return honest.Split(y, y_test, {"z": (X, X_test)})
 
 
-def rows_of(name: str, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training rows, their classes, test rows and theirs."""
+def rows_of(
+    name: str, kind: str, n_train: int = TRAINING_ROWS, least: int = LEAST_OF_A_CLASS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """At most n training rows, their classes, of which each has so many rows at least, test rows and their classes."""
     data = (
         digits()
         if name == "digits"
@@ -69,8 +71,8 @@ def rows_of(name: str, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     )
     X, X_test = data.features["codes" if kind == "NB" else "z"]
     y, y_test = data.y_train, data.y_test
-    train = at_most(TRAINING_ROWS, np.arange(len(y)), y)
-    kept = np.flatnonzero(np.bincount(y[train]) >= LEAST_OF_A_CLASS)
+    train = at_most(n_train, np.arange(len(y)), y)
+    kept = np.flatnonzero(np.bincount(y[train]) >= least)
     train, test = train[np.isin(y[train], kept)], np.flatnonzero(np.isin(y_test, kept))
     test = at_most(TEST_ROWS, test, y_test)
     return X[train], np.searchsorted(kept, y[train]), X_test[test], np.searchsorted(kept, y_test[test])
@@ -98,7 +100,7 @@ def compare(name: str, kind: str) -> dict[str, Any]:
         cv=FOLDS,
         error_score="raise",
     )
-    ours, seconds = fitted(RiskCalibrationCV(MODELS[kind], closed_form=False), X, y)
+    ours, seconds = fitted(RiskCalibrationCV(MODELS[kind], closed_form=False, **honest.WEIGHT_ALONE), X, y)
     grid, grid_seconds = fitted(folds, X, y)
     found = [honest.scores(fit.predict_proba(X_test), y_test) for fit in (ours, grid)]
     return {

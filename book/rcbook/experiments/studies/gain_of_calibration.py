@@ -160,7 +160,7 @@ def learners(family: str) -> dict[str, Any]:
         CLOSED: model,
         PUBLISHED: RiskCalibration.as_published(model, **published),
         FIXED: RiskCalibration(model, step="safe"),
-        CHOSEN: RiskCalibrationCV(model, closed_form=False),
+        CHOSEN: RiskCalibrationCV(model, closed_form=False, **honest.WEIGHT_ALONE),
         LOGISTIC: make_pipeline(features(family), logistic),
     }
 

@@ -36,6 +36,7 @@ from rcbook.freezing import Freezing
 from rcbook.projected_descent import ProjectedGradientDescent
 from rcpkg.base import Array
 from rcpkg.calibration import ConditionalLikelihood, Fixed, HeldOut, RiskCalibration
+from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.families import CategoricalNB
 
 STUDY_NAME = "honest"
@@ -50,6 +51,8 @@ CALIBRATION_BINS = 10
 METRICS = ("error_percent", "log_loss", "brier", "calibration_error")
 # differences that matter to nobody: the region of practical equivalence, fixed before its results were looked at
 ROPE = {"error_percent": 1.0, "log_loss": 0.01, "brier": 0.01, "calibration_error": 0.01}
+# of RiskCalibrationCV where studies take it: they were run when it chose the weight alone
+WEIGHT_ALONE = {"target": "pooled", "target_weights": TARGET_WEIGHTS, "cv": "loo"}
 EPS = np.finfo(float).eps  # probabilities are clipped here for the log-loss, as scikit-learn clips them
 FAMILIES = ("NB", "QDA", "LR")
 # the tabular sets of rc2024: first those with at most 35 features, 10 classes and 20,000 rows

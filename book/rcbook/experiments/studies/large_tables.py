@@ -41,6 +41,7 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 
 from rcbook.experiments.cells import Cell, Grid, Row, Study
+from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies.race_to_the_optimum import features, problem
 from rcpkg import QDA, CategoricalNB, RiskCalibration, RiskCalibrationCV
 
@@ -154,7 +155,7 @@ def choice(name: str, kind: str) -> list[dict[str, Any]]:
     (X, X_test), (y, y_test) = (np.split(A[order], [CHOSEN_FROM]) for A in (X, y))
     theirs = LogisticRegressionCV(cv=5, scoring="neg_log_loss", max_iter=MOST_ITERATIONS, use_legacy_attributes=False)
     learners = {
-        "RiskCalibrationCV": RiskCalibrationCV(model),
+        "RiskCalibrationCV": RiskCalibrationCV(model, **honest.WEIGHT_ALONE),
         "LogisticRegressionCV": make_pipeline(features(kind, kind == "NB"), theirs),
     }
     if kind == "NB":

@@ -165,7 +165,7 @@ def _of_model(name: str, learner: Callable[[Any], Any]) -> Learner:
 
 
 def _calibrated(name: str, target: str) -> Learner:
-    return _of_model(name, lambda model: RiskCalibrationCV(model, target=target, target_weights=WEIGHTS))
+    return _of_model(name, lambda model: RiskCalibrationCV(model, target=target, target_weights=WEIGHTS, cv="loo"))
 
 
 def _in_view(name: str) -> Learner:
