@@ -21,19 +21,20 @@ from rcpkg.calibration._docs import documented
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.left_out import (
+    CLOSED_FORM,
     FOLD_TOL,
     FOLDS,
+    FREQUENCIES,
     Candidate,
     Fold,
     InFold,
     Judged,
     by_folds,
     by_leave_one_out,
-    class_of_few_rows,
     closed_form_path,
-    filled_rows,
+    few_rows,
     mean_and_error,
-    warn_of_frequencies,
+    warn_of_rivals,
 )
 from rcpkg.calibration.objective import check_target
 from rcpkg.calibration.stops import Path
@@ -46,13 +47,10 @@ from rcpkg.families.portions import numbered
 from rcpkg.rows import Rows
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-BY_DEFAULT = ("pooled", "grand")  # targets: of 72 pairs of small table and model .48 with both by folds, .49 with one
-EXTENSIONS = 4  # of the weights, by one each, where the best is at their end
-# nats a row by which leave-one-out raises the log-loss of rows seen, beyond which one Newton step from all rows is far
-# from a refit: in 94 pairs of small table and model the test log-loss of what is chosen is .435 with this bound, .455
-# without, .438 by five folds
-TRUSTED = 0.12
-WORTH = 1e-3  # nats a row that an end must gain over the next weight for one beyond, or a warning, to be worth while
+BY_DEFAULT = ("pooled", "grand")  # targets: the study choice-of-target has .54 with both, .56 with the first alone
+# weights that are tried where none are given: from 1 on by tenfold steps, then between the best and its neighbours
+FIRST_WEIGHT, DECADE, BETWEEN, MOST_DECADES = 1.0, 10.0, 3.0, 4
+WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
 SCORING = ("log_loss", "error")
 TargetName = Literal["auto", "pooled", "generative", "grand", "nested"]
 
@@ -85,17 +83,18 @@ class RiskCalibrationCV(Learner):
         %(target)s
         Of a list the best one; "auto" are "pooled" and "grand", as far as the estimator has them.
     target_weights : array-like or "auto", default="auto"
-        Weights b > 0 to choose from. "auto": from .01 to 100, nine of them, and beyond where the best is at an end.
-        With hundreds of classes the least ones take most of the time.
+        Weights b > 0 to choose from. "auto": from 1 upwards and downwards, by tenfold steps as long as each does
+        better, then 3 and .3 times the best; with ``n_jobs`` and on large tables by folds .01, .03, … 100.
     cv : {"auto", "loo"}, int or splitter, default="auto"
         "loo": approximate leave-one-out, of a row with all of its weight. Where rows are few for the parameters its
         log-losses are off, mostly too low, for small b, and for all b with the targets "generative" and "nested" and
-        of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. "auto": the same
-        among the candidates whose log-loss it raises by at most .12 over that of rows seen, which it tells well. Five
-        folds take its place, with "loo" with a warning, where a class has two to four rows ("auto" alone), beyond
+        of models whose classes share a covariance; ``cv=5`` judges all alike, the closed form too. Five folds take its
+        place, with "auto" where the parameters of the log odds outnumber the rows or a class has two to four rows, and,
+        with "loo" with a warning, beyond
         1,000 parameters or some 1e12 products, for documents of unequal lengths and `Rows` of several blocks, where
-        rows share a fold by chance and errors are judged by block. With "auto" rows with gaps are judged with what is
-        missing filled by what the closed form expects there, which takes less time.
+        rows share a fold by chance and errors are judged by block. Where rows have gaps the candidates learn from rows
+        whose gaps are filled by what the closed form expects there, which takes less time; those in a fold are judged
+        as they are, and ``gaps_in_view=0.0`` leaves out the filling.
     closed_form : bool, default=True
         Whether the closed form is a candidate. With "loo" it loses the rows in turn, singly or, of
         many, half a per cent at a time.
@@ -140,7 +139,8 @@ class RiskCalibrationCV(Learner):
     Warns
     -----
     UserWarning
-        Where rows left out do not show that the model does better than the class frequencies, with the numbers.
+        Where rows left out do not show that the model does better than the class frequencies, by more than two standard
+        errors of the difference, or than its closed form, by more than one; with the numbers.
 
     See Also
     --------
@@ -182,20 +182,20 @@ class RiskCalibrationCV(Learner):
         grid, targets, rng = self._checked_weights(), self._checked_targets(), check_random_state(self.random_state)
         several = isinstance(X, Rows) and not X.is_one_block
         made = (self._of_blocks if several else self._of_arrays)(X, y, sample_weight, groups, targets, len(grid), rng)
-        candidates = [Candidate(k, float(b)) for k in range(len(targets)) for b in grid[::-1]]
-        candidates, found, validation = self._judged(made, candidates, groups)
-        best = self._best(found, len(candidates))
-        if best < len(candidates):
-            k, weight = candidates[best]
-            F, path, target = made.paths[k].objective, made.paths[k].follow(weight), targets[k]
+        candidates, found, validation = self._judged(made, grid, groups)
+        best = self._best(candidates, found)
+        k, weight = candidates[best]
+        if k == CLOSED_FORM:
+            F, path, target = made.paths[0].objective, closed_form_path(made.paths[0]), k
         else:
-            F, path, target, weight = made.paths[0].objective, closed_form_path(made.paths[0]), "closed_form", np.nan
-        at_end, gain = _at_end(candidates, best, found)
-        self._warn(weight, path, at_end if gain > WORTH else "", found, best)
+            F, path, target = made.paths[k].objective, made.paths[k].follow(weight), targets[k]
+        end, gain = _end(candidates, best, found)
+        self._warn(weight, path, end if gain > WORTH else "")
+        of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
+        warn_of_rivals(found.losses[best, 1], found.losses[0, 1], of_closed_form, found.share)
         names = [each if isinstance(each, str) else type(each).__name__ for each in targets]
-        results = _results(candidates, found, names, self.closed_form)
-        chosen = {"target_": target, "target_weight_": weight, "at_end_": bool(at_end), "validation_": validation}
-        return self._adopt(F, path, _cv_results=results, **chosen)
+        chosen = {"target_": target, "target_weight_": weight, "at_end_": bool(end), "validation_": validation}
+        return self._adopt(F, path, _cv_results=_results(candidates, found, names), **chosen)
 
     def _of_blocks(
         self,
@@ -226,7 +226,8 @@ class RiskCalibrationCV(Learner):
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
                 held = held.map(partial(numbered, of_train))
                 share = np.array(list(held.each(attrgetter("total_weight"))))
-                of_fold = [TargetPath.of_rows(of_train, target, train, n_weights) for target in targets]
+                fills = self.gaps_in_view is None
+                of_fold = [TargetPath.of_rows(of_train, target, train, n_weights, fills=fills) for target in targets]
                 yield Fold(of_fold, held, np.arange(first, first + len(share)), share, in_mean=True)
                 first += len(share)
 
@@ -248,13 +249,10 @@ class RiskCalibrationCV(Learner):
         model = clone(self.estimator)
         n, block = _num_samples(X), model._counting_rows(X, y, sample_weight)
         present = np.ones(n, dtype=bool) if sample_weight is None else check_weights(sample_weight, n) > 0
-        view = self.gaps_in_view, rng
+        view, fills = (self.gaps_in_view, rng), self.gaps_in_view is None
         paths = judged = [TargetPath.of(model, target, *block[:3], n_weights, *view) for target in targets]
-        if isinstance(self.cv, str) and self.cv == "auto" and self.gaps_in_view is None and paths[0].gaps:
-            filled = filled_rows(paths[0].prepared, block.X, paths[0].objective.labels)
-            if filled is not None:
-                block = block._replace(X=filled)
-                judged = [TargetPath.of(model, target, *block[:3], n_weights) for target in targets]
+        if fills and paths[0].gaps and isinstance(self.cv, str):
+            judged = [TargetPath.of(model, target, *block[:3], n_weights, fills=True) for target in targets]
         X, y, weight, _ = block
 
         def folds(cv: Any) -> Iterator[Fold]:
@@ -262,64 +260,96 @@ class RiskCalibrationCV(Learner):
                 cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
             for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
-                of_fold = [TargetPath.of(model, target, *block.part(train)[:3], n_weights, *view) for target in targets]
+                rows = block.part(train)[:3]
+                of_fold = [TargetPath.of(model, target, *rows, n_weights, *view, fills=fills) for target in targets]
                 seen, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
                 yield Fold(of_fold, Rows.of(seen.X, y[held][seen.of]), held, share, seen.mean)
 
         return Made(paths, judged, folds, X.shape[0] * X.shape[1] <= SMALL)
 
-    def _judged(self, made: Made, candidates: list[Candidate], groups: Any) -> tuple[list[Candidate], Judged, str]:
-        """Candidates, with more weights where the best is at an end, what rows left out say of them, and how."""
-        of_filled, n_folds, found = "" if made.judged is made.paths else " of filled rows", self.cv, None
+    def _judged(self, made: Made, grid: Array, groups: Any) -> tuple[list[Candidate], Judged, str]:
+        """Candidates, what rows left out say of them, and how these were left out."""
+        n_folds, found, scorer, numbers = self.cv, None, None, range(len(made.paths))
+        walks = isinstance(self.target_weights, str)
+        rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * self.closed_form]
+        whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
+        first = rivals + [Candidate(k, FIRST_WEIGHT) for k in numbers] if walks else whole
         if isinstance(self.cv, str):
             refuse_groups(groups)
             n_folds, lack = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
             lack = lack or next((path.lack for path in made.judged if path.lack), "")
             if not lack and self.cv == "auto":
-                lack = class_of_few_rows(made.judged[0].objective, made.judged[0].prepared.classes_)
+                lack = few_rows(made.judged[0])
             if not lack:
-                judge = partial(by_leave_one_out, made.judged, self.closed_form)
-                validation = "approximate leave-one-out"
+                judge = partial(by_leave_one_out, made.judged)
+                validation = "approximate leave-one-out" + " of filled rows" * (made.judged is not made.paths)
                 try:
-                    found = judge(candidates)
+                    found = judge(first)
                 except NotConverged as error:
                     lack = str(error)
             if lack and self.cv == "loo":
                 warn(f'cv="loo" is not to be had: {lack}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
         if found is None:
-            folds, scorer = made.folds(n_folds), None
-            folds = list(folds) if made.small else folds
+            walks &= made.small and self.n_jobs is None  # the folds are kept
+            folds = list(made.folds(n_folds)) if walks else made.folds(n_folds)
             if self.scoring not in SCORING:
                 scorer = check_scoring(self, self.scoring)
             tol = FOLD_TOL if isinstance(self.cv, str) else 0.0
-            judge = partial(by_folds, folds, self.closed_form, scorer, self.n_jobs, tol)
-            found = judge(candidates)
+            judge = partial(by_folds, folds, scorer, self.n_jobs, tol)
+            first = first if walks else whole
+            found = judge(first)
             validation = f"{found.n_folds} folds"
-        extend = isinstance(self.target_weights, str) and (made.small or not found.n_folds)
-        for _ in range(EXTENSIONS if extend else 0):
-            best = self._best(found, len(candidates))
-            further = _beyond(candidates, best)
-            if further is None or _at_end(candidates, best, found)[1] <= WORTH:
-                break
-            try:
-                more = judge([further])
-            except NotConverged:
-                break
-            found, candidates = found.with_more(len(candidates), more), [*candidates, further]
-        return candidates, found, validation + of_filled
+        if walks:
+            first, found = self._walked(judge, first, found, numbers)
+        return first, found, validation
 
-    def _best(self, found: Judged, n: int) -> int:
-        """Number of the best candidate; of equally good ones the closed form, or the first."""
-        first = [n] * self.closed_form
-        order = [*first, *range(n)]
-        if found.optimism is not None and isinstance(self.cv, str) and self.cv == "auto":
-            order = [*first, *np.flatnonzero(found.optimism <= TRUSTED)] or order
+    def _walked(
+        self, judge: Callable[[list[Candidate]], Judged], candidates: list[Candidate], found: Judged, numbers: range
+    ) -> tuple[list[Candidate], Judged]:
+        """Candidates of ever greater, and then of ever smaller weights of each target, while these do better, and two
+        between the best one and its neighbours."""
+
+        def gain(further: Candidate, than: int) -> float:
+            """In nats, of a further candidate that is better than another of its target."""
+            nonlocal found
+            try:
+                found = found.with_more(judge([further]))
+            except NotConverged:
+                return 0.0
+            candidates.append(further)
+            loss = mean_and_error(found.losses[[than, -1], 1], found.share)[0]
+            return loss[0] - loss[1] if self._best(candidates, found, [further.target]) == len(candidates) - 1 else 0.0
+
+        for k in numbers:
+            first = best = candidates.index(Candidate(k, FIRST_WEIGHT))
+            for factor in (DECADE, 1 / DECADE):
+                if best != first:
+                    break
+                for _ in range(MOST_DECADES):
+                    gained = gain(Candidate(k, candidates[best].weight * factor), best)
+                    if not gained:
+                        break
+                    best = len(candidates) - 1
+                    of_best = [best, self._best(candidates, found)]
+                    lead = np.subtract(*mean_and_error(found.losses[of_best, 1], found.share)[0])
+                    if gained < max(WORTH, lead):  # gains fall from decade to decade
+                        break
+        best = self._best(candidates, found, numbers)
+        k, weight = candidates[best]
+        for factor in (BETWEEN, BETWEEN / DECADE):
+            gain(Candidate(k, weight * factor), best)
+        return candidates, found
+
+    def _best(self, candidates: list[Candidate], found: Judged, among: Sequence[Any] = ()) -> int:
+        """Number of the best candidate, or of the best ``among`` some targets; of equally good ones the first."""
+        targets = among or [CLOSED_FORM, *{k for k, _ in candidates if k not in (CLOSED_FORM, FREQUENCIES)}]
+        order = np.array([i for i, (k, _) in enumerate(candidates) if k in targets])
         error, log_loss = found.losses[order].swapaxes(0, 1)
         if found.scores is None:
             return int(order[choose(error, log_loss, weights=found.share, scoring=self.scoring).place[0]])
         score, loss = found.scores[order].mean(axis=1), mean_and_error(log_loss, found.share)[0]
         among = least(-score, np.ones(len(order), dtype=bool), LOG_LOSS_ROUNDING)
-        return order[int(np.argmax(least(loss, among, LOG_LOSS_ROUNDING)))]
+        return int(order[np.argmax(least(loss, among, LOG_LOSS_ROUNDING))])
 
     @property
     def cv_results_(self) -> pd.DataFrame:
@@ -357,8 +387,8 @@ class RiskCalibrationCV(Learner):
             check_target(target, 1.0)
         return targets
 
-    def _warn(self, weight: float, path: Path, end: str, found: Judged, best: int) -> None:
-        """Warn of a best weight at an end, of an optimum not reached, and of a model that is not known to be of use."""
+    def _warn(self, weight: float, path: Path, end: str) -> None:
+        """Warn of a best weight at an end, and of an optimum not reached."""
         if end:
             warn(
                 f"target_weight_={weight:g} is the {end} of target_weights: the best may lie beyond; add "
@@ -370,7 +400,6 @@ class RiskCalibrationCV(Learner):
                 f"({path.stop_reason}): drop small target_weights, or rescale numeric features",
                 ConvergenceWarning,
             )
-        warn_of_frequencies(found.losses[best, 1], found.losses[-1, 1], found.share)
 
     @staticmethod
     def _check_classes(classes: NDArray, present: NDArray[np.bool_]) -> None:
@@ -382,42 +411,33 @@ class RiskCalibrationCV(Learner):
             )
 
 
-def _beyond(candidates: list[Candidate], best: int) -> Candidate | None:
-    """The next weight of the best candidate's target, where its own is the least or the greatest."""
-    if best >= len(candidates):
-        return None
-    k, weight = candidates[best]
-    grid = sorted(each.weight for each in candidates if each.target == k)
-    if len(grid) > 1 and weight == grid[-1]:
-        return Candidate(k, weight * grid[-1] / grid[-2])
-    return Candidate(k, weight * grid[0] / grid[1]) if len(grid) > 1 and weight == grid[0] else None
-
-
-def _at_end(candidates: list[Candidate], best: int, found: Judged) -> tuple[str, float]:
+def _end(candidates: list[Candidate], best: int, found: Judged) -> tuple[str, float]:
     """Which end of its target's weights the best one is, if it is one, and what it gains over the next, in nats."""
-    if _beyond(candidates, best) is None:
-        return "", 0.0
     k, weight = candidates[best]
     rest = [i for i, each in enumerate(candidates) if each.target == k and i != best]
+    side = {each.weight > weight for each in (candidates[i] for i in rest)}
+    if len(side) != 1:
+        return "", 0.0
     near = min(rest, key=lambda i: abs(np.log(candidates[i].weight / weight)))
     loss = mean_and_error(found.losses[[best, near], 1], found.share)[0]
-    return "greatest" if weight > candidates[near].weight else "least", loss[1] - loss[0]
+    return "least" if side == {True} else "greatest", loss[1] - loss[0]
 
 
-def _results(candidates: list[Candidate], found: Judged, names: list[str], closed_form: bool) -> dict[str, Array]:
+def _results(candidates: list[Candidate], found: Judged, names: list[str]) -> dict[str, Array]:
     """What is known of the candidates, sorted by target and weight, and of the closed form."""
-    n, of_all = len(candidates), sorted(range(len(candidates)), key=candidates.__getitem__)
-    order = of_all + [n] * closed_form
+    order = [i for i, (k, _) in enumerate(candidates) if k not in (FREQUENCIES, CLOSED_FORM)]
+    order.sort(key=candidates.__getitem__)
+    order += [i for i, (k, _) in enumerate(candidates) if k == CLOSED_FORM]
     (log_loss, std_error), (error, _) = (mean_and_error(found.losses[order, i], found.share) for i in (1, 0))
     results = {
-        "target": np.array([names[candidates[i].target] for i in of_all] + ["closed_form"] * closed_form),
-        "target_weight": np.array([candidates[i].weight for i in of_all] + [np.nan] * closed_form),
+        "target": np.array([names[k] if isinstance(k, int) else k for k, _ in (candidates[i] for i in order)]),
+        "target_weight": np.array([candidates[i].weight for i in order]),
         "log_loss": log_loss,
         "error": error,
         "std_error": std_error,
     }
     if found.scores is not None:
         results["score"] = found.scores[order].mean(axis=1)
-    if found.evidence is not None:
-        results["log_evidence"] = np.append(found.evidence[of_all], [np.nan] * closed_form)
+    if np.isfinite(found.evidence).any():
+        results["log_evidence"] = found.evidence[order]
     return results

@@ -1,6 +1,6 @@
 """What rows left out say of candidates: optima of several targets and weights, the closed form, class frequencies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -16,10 +16,9 @@ from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
-from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores
-from rcpkg.capabilities import MARGINALS
+from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
 from rcpkg.checks import warn
-from rcpkg.families import Family, Unsupported, can
+from rcpkg.families import Family, Unsupported
 from rcpkg.rows import Block, Blocks, Rows
 
 FOLDS = 5
@@ -34,36 +33,31 @@ CLOSED_BLOCKS = 10  # of rows that the closed form then loses in turn
 WORTH = 0.01  # nats a row by which the closed form must then do better for a warning
 
 
-class Candidate(NamedTuple):
-    """The number of a target, and its weight."""
+FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
 
-    target: int
-    weight: float
+
+class Candidate(NamedTuple):
+    """The number of a target and its weight; or `FREQUENCIES` or `CLOSED_FORM`, which have none."""
+
+    target: int | str
+    weight: float = np.nan
 
 
 class Judged(NamedTuple):
-    """Errors and log-losses of candidates, of the closed form if it is one, and of the class frequencies, shape
-    (n_candidates, 2, n), on n rows left out or in the means over n blocks of these; what these count; scores of all but
-    the last on each fold, where a scorer gives them; log evidence of the candidates, and what their log-losses rise by
-    where rows are left out, where these are known."""
+    """Errors and log-losses of candidates, shape (n_candidates, 2, n), on n rows left out or in the means over n blocks
+    of these; what these count; the log evidence of the candidates, which leave-one-out knows; what a scorer gives them
+    on each fold."""
 
     losses: Array
     share: Array | None
+    evidence: Array
     scores: Array | None = None
-    evidence: Array | None = None
-    optimism: Array | None = None
     n_folds: int = 0
 
-    def with_more(self, n: int, more: "Judged") -> "Judged":
-        """The same with ``more`` candidates after the first ``n``."""
-
-        k = len(more.losses) - (len(self.losses) - n)  # the others are the closed form and the frequencies, as before
-
-        def joined(before: Array | None, after: Array | None) -> Array | None:
-            return None if before is None else np.concatenate([before[:n], after[:k], before[n:]])
-
-        names = "losses", "scores", "evidence", "optimism"
-        return self._replace(**{name: joined(getattr(self, name), getattr(more, name)) for name in names})
+    def with_more(self, more: "Judged") -> "Judged":
+        """The same with further candidates after these."""
+        names = ["losses", "evidence"] + ["scores"] * (self.scores is not None)
+        return self._replace(**{name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names})
 
 
 class Fold(NamedTuple):
@@ -110,35 +104,36 @@ class Fitted(GenerativeClassifier):
         return self.family.log_joint(X, self.parameters)
 
 
+def constant_posterior(frequencies: Array, X: Any) -> Array:
+    """log p(y) for each row."""
+    return np.tile(np.log(frequencies), (X.shape[0], 1))
+
+
 def judged(log_posterior: Callable[[Any], Array], in_mean: bool, block: Block) -> Array:
     """Errors and log-losses, shape (2, n), of the rows of a block, or their means, (2, 1)."""
     losses = row_losses(log_posterior(block.X), block.y)[1:]
     return np.average(losses, axis=1, weights=block.weight, keepdims=True) if in_mean else losses
 
 
-def frequencies(log_frequencies: Array, X: Array) -> Array:
-    """log p(y) for each row."""
-    return np.tile(log_frequencies, (X.shape[0], 1))
-
-
-def by_leave_one_out(paths: list[TargetPath], closed_form: bool, candidates: list[Candidate]) -> Judged:
+def by_leave_one_out(paths: list[TargetPath], candidates: list[Candidate]) -> Judged:
     """By approximate leave-one-out; raises `NotConverged`."""
-    F, losses, evidence, optimism = paths[0].objective, [], [], []
+    F, losses, evidence = paths[0].objective, [], []
     for k, b in candidates:
-        seen = paths[k].follow(b).point.losses.log_loss
-        log_P, log_evidence = paths[k].left_out()
+        log_evidence = np.nan
+        if k == FREQUENCIES:
+            log_P = constant_posterior(F.class_frequencies, F.y)
+        elif k == CLOSED_FORM:
+            log_P = closed_form_left_out(F, paths[0].prepared)
+        else:
+            paths[k].follow(b)
+            log_P, log_evidence = paths[k].left_out()
         losses.append(row_losses(log_P, F.y)[1:])
         evidence.append(log_evidence)
-        optimism.append(mean_and_error(losses[-1][1], F.weight)[0] - seen)
-    if closed_form:
-        losses.append(row_losses(closed_form_left_out(F, paths[0].prepared), F.y)[1:])
-    losses.append(row_losses(np.tile(np.log(F.class_frequencies), (len(F.y), 1)), F.y)[1:])
-    return Judged(np.array(losses), F.weight, None, np.array(evidence), np.array(optimism))
+    return Judged(np.array(losses), F.weight, np.array(evidence))
 
 
 def by_folds(
-    folds: Iterator[Fold],
-    closed_form: bool,
+    folds: Iterable[Fold],
     scorer: Callable[..., float] | None,
     n_jobs: int | None,
     fold_tol: float,
@@ -146,7 +141,7 @@ def by_folds(
 ) -> Judged:
     """In the mean over the folds that leave a row out, and over its copies."""
     task = delayed(judged_in_fold)
-    found = Parallel(n_jobs=n_jobs)(task(fold, closed_form, scorer, fold_tol, candidates) for fold in folds)
+    found = Parallel(n_jobs=n_jobs)(task(fold, scorer, fold_tol, candidates) for fold in folds)
     if not any(share.any() for _, _, share, _ in found):
         raise ValueError("cv leaves out no row of positive weight: there is nothing to choose by")
     *parts, scores = zip(*found)
@@ -155,72 +150,51 @@ def by_folds(
     means, share_of = np.zeros((*losses.shape[:2], len(times))), np.zeros(len(times))
     np.add.at(means, np.s_[:, :, places], losses)
     share_of[places] = share
-    tested = times > 0
-    scores = None if scorer is None else np.transpose(scores)
-    if scores is not None and np.isnan(scores).any():
+    tested, none = times > 0, np.full(len(candidates), np.nan)
+    if scorer is not None and any(np.isnan(score) for of_fold in scores for score in of_fold):
         raise ValueError("scoring gives NaN in a fold: take fewer folds, or another scorer")
-    return Judged(means[:, :, tested] / times[tested], share_of[tested], scores, n_folds=len(found))
+    scores = None if scorer is None else np.transpose(scores)
+    return Judged(means[:, :, tested] / times[tested], share_of[tested], none, scores, len(found))
 
 
 def judged_in_fold(
-    fold: Fold,
-    closed_form: bool,
-    scorer: Callable[..., float] | None,
-    fold_tol: float,
-    candidates: list[Candidate],
+    fold: Fold, scorer: Callable[..., float] | None, fold_tol: float, candidates: list[Candidate]
 ) -> tuple[Array, NDArray[np.intp], Array, list[float]]:
     """Losses and scores on the rows of a fold, at the optima of the others, each from the last; their places, and what
     they count."""
-    F, at = fold.paths[0].objective, []
+    F, losses, scores = fold.paths[0].objective, [], []
     for k, b in candidates:
-        path = fold.paths[k]
-        size = b * path.objective.target.size
-        tol = fold_tol * size / (F.total_weight + size)
-        optimum = path.follow(b, SAFE_TOL, max(GAPPY_TOL if path.gaps else SAFE_TOL, tol))
-        at.append((path.objective.family, optimum.point.parameters))
-    if closed_form:
-        prepared = fold.paths[0].prepared
-        at.append((prepared, prepared.parameters(F.labels)))
-    posteriors = [partial(log_posterior_of, family, parameters=parameters) for family, parameters in at]
-    posteriors.append(partial(frequencies, np.log(F.class_frequencies)))
-    tasks = [partial(judged, posterior, fold.in_mean) for posterior in posteriors]
-    losses = np.array([np.hstack(list(fold.held.each(task))) for task in tasks])
-    scores = []
-    if scorer is not None:
-        block = fold.held.only("a scorer")
-        scores = [float(scorer(Fitted(*each), block.X, each[0].classes_[block.y])) for each in at]
-    return fold.mean(losses), fold.places, fold.share, scores
+        if k == FREQUENCIES:
+            posterior = partial(constant_posterior, F.class_frequencies)
+        elif k == CLOSED_FORM:
+            family = fold.paths[0].prepared
+            parameters = family.parameters(F.labels)
+        else:
+            path = fold.paths[k]
+            size = b * path.objective.target.size
+            tol = fold_tol * size / (F.total_weight + size)
+            point = path.follow(b, SAFE_TOL, max(GAPPY_TOL if path.gaps else SAFE_TOL, tol)).point
+            family, parameters = path.objective.family, point.parameters
+        if k != FREQUENCIES:
+            posterior = partial(log_posterior_of, family, parameters=parameters)
+        losses.append(np.hstack(list(fold.held.each(partial(judged, posterior, fold.in_mean)))))
+        if scorer is not None:  # which has no say about the class frequencies
+            block = fold.held.only("a scorer")
+            model = Fitted(family, parameters) if k != FREQUENCIES else None
+            scores.append(float(scorer(model, block.X, model.classes_[block.y])) if model else -np.inf)
+    return fold.mean(np.array(losses)), fold.places, fold.share, scores
 
 
-def class_of_few_rows(F: Objective, classes: NDArray) -> str:
-    """Which class has too few rows for approximate leave-one-out, which keeps what the target makes of it; of a single
-    row folds know no better."""
+def few_rows(path: TargetPath) -> str:
+    """What has too few rows for approximate leave-one-out: the log odds, if parameters outnumber rows, so that a row
+    left out is far from one step away; a class, of which the target decides what the model says without a row. Of a
+    single row folds know no better."""
+    F, form = path.objective, path.conditional.form
     of_class = np.maximum(F.class_frequencies * F.total_weight, np.bincount(F.y))  # a row that counts twice is two
-    few = 1 < of_class.min() < FOLDS
-    return f"class {classes[of_class.argmin()]!s} has {of_class.min():g} rows" if few else ""
-
-
-def filled_rows(family: Family, X: Array, statistics: Any) -> Array | None:
-    """Validated rows with what is missing filled by what a closed form expects there, of categories the most probable;
-    None where it expects nothing."""
-    if not can(family, MARGINALS):
-        return None
-    parameters = family.parameters(statistics)
-    P = np.exp(log_posterior_of(family, X, parameters))
-    return _filled(family, X, family.expected_rows(X, P, parameters))
-
-
-def _filled(family: Family, X: Array, expected: Any) -> Array:
-    family, filled = getattr(family, "component", family), np.array(X)
-    if isinstance(expected, dict):
-        for part, columns, of_block in zip(family.families, family.columns_, expected.values()):
-            filled[:, columns] = _filled(part, X[:, columns], of_block)
-        return filled
-    if isinstance(expected, list):
-        expected = np.column_stack([s[p.argmax(axis=1)] for s, p in zip(family._states, expected)])
-    elif hasattr(family, "families_"):  # of two states
-        expected = np.rint(expected)
-    return np.where(np.isnan(filled), expected, filled)
+    if 1 < of_class.min() < FOLDS:
+        return f"class {path.prepared.classes_[of_class.argmin()]!s} has {of_class.min():g} rows"
+    n, p = max(F.total_weight, len(F.y)), (form.r - 1) * form.width
+    return f"{p} parameters of the log odds outnumber {n:g} rows" if p > n else ""
 
 
 def closed_form_path(path: TargetPath) -> Path:
@@ -256,49 +230,62 @@ def mean_and_error(losses: Array, share: Array | None) -> tuple[Array, Array]:
         return mean, np.sqrt(((losses - mean[..., None]) ** 2) @ share**2)
 
 
-def warn_of_frequencies(losses: Array, of_frequencies: Array, share: Array | None) -> None:
-    """Warn where rows left out do not show that a model does better than the class frequencies alone: where it does
-    not by more than two standard errors of the difference."""
-    gain, error = mean_and_error(of_frequencies - losses, share)
-    loss, base = (mean_and_error(each, share)[0] for each in (losses, of_frequencies))
-    if not gain > 2 * error:
-        warn(
-            f"rows left out do not show that this model does better than the class frequencies alone: log-loss "
-            f"{loss:.3f} with it, {base:.3f} with these (standard error of the difference {error:.2g}); take features "
-            "that tell more, more rows or fewer parameters"
-        )
+def warn_of_rivals(losses: Array, of_frequencies: Array, of_closed_form: Array | None, share: Array | None) -> None:
+    """Warn where rows left out do not show that a model does better than the class frequencies alone, by more than two
+    standard errors of the difference, or else than its closed form, by more than one."""
+    rivals = ("the class frequencies alone", of_frequencies, 2, "take features that tell more, or more rows")
+    closed = ("its closed form", of_closed_form, 1, "that may be as good")
+    for name, of_rival, n_errors, remedy in (rivals, closed):
+        if of_rival is None:
+            return
+        gain, error = mean_and_error(of_rival - losses, share)
+        loss, base = (mean_and_error(each, share)[0] for each in (losses, of_rival))
+        if not gain > n_errors * error and np.isfinite(base):
+            warn(
+                f"rows left out do not show that this model does better than {name}: log-loss {loss:.3f} with it, "
+                f"{base:.3f} without (standard error of the difference {error:.2g}); {remedy}"
+            )
+            return
 
 
 def warn_of_optimum(path: Path, prepared: Family, given: Rows) -> None:
     """Warn where rows left out, approximately, speak for the class frequencies or the closed form of the ``prepared``
-    model against the optimum with a target that a ``path`` has led to.
+    model against the optimum with a target that a ``path`` has led to, and where parameters outnumber rows, of which
+    they then say too little.
 
     What the optimum gains by a row that it has seen is taken from `LOOKED_AT` of the rows, which one step of Newton's
     method leaves out with the curvature that the search has used last; the closed form loses `CLOSED_BLOCKS` blocks.
     ``given`` are the validated rows, of which gaps are filled for that.
     """
-    F, at = path.objective, path.chosen
+    F, point = path.objective, path.chosen
     try:
         if isinstance(F, Conditional):
             F = F.source
         else:
             block = given.only("leave-one-out")
-            X = filled_rows(prepared, block.X, F.labels)
+            X = filled_rows(prepared, prepared.parameters(F.labels), block.X)
             F = replace(F, rows=Blocks([block._replace(X=F.family.encode(X))]), closed_form=None)
-            at = Conditional(F).at_natural(at.natural)
-        losses = row_losses(at.log_posterior(F.X), F.y)[2] + optimism(at)
+            point = Conditional(F).at_natural(point.natural)
+        p, n = (point.objective.r - 1) * point.objective.width, len(F.y)
+        if p > n:
+            warn(
+                f"rows left out would tell little here, as {p} parameters of the log odds outnumber {n} rows: take "
+                "RiskCalibrationCV, which chooses the weight of the target by folds, or a model of fewer parameters"
+            )
+            return
+        losses = row_losses(point.log_posterior(F.X), F.y)[2] + optimism(point)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
-    warn_of_frequencies(losses, -np.log(F.class_frequencies)[F.y], F.weight)
     of_closed = row_losses(closed_form_left_out(F, prepared, CLOSED_BLOCKS), F.y)[2]
     (loss, _), (closed, _) = (mean_and_error(each, F.weight) for each in (losses, of_closed))
-    gain, error = mean_and_error(losses - of_closed, F.weight)
-    if gain > max(error, WORTH):
+    if loss - closed > WORTH:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "
             "target_weight"
         )
+    else:
+        warn_of_rivals(losses, -np.log(F.class_frequencies)[F.y], None, F.weight)
 
 
 def optimism(point: Iterate) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +17,10 @@ from rcpkg.calibration.objective import Objective, check_each, log_posterior_of,
 from rcpkg.calibration.optimum import in_coordinates
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Converged, Path
-from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported
+from rcpkg.capabilities import MARGINALS
+from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported, can
 from rcpkg.linalg import Factor, jittered_cholesky, slices
-from rcpkg.rows import Rows
+from rcpkg.rows import Block, Rows
 
 
 class NotConverged(ArithmeticError):
@@ -27,7 +28,7 @@ class NotConverged(ArithmeticError):
 
 
 class TargetPath:
-    """Optima of an ``objective`` with a target by Newton's method, each from the last.
+    """Optima of an ``objective`` with a target by Newton's method, each from that of the nearest weight.
 
     Where the family or its rows have no coordinates for it, safe steps take its place: ``lack`` then says why; ``gaps``
     whether rows with missing values are the reason. Rows can be left out of a target that has a name where the model is
@@ -44,6 +45,7 @@ class TargetPath:
     ) -> None:
         self.objective, self.prepared, self.target, self.max_iter = objective, prepared, target, max_iter
         self.lack, self.gaps, self.path, self.conditional = "", False, None, None
+        self._optima: dict[float, Any] = {}
         try:
             check_each(objective.rows, objective.family.check_complete)
         except Unsupported:
@@ -68,11 +70,12 @@ class TargetPath:
         n_weights: int = 1,
         gaps_in_view: Any = None,
         random_state: np.random.RandomState | None = None,
+        fills: bool = False,
     ) -> Self:
         """As `of_rows`, on arrays, for a model that knows the classes; it is copied, and prepared for these rows."""
         model = copy(model)
         model._prepare(X)
-        return cls.of_rows(model, target, Rows.of(X, y, sample_weight), n_weights, gaps_in_view, random_state)
+        return cls.of_rows(model, target, Rows.of(X, y, sample_weight), n_weights, gaps_in_view, random_state, fills)
 
     @classmethod
     def of_rows(
@@ -83,26 +86,34 @@ class TargetPath:
         n_weights: int = 1,
         gaps_in_view: Any = None,
         random_state: np.random.RandomState | None = None,
+        fills: bool = False,
     ) -> Self:
         """The path of ``n_weights`` weights of a target on validated rows with class numbers, for a model that is
-        prepared for them; ``gaps_in_view`` as in `RiskCalibration`."""
+        prepared for them; ``gaps_in_view`` as in `RiskCalibration`. With ``fills`` that of these rows with what is
+        missing filled by what the closed form expects there, where it can: second-order steps then take the place of
+        safe ones, of which a path takes up to 200 times as long."""
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
         objective = Objective.of_rows(model, rows, target=target, target_weight=1.0, **view)
-        return cls(objective, model.family_, target, n_weights=n_weights)
+        path = cls(objective, model.family_, target, n_weights=n_weights)
+        if not (fills and path.gaps and can(path.prepared, MARGINALS)):
+            return path
+        fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
+        return cls.of_rows(model, target, rows.map(fill), n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Path:
-        """The path to the optimum of the weight b, from the last, or else from the start of b, to where a step promises
-        ``tol`` nats a row, or ``safe_tol`` where it is a safe one."""
-        last = self.path and self.path.point
+        """The path to the optimum of the weight b, from that of the nearest other or the start of b, to where a step
+        promises ``tol`` nats a row, or ``safe_tol`` where it is a safe one."""
+        others = [weight for weight in self._optima if weight != b]
+        start = self._optima[min(others, key=lambda weight: abs(np.log(weight / b)))] if others else None
         if self.conditional is None:
             F = self.objective.with_weight(b)
-            start = last and last.statistics
             self.path = climb(F, Safe(), Converged(safe_tol), self.max_iter, start=start)
         else:
             F = self.conditional = self.conditional.with_weight(b)
-            start = F.iterate(last.z) if last else F.at(None)
+            start = F.at(None) if start is None else F.iterate(start)
             self.path = climb(F, SharedNewton(), Converged(tol), self.max_iter, start=start)
-        self.path.joint_model = "optimum"
+        self.path.joint_model, point = "optimum", self.path.point
+        self._optima[b] = point.statistics if self.conditional is None else point.z
         return self.path
 
     def log_posterior(self, X: Any, path: Path) -> Array:
@@ -204,6 +215,30 @@ class TargetPath:
         """s̄ and m̄ for statistics of the rows."""
         parameters, size = target_parameters(self.prepared, statistics, self.target)
         return size * self.conditional.form.sums(self.prepared.mean_parameters(parameters)), size
+
+
+def filled_rows(family: Family, parameters: Any, X: Array) -> Array:
+    """Validated rows with what is missing filled by what a model expects there, of categories the most probable."""
+    P = np.exp(log_posterior_of(family, X, parameters))
+    return _filled(family, X, family.expected_rows(X, P, parameters))
+
+
+def filled_block(family: Family, parameters: Any, block: Block) -> Block:
+    """A block with its rows filled."""
+    return block._replace(X=filled_rows(family, parameters, block.X))
+
+
+def _filled(family: Family, X: Array, expected: Any) -> Array:
+    family, filled = getattr(family, "component", family), np.array(X)
+    if isinstance(expected, dict):
+        for part, columns, of_block in zip(family.families, family.columns_, expected.values()):
+            filled[:, columns] = _filled(part, X[:, columns], of_block)
+        return filled
+    if isinstance(expected, list):
+        expected = np.column_stack([s[p.argmax(axis=1)] for s, p in zip(family._states, expected)])
+    elif hasattr(family, "families_"):  # of two states
+        expected = np.rint(expected)
+    return np.where(np.isnan(filled), expected, filled)
 
 
 def fall_of_scores(A: Array, P: Array, lost: Array, weight: Array) -> Array:

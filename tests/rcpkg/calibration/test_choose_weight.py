@@ -13,6 +13,7 @@ from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, Risk
 from rcpkg.calibration import choose_weight
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
+from rcpkg.rows import Rows
 
 WEIGHTS = [0.1, 1.0, 3.0, 10.0]
 
@@ -88,7 +89,7 @@ def test_choice_is_the_least_log_loss_and_the_model_that_of_its_weight():
     model = RiskCalibrationCV(QDA(), target="pooled", cv="loo", closed_form=False).fit(X, y)
     found = model.cv_results_
     assert list(found) == ["target", "target_weight", "log_loss", "error", "std_error", "log_evidence"]
-    assert found.target_weight.is_monotonic_increasing and len(found) == 9
+    assert found.target_weight.is_monotonic_increasing and 4 <= len(found) <= 9
     assert model.target_weight_ == found.target_weight[found.log_loss.idxmin()]
     assert model.validation_ == "approximate leave-one-out" and model.converged_
     assert model.n_iter_ == len(model.history_) - 1 >= 1
@@ -220,16 +221,31 @@ def test_wrong_weights_of_rows_are_named(weights):
         RiskCalibrationCV(LDA()).fit(X, y, weights)
 
 
-def test_rows_with_gaps_are_chosen_by_folds_or_filled():
+@pytest.mark.parametrize("cv", ["auto", "loo", 3])
+def test_candidates_learn_from_filled_rows_where_these_have_gaps(cv):
+    """What is chosen is then fitted to the rows as they are; folds with their gaps say about the same."""
     X, y = rows_for("CategoricalNB")
     X = X.copy()
     X[3, 1] = np.nan
-    learner = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0])
-    with pytest.warns(UserWarning, match="rows have gaps.*5 folds take its place"):
-        model = clone(learner).set_params(cv="loo").fit(X, y)
-    assert model.validation_ == "5 folds"
-    assert learner.fit(X, y).validation_ == "approximate leave-one-out of filled rows"
-    assert_allclose(learner.cv_results_.log_loss, model.cv_results_.log_loss, rtol=0.1)
+    learner = RiskCalibrationCV(CategoricalNB(prior_strength=1.0), target_weights=[1.0, 10.0], cv=cv).fit(X, y)
+    of = {3: "3 folds"}.get(cv, "approximate leave-one-out of filled rows")
+    assert learner.validation_ == of
+    gappy = clone(learner).set_params(cv=3, gaps_in_view=0.0).fit(X, y)
+    assert_allclose(learner.cv_results_.log_loss, gappy.cv_results_.log_loss, rtol=0.02 if cv == 3 else 0.1)
+    b = learner.target_weight_
+    fixed = RiskCalibration(CategoricalNB(prior_strength=1.0), target=learner.target_, target_weight=b).fit(X, y)
+    assert_allclose(learner.predict_proba(X), fixed.predict_proba(X), atol=1e-4)
+
+
+def test_gaps_in_blocks_are_filled_too():
+    X, y = load_iris(return_X_y=True)
+    X[::10, 1] = np.nan
+    order = np.random.default_rng(0).permutation(len(y))
+    blocks = Rows.of(X[order], y[order], block_size=60)
+    settings = {"target": "pooled", "target_weights": [1.0, 10.0], "cv": 3}
+    found = RiskCalibrationCV(LDA(), **settings).fit(blocks)
+    whole = RiskCalibrationCV(LDA(), **settings).fit(X[order], y[order])
+    assert_allclose(found.cv_results_.log_loss, whole.cv_results_.log_loss, rtol=0.5)
 
 
 # The target as a candidate --------------------------------------------------------------------------------------------
@@ -243,8 +259,7 @@ def few_rows_of_noise(seed=0):
 
 
 def test_the_target_is_chosen_beside_its_weight():
-    """With fewer rows than parameters LDA that is drawn to the grand target does better than any with the pooled one,
-    which approximate leave-one-out, off for small weights, does not see but where it may be trusted."""
+    """Where few features tell anything LDA that is drawn to the grand target does better than with the pooled one."""
     X, y = few_rows_of_noise()
     found = RiskCalibrationCV(LDA()).fit(X[:80], y[:80])
     assert found.target_ == "grand"
@@ -270,15 +285,26 @@ def test_a_class_of_few_rows_is_judged_by_folds():
 
 
 @pytest.mark.parametrize("cv", ["loo", 3])
-def test_weights_go_on_beyond_an_end_that_is_best(monkeypatch, cv):
-    monkeypatch.setattr(choose_weight, "TARGET_WEIGHTS", (0.01, 0.1))
+def test_weights_are_found_by_steps_of_ten_and_then_of_three(cv):
     X, y = load_wine(return_X_y=True)
     settings = {"target": "pooled", "cv": cv, "closed_form": False}
-    found = RiskCalibrationCV(LDA(), **settings).fit(X, y).cv_results_
-    assert_allclose(found.target_weight, 10.0 ** (np.arange(len(found)) - 2))
-    assert 2 < len(found) <= 6
+    found = RiskCalibrationCV(LDA(), **settings).fit(X, y)
+    weights, best = found.cv_results_.target_weight.tolist(), found.target_weight_
+    tens = [b for b in weights if np.isclose(np.log10(b) % 1, [0, 1], atol=1e-9).any()]
+    assert_allclose(np.diff(np.log10(tens)), 1)
+    assert weights[0] < best < weights[-1] and not found.at_end_
+    whole = RiskCalibrationCV(LDA(), target_weights=choose_weight.TARGET_WEIGHTS, **settings).fit(X, y)
+    assert found.cv_results_.log_loss.min() == pytest.approx(whole.cv_results_.log_loss.min(), rel=1e-4)
     given = RiskCalibrationCV(LDA(), target_weights=[0.01, 0.1], **settings).fit(X, y)
     assert given.at_end_ and len(given.cv_results_) == 2
+
+
+def test_parameters_that_outnumber_rows_are_judged_by_folds():
+    X, y = few_rows_of_noise()
+    assert RiskCalibrationCV(QDA()).fit(X[:200], y[:200]).validation_ == "5 folds"
+    assert RiskCalibrationCV(LDA()).fit(X[:200], y[:200]).validation_ == "approximate leave-one-out"
+    with pytest.warns(UserWarning, match="231 parameters of the log odds outnumber 200 rows: take RiskCalibrationCV"):
+        RiskCalibration(QDA()).fit(X[:200], y[:200])
 
 
 def test_what_does_no_better_than_class_frequencies_says_so():
@@ -306,7 +332,9 @@ def test_a_scorer_is_what_the_best_has_most_of(scoring):
     """The mean over folds of what it gives the learner of each weight, and the closed form."""
     X, y = load_breast_cancer(return_X_y=True)
     X, weights, folds = X[:, :5], [0.1, 1.0, 10.0], StratifiedKFold(3)
-    found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=weights, cv=folds, scoring=scoring).fit(X, y)
+    found = RiskCalibrationCV(GaussianNB(), target="pooled", target_weights=weights, cv=folds, scoring=scoring).fit(
+        X, y
+    )
     learners = [RiskCalibration(GaussianNB(), target="pooled", target_weight=b) for b in weights]
     scorer = scoring if callable(scoring) else get_scorer(scoring)
     expected = [
@@ -321,7 +349,9 @@ def test_a_scorer_is_what_the_best_has_most_of(scoring):
 def test_a_scorer_has_five_folds_in_the_place_of_leave_one_out():
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.warns(UserWarning, match="scoring='roc_auc' judges folds; 5 folds take its place"):
-        found = RiskCalibrationCV(GaussianNB(), cv="loo", target_weights=[1.0, 10.0], scoring="roc_auc").fit(X[:, :3], y)
+        found = RiskCalibrationCV(GaussianNB(), cv="loo", target_weights=[1.0, 10.0], scoring="roc_auc").fit(
+            X[:, :3], y
+        )
     assert found.validation_ == "5 folds"
 
 
