@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
+from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.checks import check_number, column_label, warn
 from rcpkg.choice import folds
@@ -197,7 +198,8 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
     def calibrated(model: ClosedFormClassifier, given: bool = one_weight, **target: Any) -> Any:
         if given or target:
             return RiskCalibration(model, **target, gaps_in_view=in_view, random_state=seed)
-        return RiskCalibrationCV(model)
+        # the weight alone, as the studies of tables ran it; the target beside it would take twice the time
+        return RiskCalibrationCV(model, target="pooled", target_weights=TARGET_WEIGHTS, cv="loo")
 
     naive = product(GaussianNB())
     found = [Candidate("naive Bayes", naive), Candidate("naive Bayes, calibrated", calibrated(naive))]

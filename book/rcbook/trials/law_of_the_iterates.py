@@ -775,12 +775,14 @@ def leave_one_out() -> tuple[list[float], list[float], list[float], list[bool]]:
                 bounds.append(errors[-1] <= bound * np.linalg.norm(np.diff(S.T)))
         orders.append(np.mean(errors) / np.mean(corrections))
         if copies == 1:
-            found = RiskCalibrationCV(GaussianNB(), target=target, target_weights=[b], closed_form=False)
+            found = RiskCalibrationCV(GaussianNB(), target=target, target_weights=[b], cv="loo", closed_form=False)
             with warnings.catch_warnings(action="ignore"):  # of rows that tell little
                 found = found.fit(X, y).cv_results_.log_loss[0]
             means.append(found + np.mean(log_P))
     # a target that depends on the rows: its change is a further term of q
-    from_rows = RiskCalibrationCV(GaussianNB(), target="generative", target_weights=[1.0], closed_form=False)
+    from_rows = RiskCalibrationCV(
+        GaussianNB(), target="generative", target_weights=[1.0], cv="loo", closed_form=False
+    )
     with warnings.catch_warnings(action="ignore"):
         from_rows.fit(few_X, few_y)
     case = Laws(GaussianNB(), few_X, np.eye(2)[few_y])
@@ -822,6 +824,7 @@ def evidence() -> tuple[list[float], list[float], pd.DataFrame]:
         BernoulliNB(),
         target=target,
         target_weights=[0.5, 1, 2, 4],
+        cv="loo",
         closed_form=False,
     )
     with warnings.catch_warnings(action="ignore"):  # of the end of the grid

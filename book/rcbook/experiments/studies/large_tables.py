@@ -159,7 +159,9 @@ def choice(name: str, kind: str) -> list[dict[str, Any]]:
         "LogisticRegressionCV": make_pipeline(features(kind, kind == "NB"), theirs),
     }
     if kind == "NB":
-        learners["RiskCalibrationCV, equal states"] = RiskCalibrationCV(CategoricalNB(prior_strength=1e6), cv=5)
+        learners["RiskCalibrationCV, equal states"] = RiskCalibrationCV(
+            CategoricalNB(prior_strength=1e6), **honest.WEIGHT_ALONE | {"cv": 5}
+        )
     rows, limit = [], np.inf
     for learner, unfitted in learners.items():
         seconds, fitted = within(limit, lambda: unfitted.fit(X, y))  # noqa: B023 (called at once)
