@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.special import expit, logit
 
 from rcbook.figures import look
 from rcbook.small_families import softmax_rows
@@ -47,6 +48,27 @@ def planes(
         ax.plot(*start, **style, label="closed form")
         ax.set(title=title, xlabel=label.format(1), ylabel=label.format(2))
     axes[0].legend()
+    return figure
+
+
+def steps_of_a_coin(eta: float, step: float) -> Figure:
+    """One step in the log odds of a coin, and one in its probability, from the same start."""
+    figure, ax = plt.subplots(figsize=(5.2, 3.3))
+    log_odds, mu = np.linspace(-3, 3, 121), expit(eta)
+    ax.plot(log_odds, expit(log_odds), color="0.6")
+    ax.text(1.4, 0.64, "the mirror:\nμ is the slope of ψ", color="0.4")
+    for method, aside, end, label, place in (
+        ("gradient", (eta + step, mu), (eta + step, expit(eta + step)), "gradient ascent:\nadd to η", (-0.5, 0.2)),
+        ("published", (eta, mu + step), (logit(mu + step), mu + step), "mirror ascent:\nadd to μ", (-1.1, 0.7)),
+    ):
+        colour, marker = look(method).values()
+        ax.annotate("", aside, (eta, mu), arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.8})
+        ax.plot(*zip(aside, end), ":", color=colour)
+        ax.plot(*end, color=colour, marker=marker)
+        ax.text(*place, label, color=colour)
+    ax.plot(eta, mu, "o", color="black")
+    ax.annotate("start", (eta, mu), (-1.6, 0.3))
+    ax.set(xlabel="natural parameter η: log odds of heads", ylabel="mean μ: probability of heads", ylim=(0, 1))
     return figure
 
 

@@ -122,21 +122,22 @@ def gradients_and_chords() -> tuple[list[float], list[float], list[bool]]:
     return slopes_off, curvatures_off, chords
 
 
-def mirror_steps() -> tuple[list[float], Array, Array, Array]:
-    """A step of RC beside points nearby, and slopes in mean parameters."""
+def mirror_steps() -> tuple[list[float], Array, Array, Array, Array]:
+    """A step of RC beside points nearby, slopes in mean parameters, and means after the step beside mirror ascent."""
 
     def proximal(model, eta_new, eta, mu, g, lr):
         """<g, eta'> - (m/lr) KL(p_eta || p_eta'), where psi(eta) = 0."""
         return g.dot(eta_new) - n / lr * (model.family_.log_partition(eta_new) - mu.dot(eta_new - eta))
 
     rng = np.random.default_rng(503)
-    falls, lr = [], 0.5
+    falls, mirrored, lr = [], [], 0.5
     for model, X in families.values():
         eta = model.family_.natural_parameters(model.parameters_)
         mu = model.family_.mean_parameters(model.parameters_)
         g = model.statistics(X, Y - model.predict_proba(X))
         after = calibrated(model, lr, 1, X)
         eta_plus = after.family_.natural_parameters(after.parameters_)
+        mirrored.append((model.family_.mean_parameters(after.parameters_) - (mu + lr / n * g)).ravel())
         best = proximal(model, eta_plus, eta, mu, g, lr)
         nearby = [eta_plus + random_like(eta, rng, scale) for scale in (1e-4, 1e-3) for _ in range(50)]
         falls += [best - proximal(model, point, eta, mu, g, lr) for point in nearby]
@@ -154,7 +155,7 @@ def mirror_steps() -> tuple[list[float], Array, Array, Array]:
         v = v.ravel()
         slopes.append((slope, gradient_mu @ v, g @ v))
     seen, natural, plain = np.transpose(slopes)
-    return falls, seen, natural, plain
+    return falls, seen, natural, plain, np.concatenate(mirrored)
 
 
 def draws_of_copies(
@@ -251,8 +252,8 @@ def blends(rng: np.random.Generator) -> tuple[list[float], dict[float, float]]:
 
 def updates_with_a_target(
     found: Mapping[str, Any], penalised_update: Callable[..., Any]
-) -> tuple[list[Array], float, float, pd.DataFrame, list[float], pd.Series]:
-    """Where updates with a target end, and how they contract."""
+) -> tuple[list[Array], float, float, pd.DataFrame, list[float], pd.Series, list[bool]]:
+    """Where updates with a target end, how they contract, and implicit ones beside points nearby."""
     agreement = []
     for model, X, labels, fits in found.values():
         by_rc = RiskCalibration(
@@ -287,9 +288,26 @@ def updates_with_a_target(
                 expected = 1 / (1 + rate * weight) if implicit else 1 - rate * weight
                 left = (step - aim).ravel() - expected * (start - aim).ravel()
                 factors.append(np.abs(left).max() / n)
+    rng, falls, b_small, rate = np.random.default_rng(505), [], 2.0, 0.5
+    for model, X in ((nb, codes), (LDA(), rows)):
+        family, start = model.fit(X, y).family_, model.statistics_
+        eta, aim = family.natural_parameters(model.parameters_), 0.7 * start + 0.3 * n * family.mean_parameters(
+            family.grand_parameters(start)[0]
+        )
+        g = model.statistics(X, Y - model.predict_proba(X))
+
+        def penalised(point, family=family, g=g, aim=aim, start=start, eta=eta):
+            """The maximand of the implicit update, for a target of n rows."""
+            psi = family.log_partition(point)
+            kl = psi - family.log_partition(eta) - start.dot(point - eta) / n
+            return g.dot(point) + b_small * (aim.dot(point) - n * psi) - n / rate * kl
+
+        after = model.parameters(penalised_update(model, X, start, aim, b_small, rate))
+        best = family.natural_parameters(after)
+        falls += [penalised(best) > penalised(best + random_like(eta, rng, 1e-3)) for _ in range(50)]
     ways = pd.DataFrame(ways).T.astype({"first distance": float, "last distance": float})
     arrives = ways["last distance"] < 1e-2
-    return agreement, b, lr, ways, factors, arrives
+    return agreement, b, lr, ways, factors, arrives, falls
 
 
 def made_targets() -> tuple[bool, list[bool], list[Array | float], list[float]]:
