@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PowerTransformer
+from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,6 +38,7 @@ from rcpkg.families import (
 )
 
 SKEWED = 1.0  # skewness of numbers beyond which they are transformed
+MOST_OF_A_VALUE = 0.4  # share of the rows; where more have one, as zero, a power makes the others nearly one value, too
 FREE_TEXT = 0.5  # share of the rows that have a value of their own, from which on text is no category
 FEW_VALUES = 20  # and text of no more values is one whatever the share
 MOST_ROWS_BY_WEIGHT = 5000  # beyond which one weight of the target does for all
@@ -59,8 +60,9 @@ class Columns(NamedTuple):
 class TableColumns(TransformerMixin, Estimator):
     """Numbers as floats, those that are skewed by Yeo and Johnson's power transform, and categories as text.
 
-    Missing values stay missing. Columns of text are categories, and of numbers those that have two values; ordered
-    categories of pandas are numbers.
+    Missing values stay missing. Numbers beyond those of the training rows count as the nearest of these, since a
+    Gaussian is certain of what lies far out. Columns of text are categories, and of numbers those that have two values;
+    ordered categories of pandas are numbers.
 
     Parameters
     ----------
@@ -88,10 +90,11 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X)
         self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
-        self._known = list(frame.columns)
+        self._known, self._range = list(frame.columns), (numbers.min(), numbers.max())
         self._power = self._cuts = None
         if self.columns_.skewed:
-            self._power = PowerTransformer().fit(numbers[self.columns_.skewed])
+            # standardised first, since the power of what varies little about a large mean is beyond all bounds
+            self._power = make_pipeline(StandardScaler(), PowerTransformer()).fit(numbers[self.columns_.skewed])
         if self.intervals and self.columns_.numbers:
             self._cuts = MDLDiscretizer().fit(numbers, y)
         return self
@@ -102,6 +105,7 @@ class TableColumns(TransformerMixin, Estimator):
         if list(frame.columns) != self._known:
             raise ValueError(f"X must have the columns of the training rows, {self._known}; got {list(frame.columns)}")
         numbers = frame[self.columns_.numbers].apply(pd.to_numeric, errors="raise").astype(float)
+        numbers = numbers.clip(*self._range, axis=1)
         if self._cuts is not None:
             numbers = pd.DataFrame(self._cuts.transform(numbers), columns=numbers.columns)
         elif self._power is not None:
@@ -160,7 +164,8 @@ def _columns_of(frame: pd.DataFrame) -> Columns:
             numbers.append(name)
             deviation = column.astype(float) - column.astype(float).mean()
             spread = np.sqrt((deviation**2).mean())
-            if spread > 0 and abs((deviation**3).mean()) > SKEWED * spread**3:
+            commonest = column.value_counts().iloc[0] / len(column)
+            if commonest <= MOST_OF_A_VALUE and abs((deviation**3).mean()) > SKEWED * spread**3:
                 skewed.append(name)
     if not numbers and not categories:
         raise ValueError("X holds missing values only")
@@ -236,6 +241,10 @@ class TableClassifier(GenerativeClassifier):
     It sees what the columns are, tries joint models of this library, calibrated or not, by folds, and takes the
     simplest whose log-loss on rows left out is within one standard error of the least. A closed form and what
     calibration makes of it are equally simple: of these the better is taken.
+
+    One row in n + 1 may be of any class whatever its features are: with p(x, y) of the model that was taken, and the
+    class frequencies π_y of training rows of weight n, it predicts by (1 − ε) p(x, y) + ε π_y p(x), ε = 1/(n + 1), so
+    that no class is impossible.
 
     Parameters
     ----------
@@ -365,6 +374,8 @@ class TableClassifier(GenerativeClassifier):
             shown = rows.iloc[seen.of].reset_index(drop=True).where(~np.isnan(seen.X))
             P = np.zeros((len(shown), y.max() + 1))
             P[:, model.classes_] = model.predict_proba(shown)
+            frequencies = np.bincount(y[train], of_train, minlength=P.shape[1])
+            P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
         truth = y[held][seen.of]
         log_loss = -np.log(np.maximum(P[np.arange(len(truth)), truth], BLIND))
         return seen.mean(np.array([P.argmax(axis=1) != truth, log_loss]))
@@ -437,7 +448,7 @@ class TableClassifier(GenerativeClassifier):
         self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
         model = self.best_estimator_[-1]
         counts = np.bincount(y, weight, minlength=len(self.classes_))
-        self._frequencies = np.log(counts / counts.sum())
+        self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
         self.class_log_prior_ = getattr(model, "class_log_prior_", self._frequencies)
         return self
 
@@ -445,9 +456,12 @@ class TableClassifier(GenerativeClassifier):
         columns, model = self.best_estimator_[0], self.best_estimator_[-1]
         rows = columns.transform(X)
         if isinstance(model, GenerativeClassifier):
-            return model.predict_joint_log_proba(rows)
-        with np.errstate(divide="ignore"):
-            return np.log(model.predict_proba(rows))
+            joint = model.predict_joint_log_proba(rows)
+        else:
+            with np.errstate(divide="ignore"):
+                joint = np.log(model.predict_proba(rows))
+        of_any_class = self._frequencies + np.logaddexp.reduce(joint, axis=1, keepdims=True)
+        return np.logaddexp(joint + np.log1p(-self._share), of_any_class + np.log(self._share))
 
     @property
     def _calibrated_at(self) -> Array:

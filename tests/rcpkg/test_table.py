@@ -48,6 +48,36 @@ def test_columns_are_seen():
     assert set(shown.colour.dropna()) == {"red", "blue", "green"}
 
 
+def test_skewed_numbers_that_vary_little_about_a_large_mean_are_transformed():
+    """Without standardisation the power is about -5000, and all values are the same one."""
+    x = 1000 + np.exp(np.random.default_rng(0).standard_normal(200)) / 10
+    columns = TableColumns().fit(pd.DataFrame({"x": x, "y": x}))
+    shown = columns.transform(pd.DataFrame({"x": x, "y": x}))
+    assert columns.columns_.skewed == ["x", "y"] and shown["x"].nunique() == 200
+    assert_allclose(shown["x"].std(ddof=0), 1.0)
+    assert abs((shown["x"] ** 3).mean()) < 0.5
+
+
+def test_numbers_far_out_count_as_the_nearest_of_training():
+    columns = TableColumns().fit(pd.DataFrame({"x": np.arange(10.0)}))
+    shown = columns.transform(pd.DataFrame({"x": [-5.0, np.nan, 3.0, 1e300]}))
+    assert_array_equal(shown["x"], [0.0, np.nan, 3.0, 9.0])
+
+
+def test_columns_that_are_mostly_zero_are_not_transformed():
+    zeros = np.where(np.arange(200) % 2, 0.0, np.exp(np.random.default_rng(0).standard_normal(200)))
+    assert TableColumns().fit(pd.DataFrame({"x": zeros})).columns_.skewed == []
+
+
+def test_no_class_is_impossible():
+    y = np.arange(40) % 2
+    X = pd.DataFrame({"a": 100.0 * y + np.arange(40)})
+    model = TableClassifier(candidates=[("nb", GaussianNB())], cv=2).fit(X, y)
+    taken = model.best_estimator_.predict_proba(X)
+    assert taken.min() < 1e-9
+    assert_allclose(model.predict_proba(X), taken + (0.5 - taken) / 41)
+
+
 def test_text_that_is_no_category_is_refused_with_the_remedy():
     X, y = table()
     with pytest.raises(
@@ -215,7 +245,8 @@ def test_weights_and_own_candidates():
     assert_allclose(weighted.predict_proba(numbers), fewer.predict_proba(numbers), atol=1e-12)
     logistic = TableClassifier(candidates=own[:1], cv=3, random_state=0).fit(numbers, y)
     P = logistic.predict_proba(numbers)
-    assert_allclose(P, logistic.best_estimator_.predict_proba(numbers), atol=1e-12)
+    taken, frequencies = logistic.best_estimator_.predict_proba(numbers), [(y == c).mean() for c in logistic.classes_]
+    assert_allclose(P, taken + (np.array(frequencies) - taken) / 121, atol=1e-12)
 
 
 def test_gaps_in_view_are_judged():
