@@ -90,7 +90,7 @@ class TableColumns(TransformerMixin, Estimator):
         frame = as_frame(X)
         self.columns_ = _columns_of(frame) if self.columns is None else self.columns
         numbers = frame[self.columns_.numbers].astype(float)
-        self._known, self._range = list(frame.columns), (numbers.min(), numbers.max())
+        self._known, self._range = list(frame.columns), (numbers.min().to_numpy(), numbers.max().to_numpy())
         self._power = self._cuts = None
         if self.columns_.skewed:
             # standardised first, since the power of what varies little about a large mean is beyond all bounds
