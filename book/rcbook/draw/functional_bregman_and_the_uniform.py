@@ -12,6 +12,7 @@ from scipy import stats
 from rcbook.experiments.studies import estimates_of_the_uniform
 from rcpkg import plotting, uniform
 from rcpkg.base import Array
+from rcpkg.bregman.functional import Measure, pointwise, relative_entropy, total_squared_difference
 
 # (estimate, setting) -> line of the estimates that are drawn
 LOOKS = {
@@ -21,6 +22,37 @@ LOOKS = {
     ("bayes_unrestricted", "fisher"): "-",
 }
 VIEWED = (1, 2, 3, 5, 10, 30, 155, 300)  # numbers of draws in the table
+
+
+def means_of_functions(functions: Array, nodes: Array, measure: Measure) -> Figure:
+    """Random functions with mean and median, and expected losses of candidates on the line through both."""
+    mean, median = functions.mean(axis=0), np.median(functions, axis=0)
+    share = np.linspace(-1, 2, 301)
+    candidates = mean + share[:, None] * (median - mean)
+    bregman = {
+        "squared difference": total_squared_difference,
+        "relative entropy": relative_entropy,
+        "Itakura–Saito": pointwise("itakura_saito"),
+    }
+    losses = {name: [[d(f, g, measure) for f in functions] for g in candidates] for name, d in bregman.items()}
+    losses["absolute difference"] = [[measure.integrate(np.abs(f - g)) for f in functions] for g in candidates]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6))
+    left.plot(nodes, functions.T, color="0.7", lw=1)
+    left.plot(nodes, mean, color="black", lw=2.6)
+    left.plot(nodes, median, "--", color="black")
+    for curve, name, where, up in ((mean, "mean", 17, 6), (median, "median", 17, -14)):
+        left.annotate(name, (nodes[where], curve[where]), xytext=(0, up), textcoords="offset points", weight="bold")
+    left.set(xlabel="t", ylabel="f(t)")
+    for place, (name, loss) in enumerate(reversed(losses.items())):
+        risk = np.mean(loss, axis=1)
+        height = 1.5 * place + (risk - risk.min()) / np.ptp(risk)
+        (curve,) = right.plot(share, height)
+        right.plot(share[risk.argmin()], height.min(), "o", color=curve.get_color(), ms=7)
+        right.text(0.5, height.min() + 0.55, name, color=curve.get_color(), ha="center", weight="bold")
+    for at in (0, 1):
+        right.axvline(at, color="0.6", lw=0.8, zorder=0)
+    right.set(xlabel="candidate", xticks=[0, 1], xticklabels=["mean", "median"], ylabel="expected loss", yticks=[])
+    return figure
 
 
 def densities(draws: Array, estimates: Mapping[str, Any]) -> Figure:
