@@ -73,9 +73,7 @@ class NamedCategories(ClosedFormClassifier):
         if not any(is_text) and not self._names:
             return X
         if not self.__sklearn_tags__().input_tags.string:
-            raise ValueError(
-                f"{column_label(X, is_text.index(True))} holds text; {type(self).__name__} takes numbers only"
-            )
+            return X  # likewise
         names = dict(self._names)
         codes = np.empty(objects.shape)
         unseen = () if reset or not hasattr(self, "family_") else self.family_.unseen

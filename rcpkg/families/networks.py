@@ -425,17 +425,11 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
     class_prior_strength : float, optional
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class; by default as many as ``prior_strength``, or none
         where that is an array.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     statistics_ : Statistics
         Weighted counts of the rows: count (r,), and cells (r, K), the K states of all features side by side.
     parameters_ : CategoricalParameters
@@ -444,6 +438,8 @@ class CategoricalNB(CategoricalSettings, CategoricalClassifier, family=Categoric
         Numbers of states, declared or learnt.
     categories_ : list of d arrays
         The states of each feature, codes or names, in the order of ``cells``.
+    classes_, class_log_prior_
+        As in `QDA`.
 
     Notes
     -----

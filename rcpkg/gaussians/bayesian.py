@@ -191,10 +191,6 @@ class BDA7(PredictiveClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
     dof_ : float
         The chosen q.
     seed_ : Seed
@@ -206,6 +202,8 @@ class BDA7(PredictiveClassifier):
         Cross-validated log-losses, averaged over the rows whose class has a density under some model without them.
     statistics_ : ClassStatistics
         Counts (r,), means (r, d) and scatter matrices (r, d, d) of all rows.
+    classes_, class_log_prior_
+        As in `QDA`.
 
     Raises
     ------
