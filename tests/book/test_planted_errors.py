@@ -133,7 +133,7 @@ def in_chapters() -> list[InCode]:
 
 PLANTED = [
     InLibrary(
-        "01", "prop-pc-smoothing", "rcpkg.families.multinomial.MultinomialFamily.parameters", altered("log_prob", 1.01)
+        "01s", "prop-pc-smoothing", "rcpkg.families.multinomial.MultinomialFamily.parameters", altered("log_prob", 1.01)
     ),
     InLibrary("02", "thm-mean", "rcpkg.bregman.BregmanDivergence.information", scaled(0.99)),
     InLibrary("02", "prop-dual", "rcpkg.bregman.BregmanDivergence.centroid", left_only),

@@ -12,12 +12,36 @@ from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from scipy.special import expit, log_expit, logsumexp, softmax
 from scipy.stats import multivariate_normal
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from rcbook.figures import look
+from rcbook.simulation import clouds
 from rcbook.trials.probabilistic_classification import iterates
 from rcpkg import plotting
 from rcpkg.base import Array
+
+
+def two_ways() -> Figure:
+    """The clouds, with the lines that discriminant analysis and logistic regression draw between the classes."""
+    X, y = clouds(300, np.random.default_rng(40))
+    figure, ax = plt.subplots(figsize=(6.0, 3.4))
+    for c, name in enumerate(("first class", "second class")):
+        rows = X[y == c]
+        ax.scatter(*rows.T, s=9, marker=plotting.markers[c], color=plotting.palette[c], linewidths=0, alpha=0.7)
+        ax.text(*((-4.2, 1.2), (1.6, -2.3))[c], name, color=plotting.palette[c])
+    height = np.array([-2.6, 4.8])
+    for model, method, name in (
+        (LinearDiscriminantAnalysis(), "closed form", "generative:\nGaussian classes"),
+        (LogisticRegression(), "logistic regression", "discriminative:\nlogistic regression"),
+    ):
+        fitted = model.fit(X, y)
+        line = -(fitted.intercept_ + fitted.coef_[0, 1] * height) / fitted.coef_[0, 0]
+        ax.plot(line, height, color=look(method)["color"], linewidth=2.2)
+        ax.annotate(name, (line[1], 4.6), (5, 0), textcoords="offset points", color=look(method)["color"], va="top")
+    ax.set(xlabel="first feature", ylabel="second feature", ylim=(-2.6, 4.8))
+    return figure
 
 
 def sigmoid() -> Figure:
