@@ -1,9 +1,67 @@
 """Figures and tables of the chapter *Coordinates and curvature*: iterations, conditions, times."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from rcbook.experiments import results
+from rcbook.figures import look
+from rcpkg import LDA
+
+
+def level_sets() -> tuple[Figure, dict[str, float]]:
+    """Level sets of one logistic regression in four systems of coordinates, with the path of steepest descent."""
+    rng = np.random.default_rng(94)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(size=(400, 2)) @ np.array([[1.0, 0.85], [0.0, 0.53]]) + 0.6 * np.outer(y - 0.5, [1, 0.2])
+    X = (X - X.mean(axis=0)) * [1.0, 2.5]
+    sign = 2.0 * y - 1
+
+    def value(w):
+        """Mean log-loss of coefficients w, of shape (…, 2)."""
+        return np.logaddexp(0, -sign * (w @ X.T)).mean(axis=-1)
+
+    def slope_and_curvature(w):
+        p = 1 / (1 + np.exp(-X @ w))
+        return X.T @ (p - y) / len(y), (X.T * (p * (1 - p))) @ X / len(y)
+
+    best = np.zeros(2)
+    for _ in range(30):  # Newton's method
+        g, H = slope_and_curvature(best)
+        best = best - np.linalg.solve(H, g)
+    closed = np.diff(LDA().fit(X, y).predict_log_proba(np.vstack([np.zeros(2), np.eye(2)])), axis=1)[:, 0]
+    closed = closed[1:] - closed[0]
+    systems = {
+        "natural": np.eye(2),
+        "closed form": np.diag(np.abs(closed)),
+        "curvature": np.diag(np.diag(slope_and_curvature(closed)[1]) ** -0.5),
+        "whitened": np.linalg.inv(np.linalg.cholesky(X.T @ X / len(y))).T,
+    }
+    figure, axes = plt.subplots(1, 4, figsize=(9.2, 2.7), layout="constrained")
+    conditions = {}
+    u = np.linspace(0, 2 * np.pi, 200)
+    for ax, (name, S) in zip(axes, systems.items()):
+        H = S.T @ slope_and_curvature(best)[1] @ S
+        values, vectors = np.linalg.eigh(H)
+        conditions[name] = values[1] / values[0]
+        z = -np.linalg.solve(S, best)  # the start is w = 0, the optimum the origin
+        path = [z]
+        for _ in range(40):
+            path.append(path[-1] - S.T @ slope_and_curvature(best + S @ path[-1])[0] / values[1])
+        path = np.array(path)
+        size = np.sqrt(z @ H @ z)
+        for share in (0.25, 0.5, 1.0, 1.5):
+            ellipse = vectors / np.sqrt(values) @ (share * size * np.array([np.cos(u), np.sin(u)]))
+            ax.plot(*ellipse, color="0.7", linewidth=1)
+        ax.plot(*path.T, linewidth=1, markersize=3, **look("gradient"))
+        ax.plot(0, 0, "+", color="black", markersize=9)
+        reached = value(best + path @ S.T) - value(best)
+        steps = np.flatnonzero(reached < 0.01 * reached[0])
+        taken = f"{steps[0]} step{'s' if steps[0] > 1 else ''}" if len(steps) else "over 40 steps"
+        ax.set(title=f"{name}\nκ = {conditions[name]:.1f}, {taken}", xticks=[], yticks=[])
+        ax.set_aspect("equal", adjustable="datalim")
+    return figure, conditions
 
 
 def speed() -> tuple[tuple[str, str], pd.DataFrame, pd.DataFrame, pd.DataFrame]:

@@ -384,6 +384,22 @@ def curvature_of_samples(
     return kappa, left, bounds, sample_rng, big_y, big_X, H
 
 
+def attained_by_samples(H: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Condition number and what a step leaves, over their bounds, where all errors of the curvature are ± ε."""
+    over = []
+    for epsilon in (0.1, 0.5, 0.9):
+        values, vectors = np.linalg.eigh(H)
+        root = vectors * np.sqrt(values)
+        error = np.where(np.arange(len(H)) % 2, epsilon, -epsilon)
+        near = root * (1 + error) @ root.T
+        relative = eigh(H, near, eigvals_only=True)
+        e = np.linalg.solve(root.T, np.where(error < 0, rng.normal(size=len(H)), 0))  # where H is underrated
+        after = e - np.linalg.solve(near, H @ e)
+        kappa, left = (1 + epsilon) / (1 - epsilon), (epsilon / (1 - epsilon)) ** 2
+        over.append((relative[-1] / relative[0] / kappa, (after @ H @ after) / (e @ H @ e) / left))
+    return tuple(np.transpose(over))
+
+
 def sample_of_a_third(
     problem_of: Callable[..., Any], big_X: Array, big_y: Array, sample_rng: np.random.Generator
 ) -> tuple[list[float], list[float], list[float]]:
@@ -440,8 +456,8 @@ def optima_by_steps(
     return ends, apart, lengths, counts
 
 
-def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array, Array, int]:
-    """What iterates of streams lack of the optimum, beside the bound."""
+def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array, Array, Array, Array, int]:
+    """What iterates of streams lack of the optimum, beside both bounds: by divergences, and by G² and c."""
     stream_rng = np.random.default_rng(9)
     r, b, m0, T, runs = 3, 0.5, 50, 2000, 15
     q = stream_rng.dirichlet(np.full(4 * r, 2.0)).reshape(2, 2, r)  # of x1, x2, y
@@ -475,7 +491,7 @@ def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array
         P = p / p.sum(axis=1, keepdims=True)
         wrong = cells_q - cells_q.sum(axis=1, keepdims=True) * P
         best = best + 0.3 * (statistics(wrong) + b * (closed - best))
-    lack, moves, began = np.zeros(T), np.zeros(T), 0.0
+    lack, moves, squares, began, visited = np.zeros(T), np.zeros(T), np.zeros(T), 0.0, []
     for _ in range(runs):
         drawn = stream_rng.choice(4 * r, p=q.ravel(), size=m0 + T)
         mu = statistics((np.bincount(drawn[:m0], minlength=4 * r).reshape(4, r) + 0.5) / (m0 + 2 * r))
@@ -489,11 +505,37 @@ def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array
             new = mu + g / (b * (m0 + t))
             lack[t - 1] += (value(best) - value(mu)) / runs
             moves[t - 1] += divergence(mu, new) / runs
+            squares[t - 1] += np.sum(g**2) / runs
+            visited.append(mu)
             mu = new
     slope = best + 1e-4 * stream_rng.normal(size=best.shape)
-    bound = b * (m0 * began + np.cumsum((m0 + np.arange(1, T + 1)) * moves))
+    weighted = np.cumsum((m0 + np.arange(1, T + 1)) * moves)
+    bound = b * (m0 * began + weighted)
+    # c: the least curvature of ψ, the covariance of the statistics, at the models of all streams
+    s = np.array([statistics(one) for one in np.eye(4 * r).reshape(-1, 4, r)]).reshape(4 * r, -1)
+    weights = [table_of(mu).ravel() for mu in visited[::7]]
+    c = min(np.linalg.eigvalsh((s.T * p) @ s - np.outer(p @ s, p @ s))[1] for p in weights)
+    by_constants = squares.max() / (2 * c * b**2) * np.log1p(np.arange(1, T + 1) / m0)
     tenth = T // 10
-    return T, runs, value, best, lack, slope, bound, tenth
+    return T, runs, value, best, lack, slope, bound, weighted, by_constants, tenth
+
+
+def attained_by_streams(T: int = 20_000, m0: int = 50) -> float:
+    """Mean shortfall over its bound of a stream of one class, whose rows all are the mean of two bits: the labels teach
+    nothing, the gradient is exact, and what the bound gives away is D(η*, η_T+1) alone."""
+    best, mu, b = np.array([0.3, 0.6]), np.array([0.7, 0.2]), 0.5
+
+    def divergence(to, start):
+        """D of the natural parameters at two means: KL of the models, the other way round."""
+        return np.sum(start * np.log(start / to) + (1 - start) * np.log((1 - start) / (1 - to)))
+
+    lack, bound = 0.0, m0 * divergence(best, mu)
+    for t in range(1, T + 1):
+        lack += b * divergence(mu, best)
+        new = mu + (best - mu) / (m0 + t)
+        bound += (m0 + t) * divergence(mu, new)
+        mu = new
+    return lack / (b * bound)
 
 
 def coordinates_on_the_clouds() -> pd.DataFrame:
