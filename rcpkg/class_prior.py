@@ -17,7 +17,7 @@ WIDE = 0.5  # width of an interval of a class weight from which on the rows say 
 
 class ClassPrior(NamedTuple):
     """Outcome of `class_prior_of`: estimated class weights π' (r,), in the order of ``classes_``, which
-    ``predict_proba(X, class_prior)`` takes if none is zero; their bounds (r, 2), by the normal approximation;
+    ``predict_proba(X, class_prior)`` takes if none is zero; their 95 % intervals (r, 2), by the normal approximation;
     L(π') − L(π) in nats, by how much the rows prefer the estimate to the weights of training; and steps of EM."""
 
     class_prior: Array
@@ -31,7 +31,6 @@ def class_prior_of(
     X: ArrayLike,
     *,
     training_prior: ArrayLike | Mapping | None = None,
-    confidence: float = 0.95,
     tol: float = 1e-8,
     max_iter: int = 10_000,
 ) -> ClassPrior:
@@ -51,8 +50,6 @@ def class_prior_of(
     training_prior : array-like of shape (r,) or mapping, optional
         Class weights π of the rows on which the model was trained, by label or in the order of ``classes_``; a model
         of this library knows them.
-    confidence : float, default=0.95
-        Coverage of the intervals, which have the curvature of L.
     tol : float, default=1e-8
         EM ends where no weights can gain more than this, in nats a row.
     max_iter : int, default=10,000
@@ -76,9 +73,6 @@ def class_prior_of(
     >>> class_prior_of(LDA().fit(X, y), X[25:]).class_prior.round(2)
     array([0.2, 0.4, 0.4])
     """
-    check_number("confidence", confidence, 0, above=True)
-    if confidence >= 1:
-        raise ValueError(f"confidence must be less than 1; got {confidence!r}")
     check_number("tol", tol, 0, above=True)
     check_number("max_iter", max_iter, 1, integer=True)
     log_P = _log_posterior(model, X)
@@ -92,7 +86,7 @@ def class_prior_of(
     relative = ratio / (ratio @ weights)[:, None]  # p'(y | x_i) / π'_y
     if relative.mean(axis=0).max() - 1 > tol:
         warnings.warn(f"EM has not converged in {max_iter} steps: raise max_iter", stacklevel=2)
-    interval = _interval(relative, weights, confidence)
+    interval = _interval(relative, weights)
     wide = np.diff(interval)[:, 0] > WIDE
     if wide.any():
         label = np.asarray(model.classes_)[wide].tolist()[0]
@@ -140,13 +134,13 @@ def _training_log_prior(model: Any, training_prior: ArrayLike | Mapping | None) 
     return log_prior
 
 
-def _interval(relative: Array, weights: Array, confidence: float) -> Array:
-    """Normal intervals of weights that sum to one, from −∇²L = Σ_i q_i q_iᵀ, q_i = p'(y | x_i) / π'_y."""
+def _interval(relative: Array, weights: Array) -> Array:
+    """Normal 95 % intervals of weights that sum to one, from −∇²L = Σ_i q_i q_iᵀ, q_i = p'(y | x_i) / π'_y."""
     r = len(weights)
     along = np.linalg.svd(np.ones((1, r)))[2][1:]  # orthonormal directions in which the sum stays
     information = along @ (relative.T @ relative) @ along.T
     values, vectors = np.linalg.eigh(information)
     with np.errstate(divide="ignore"):
         spread = ((along.T @ vectors) ** 2) @ (1 / np.maximum(values, 0.0))
-    half = norm.ppf(0.5 + confidence / 2) * np.sqrt(spread)
+    half = norm.ppf(0.975) * np.sqrt(spread)
     return np.clip(np.column_stack([weights - half, weights + half]), 0.0, 1.0)
