@@ -15,6 +15,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 from rcbook.projected_descent import ProjectedGradientDescent, project_simplex, quadratic_gradient
 from rcbook.simulation import clouds
 from rcbook.small_families import row_statistics
+from rcbook.trials.steps_leaves_and_rates import gauss_hermite, gaussian_curvatures, relative_curvature
 from rcpkg import (
     QDA,
     TM,
@@ -937,16 +938,7 @@ def races(
     return race, X_race, y_race, losses, gaps, small_gaps
 
 
-def relative_curvature(C: Array, H: Array) -> Array:
-    """Generalised eigenvalues of C relative to H, off the trivial directions."""
-    values, vectors = np.linalg.eigh(H)
-    keep = values > 1e-10 * values.max()
-    root = vectors[:, keep] / np.sqrt(values[keep])
-    return np.linalg.eigvalsh(root.T @ C @ root)
-
-
 def curvature_at_the_limits(
-    row_statistics: Callable[..., Any],
     X_race: Array,
     y_race: Array,
     noisy: Array,
@@ -955,32 +947,6 @@ def curvature_at_the_limits(
     needed: pd.DataFrame,
 ) -> tuple[dict[str, float], list[float], pd.Series]:
     """The largest relative curvature at the limit of RC, and the iterations of safe RC."""
-
-    def gauss_hermite(model):
-        """Weights times p(y), and s(x, y), at the nodes of a rule of degree five."""
-        theta, r = model.parameters_, len(model.classes_)
-        d = theta.mean.shape[1]
-        z, w = np.polynomial.hermite_e.hermegauss(3)
-        z = np.stack(np.meshgrid(*[z] * d), axis=-1).reshape(-1, d)
-        w = np.stack(np.meshgrid(*[w / w.sum()] * d), axis=-1).reshape(-1, d)
-        roots = np.linalg.cholesky(theta.covariance)
-        S = [
-            row_statistics(model, m + z @ root.T, r)[:, c]
-            for c, (m, root) in enumerate(zip(theta.mean, roots))
-        ]
-        return np.exp(theta.log_prior)[:, None] * w.prod(axis=1), np.array(S)
-
-    def gaussian_curvatures(model, X):
-        """-Hessian of CLL per row, Hessian of psi: a fitted QDA."""
-        joint, S = gauss_hermite(model)
-        mean = np.einsum("yi,yik->k", joint, S)
-        H = np.einsum("yi,yik,yil->kl", joint, S, S) - np.outer(mean, mean)
-        P = model.predict_proba(X)
-        S = row_statistics(model, X, len(model.classes_))
-        means = np.einsum("iy,iyk->ik", P, S)
-        C = np.einsum("iy,iyk,iyl->kl", P, S, S) - means.T @ means
-        return C / len(X), H
-
     largest, moments_off = {}, []
     for side, X, labels in (
         ("left", X_race, y_race),
