@@ -24,8 +24,8 @@ on the sets set aside, (b) and (c) on both groups, and the bound went. Folds tak
 place of leave-one-out where the parameters of the log odds outnumber the rows: where one step from all rows says least
 of a fit without one. That rule has no number to tune, but it was taken when these results had been seen, those of the
 sets set aside too. Weights are now found by steps of ten and then of three, and a sentence is said where the
-closed form may be as good, too. The table holds a second run, without the learners of (b) and (c), and without QDA where
-it had taken longest (`WITHOUT_QDA`).
+closed form may be as good, too. The second run leaves out the learners of (b) and (c), and QDA where it took longest
+(`WITHOUT_QDA`); it is not stored yet.
 """
 
 import warnings
