@@ -401,7 +401,12 @@ class TableClassifier(GenerativeClassifier):
         cv = self.cv
         if isinstance(cv, int):
             check_number("cv", cv, 2, integer=True)
-            cv = StratifiedKFold(max(2, min(cv, int(np.bincount(y).max()))), shuffle=True, random_state=seed)
+            largest = int(np.bincount(y).max())
+            if largest < 2:
+                raise ValueError(
+                    "y has no class of two rows, so that no row can be left out: give more rows of each class"
+                )
+            cv = StratifiedKFold(min(cv, largest), shuffle=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of classes with fewer rows than folds
             yield from folds(cv, np.zeros((len(y), 1)), y, present)

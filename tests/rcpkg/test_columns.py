@@ -37,6 +37,7 @@ from rcpkg import (
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
+    TableClassifier,
 )
 from rcpkg.columns import in_columns
 from rcpkg.rows import Rows
@@ -200,6 +201,7 @@ LEARNERS = [
     *(GaussianNB(), QDA(), LDA(), RiskCalibration(LDA()), RiskCalibrationCV(LDA(), cv=2), ConditionalLikelihood(LDA())),
     *(CategoricalNB(), TAN(), WANBIAC(), MultinomialNB(), BernoulliNB(), PRODUCT, RiskCalibration(PRODUCT)),
     Mixture(GaussianNB(), n_components=2, random_state=0),
+    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
     *(BDA7(), NearestMeans(), LocalBDA(), BregmanKNN(), MDLDiscretizer(), BregmanClustering(n_clusters=2)),
 ]
 REFUSED = [name for name, (_, outcome) in COLUMNS.items() if outcome not in (NUMBERS, TEXT)]

@@ -46,6 +46,7 @@ from rcpkg import (
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
+    TableClassifier,
 )
 
 FINE, REFUSED, DEPTHS, SILENT = "fine", "refused", "traceback from the depths", "silent NaN"
@@ -72,6 +73,7 @@ LEARNERS = [  # one of each way through the library: family, prior, step and cho
     SoftErrorCalibration(QDA()),
     ConditionalLikelihood(CategoricalNB(prior_strength=1.0), target_weight=1.0),
     RiskCalibrationCV(LDA()),
+    TableClassifier(candidates=[("nb", GaussianNB())], cv=2, random_state=0),
     WANBIAC(),
     BayesianQDA(),
     BDA7(cv=3, scoring="log_loss"),
