@@ -513,7 +513,7 @@ def streams_of_rows() -> tuple[int, int, Callable[..., Any], Array, Array, Array
     bound = b * (m0 * began + weighted)
     # c: the least curvature of ψ, the covariance of the statistics, at the models of all streams
     s = np.array([statistics(one) for one in np.eye(4 * r).reshape(-1, 4, r)]).reshape(4 * r, -1)
-    weights = [table_of(mu).ravel() for mu in visited[::7]]
+    weights = [p for p in (table_of(mu).ravel() for mu in visited[::7]) if np.all(p > 0)]  # valid, as is supposed
     c = min(np.linalg.eigvalsh((s.T * p) @ s - np.outer(p @ s, p @ s))[1] for p in weights)
     by_constants = squares.max() / (2 * c * b**2) * np.log1p(np.arange(1, T + 1) / m0)
     tenth = T // 10
