@@ -7,19 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from threading import Lock
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from rcpkg._version import __version__
-from rcpkg.capabilities import MARGINALS, require
+from rcpkg.capabilities import MARGINALS, given_if, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
 from rcpkg.columns import as_labels
 from rcpkg.linalg import Array
@@ -190,10 +188,9 @@ class Classifier(ClassifierMixin, Estimator):
         return super().score(X, as_labels(y), sample_weight)
 
 
-def _has_marginals(model: Any) -> bool:
+def _has_marginals(model: Any) -> None:
     """Refuse ``score_samples`` and ``conditional_mean`` of a model without marginals."""
     require(model, MARGINALS)
-    return True
 
 
 class GenerativeClassifier(Classifier):
@@ -206,11 +203,6 @@ class GenerativeClassifier(Classifier):
     A joint model that gives ``expected_rows(X, W)``, Σ_y W_iy E[x_i | what is there of x_i, y], takes rows with gaps
     (NaN) in predictions, for which ``_joint_log_proba`` marginalises; only it has the methods that tell of p(x).
     """
-
-    # no meta-estimator has class weights for predictions of rows that it passes on
-    __metadata_request__predict: ClassVar = {"class_prior": UNUSED}
-    __metadata_request__predict_proba: ClassVar = __metadata_request__predict
-    __metadata_request__predict_log_proba: ClassVar = __metadata_request__predict
 
     expected_rows: Callable[..., Any]  # given where p(x, y) is a density with marginals; families have θ for a third
 
@@ -239,7 +231,7 @@ class GenerativeClassifier(Classifier):
         check_is_fitted(self)
         return self._joint_log_proba(self._check_X(X))
 
-    @available_if(_has_marginals)
+    @given_if(_has_marginals)
     @by_block
     def score_samples(self, X: ArrayLike | Rows) -> Array:
         """Log density log p(x) = log Σ_y p(x, y) of the rows, shape (n,); of what a row with gaps has."""
@@ -251,7 +243,7 @@ class GenerativeClassifier(Classifier):
         with np.errstate(divide="ignore"):
             return np.log(np.exp(joint - largest).sum(axis=1)) + largest[:, 0] + self._log_base(X)
 
-    @available_if(_has_marginals)
+    @given_if(_has_marginals)
     def conditional_mean(self, X: ArrayLike) -> Any:
         """E[x | what is there] = Σ_y p(y | what is there) E[x | what is there, y]: the rows (n, d), gaps filled.
 

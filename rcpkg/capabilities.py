@@ -1,6 +1,8 @@
 """What a family can do follows from the methods that it gives; what it lacks is told in one sentence."""
 
 from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 MARGINALS = "the joint model of rows with gaps"
@@ -32,6 +34,28 @@ FOLLOWS = {
 
 class Unsupported(ValueError, NotImplementedError):
     """A family is asked for what it does not give."""
+
+
+class given_if:
+    """Decorator of a method that is there where ``check(model)`` raises no ValueError, whose sentence is that of the
+    AttributeError otherwise; `available_if` of scikit-learn keeps it to itself."""
+
+    def __init__(self, check: Callable[[Any], Any]) -> None:
+        self.check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        self.method = method
+        return update_wrapper(self, method)
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        if model is None:
+            return self.method
+        try:
+            self.check(model)
+        except ValueError as error:
+            name = f"{type(model).__name__!r} object has no attribute {self.method.__name__!r}"
+            raise AttributeError(f"{name}: {error}") from error
+        return MethodType(self.method, model)
 
 
 def _asked(model: Any) -> Any:

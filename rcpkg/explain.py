@@ -207,10 +207,25 @@ def sufficient_sets(
     sorting; elsewhere all sets of a size are tried. Under the model, the probability that the other features bring
     p(c | x) down to t or less is then at most (1 − level)/(1 − t).
 
-    The ``model`` is a fitted one with marginals, or a pipeline that ends in one, whose last step is explained; X are
-    rows (n, d). Sets of at most ``max_size`` features are tried, by default all; a row in which none is sufficient gets
-    all features, with their posterior. Wang, Khosravi and Van den Broeck (2021), whose expected prediction is the
-    posterior of a joint model.
+    Parameters
+    ----------
+    model : GenerativeClassifier or Pipeline
+        A fitted one with marginals. Of a pipeline the last step is explained.
+    X : array-like of shape (n, d)
+        Rows.
+    level : float, default=0.95
+        Between 0 and 1.
+    max_size : int, optional
+        Size of the largest sets that are tried, of which there are d over ``max_size``; all by default.
+
+    Returns
+    -------
+    Sufficient
+        All features, with their posterior, for a row in which no set that was tried is sufficient.
+
+    References
+    ----------
+    Wang, Khosravi and Van den Broeck (2021), whose expected prediction is the posterior of a joint model.
 
     Examples
     --------

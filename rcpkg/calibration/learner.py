@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
@@ -27,7 +26,7 @@ from rcpkg.calibration.optimum import most_probable, optimum
 from rcpkg.calibration.rules import Rule, calibration_weights
 from rcpkg.calibration.steps import Fixed, Safe, Step
 from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, SoftErrorRises, Stop
-from rcpkg.capabilities import Unsupported, require
+from rcpkg.capabilities import Unsupported, given_if, require
 from rcpkg.checks import check_cost, check_number, warn
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
 from rcpkg.rows import Block, Blocks, Rows
@@ -260,14 +259,13 @@ def stop_of(stopping: Any) -> Stop | HeldOut:
     return STOPS[stopping]
 
 
-def _follows_streams(model: Any) -> bool:
+def _follows_streams(model: Any) -> None:
     """Refuse ``partial_fit`` of what leads to no optimum on a stream."""
     if model.target != "generative" or not model._settings().target_weight:
         raise Unsupported(
             "partial_fit needs target='generative' and a target_weight > 0, whose optimum a stream leads to"
         )
     require(model.estimator, "target_weight > 0")
-    return True
 
 
 @documented()
@@ -368,7 +366,7 @@ class RiskCalibration(Learner):
     random_state: int | np.random.RandomState | None = None
     warm_start: bool = False
 
-    @available_if(_follows_streams)
+    @given_if(_follows_streams)
     @atomic
     def partial_fit(
         self,

@@ -171,4 +171,4 @@ def test_a_refused_block_leaves_the_model_as_it_was():
 def test_without_a_generative_target_there_is_no_partial_fit(given):
     with pytest.raises(AttributeError) as refused:
         RiskCalibration(LDA(), **given).partial_fit()
-    assert "needs target='generative' and a target_weight > 0" in str(refused.value.__cause__)
+    assert "needs target='generative' and a target_weight > 0" in str(refused.value)

@@ -11,6 +11,10 @@ from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
 from scipy.special import gammaln, logsumexp
 from scipy.stats import multinomial
+from sklearn import config_context
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rcpkg import (
     QDA,
@@ -117,6 +121,16 @@ def test_a_class_without_weight_cannot_be_given_one():
         model.predict(STATES, class_prior=PRIOR)
 
 
+def test_class_weights_reach_a_model_through_a_pipeline_that_routes_them():
+    X, y = load_iris(return_X_y=True)
+    prior = [0.6, 0.3, 0.1]
+    with config_context(enable_metadata_routing=True):
+        model = QDA().set_predict_proba_request(class_prior=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
+        routed = pipeline.predict_proba(X, class_prior=prior)
+    assert_allclose(routed, pipeline[-1].predict_proba(pipeline[0].transform(X), class_prior=prior))
+
+
 @pytest.mark.parametrize("classifier", [WANBIAC(), LocalBDA(), BregmanKNN()], ids=repr)
 def test_without_a_joint_density_it_says_so(classifier):
     fitted = classifier.fit(STATES, Y)
@@ -124,7 +138,7 @@ def test_without_a_joint_density_it_says_so(classifier):
         with pytest.raises(AttributeError, match=method) as error:
             getattr(fitted, method)
         assert isinstance(error.value.__cause__, Unsupported)
-        assert "needs expected_rows, which" in str(error.value.__cause__)
+        assert "needs expected_rows, which" in str(error.value)
 
 
 def test_without_a_target_conditional_likelihood_has_the_most_probable_joint_model():
