@@ -224,7 +224,9 @@ def check_target(name, scale, target, b):
     newton, said = fit(ConditionalLikelihood(clone(ML[name]), **options), X, y)
     assert newton.converged_ and not said
     assert lack(newton, X, y, target, b) < VALUE
-    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b], closed_form=False).fit(X, y)
+    chosen = RiskCalibrationCV(clone(ML[name]), target=target, target_weights=[b], cv="loo", closed_form=False).fit(
+        X, y
+    )
     assert chosen.converged_
     assert np.abs(chosen.predict_proba(X) - newton.predict_proba(X)).max() < POSTERIOR
     safe, said = fit(RiskCalibration(clone(ML[name]), **options, step="safe", tol=1e-10), X, y)
@@ -379,7 +381,7 @@ def test_with_a_target_rows_with_gaps_are_predicted_alike(name):
             RiskCalibration(model, target_weight=b, step="safe", tol=1e-15),
             ConditionalLikelihood(model, target_weight=b),
             ConditionalLikelihood(model, target_weight=b, solver="lbfgs", tol=1e-8),
-            RiskCalibrationCV(model, target_weights=[b], closed_form=False, cv=3),
+            RiskCalibrationCV(model, target="pooled", target_weights=[b], closed_form=False, cv=3),
         )
     )
     assert max(np.abs(Q - P).max() for Q in others) < GAPS
@@ -506,7 +508,7 @@ def test_leave_one_out_gives_way_to_folds_where_a_row_alone_decides_a_parameter(
     linalg = SimpleNamespace(**vars(np.linalg) | {"solve": alone})  # of this module alone
     monkeypatch.setattr("rcpkg.calibration.target_path.np", SimpleNamespace(**vars(np) | {"linalg": linalg}))
     with pytest.warns(UserWarning, match="a row alone decides a parameter; 5 folds take its place"):
-        model = RiskCalibrationCV(LDA(), target_weights=[1.0]).fit(X, y)
+        model = RiskCalibrationCV(LDA(), target="pooled", target_weights=[1.0], cv="loo").fit(X, y)
     assert model.validation_ == "5 folds"
 
 
@@ -535,7 +537,7 @@ def test_cells_of_no_row_have_the_pseudo_rows_of_the_target(model):
 
     X, y = drawn(80)
     elsewhere, _ = drawn(2000)
-    chosen = RiskCalibrationCV(model).fit(X, y)
+    chosen = RiskCalibrationCV(model, target="pooled", cv="loo").fit(X, y)
     b = chosen.target_weight_
     for learner in RiskCalibration(model, target_weight=b), ConditionalLikelihood(model, target_weight=b):
         learner.fit(X, y)

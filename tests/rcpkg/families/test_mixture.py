@@ -274,7 +274,7 @@ def test_calibrated_mixture_keeps_what_a_joint_model_does():
 def test_weight_of_the_target_is_chosen_by_folds():
     X, y = table("GaussianNB")
     with pytest.warns(UserWarning, match="5 folds take its place"):
-        model = RiskCalibrationCV(mixture("GaussianNB"), target_weights=[0.3, 3.0]).fit(X, y)
+        model = RiskCalibrationCV(mixture("GaussianNB"), target="pooled", target_weights=[0.3, 3.0], cv="loo").fit(X, y)
     assert len(model.cv_results_) == 3
 
 

@@ -446,7 +446,9 @@ def test_one_optimum_by_safe_steps_and_by_l_bfgs():
 
 def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
     X, y = network_rows()
-    found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 3.0, 30.0], closed_form=False).fit(X, y)
+    found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 3.0, 30.0], cv="loo", closed_form=False).fit(
+        X, y
+    )
     assert found.validation_ == "approximate leave-one-out"
     exact = [
         -RiskCalibration(TAN(), target="nested", target_weight=found.target_weight_, tol=1e-9, max_iter=2000)
