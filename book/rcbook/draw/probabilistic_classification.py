@@ -32,14 +32,14 @@ def two_ways() -> Figure:
         ax.scatter(*rows.T, s=9, marker=plotting.markers[c], color=plotting.palette[c], linewidths=0, alpha=0.7)
         ax.text(*((-4.2, 1.2), (1.6, -2.3))[c], name, color=plotting.palette[c])
     height = np.array([-2.6, 4.8])
-    for model, method, name in (
-        (LinearDiscriminantAnalysis(), "closed form", "generative:\nGaussian classes"),
-        (LogisticRegression(), "logistic regression", "discriminative:\nlogistic regression"),
+    for model, method, name, shift in (
+        (LinearDiscriminantAnalysis(), "closed form", "generative:\nGaussian classes", 24),
+        (LogisticRegression(), "logistic regression", "discriminative:\nlogistic regression", 5),
     ):
         fitted = model.fit(X, y)
         line = -(fitted.intercept_ + fitted.coef_[0, 1] * height) / fitted.coef_[0, 0]
         ax.plot(line, height, color=look(method)["color"], linewidth=2.2)
-        ax.annotate(name, (line[1], 4.6), (5, 0), textcoords="offset points", color=look(method)["color"], va="top")
+        ax.annotate(name, (line[1], 4.6), (shift, 0), textcoords="offset points", color=look(method)["color"], va="top")
     ax.set(xlabel="first feature", ylabel="second feature", ylim=(-2.6, 4.8))
     return figure
 
