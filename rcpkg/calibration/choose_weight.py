@@ -140,7 +140,7 @@ class RiskCalibrationCV(Learner):
     -----
     UserWarning
         Where rows left out do not show that the model does better than the class frequencies, by more than two standard
-        errors of the difference, or than its closed form, by more than one; with the numbers.
+        errors of the difference, or that it is at most .02 behind its closed form, by one; with the numbers.
 
     See Also
     --------

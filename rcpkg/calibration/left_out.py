@@ -30,6 +30,7 @@ SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, and Newton's in f
 GAPPY_TOL = 1e-6  # the same of safe steps in folds of rows with gaps, of which each takes longer
 LOOKED_AT = 32  # rows whose part in an optimum is looked at after a fit
 CLOSED_BLOCKS = 10  # of rows that the closed form then loses in turn
+WORSE = 0.02  # nats a row that a model may be behind its closed form without a warning
 WORTH = 0.01  # nats a row by which the closed form must then do better for a warning
 
 
@@ -231,16 +232,16 @@ def mean_and_error(losses: Array, share: Array | None) -> tuple[Array, Array]:
 
 
 def warn_of_rivals(losses: Array, of_frequencies: Array, of_closed_form: Array | None, share: Array | None) -> None:
-    """Warn where rows left out do not show that a model does better than the class frequencies alone, by more than two
-    standard errors of the difference, or else than its closed form, by more than one."""
-    rivals = ("the class frequencies alone", of_frequencies, 2, "take features that tell more, or more rows")
-    closed = ("its closed form", of_closed_form, 1, "that may be as good")
-    for name, of_rival, n_errors, remedy in (rivals, closed):
+    """Warn where rows left out do not show that a model does better than the class frequencies alone, by two standard
+    errors of the difference, or else that it is at most `WORSE` behind its closed form, by one."""
+    rivals = ("the class frequencies alone", of_frequencies, 2, 0.0, "take features that tell more, or more rows")
+    closed = ("its closed form", of_closed_form, 1, WORSE, "the closed form may be as good")
+    for name, of_rival, n_errors, behind, remedy in (rivals, closed):
         if of_rival is None:
             return
         gain, error = mean_and_error(of_rival - losses, share)
         loss, base = (mean_and_error(each, share)[0] for each in (losses, of_rival))
-        if not gain > n_errors * error and np.isfinite(base):
+        if not gain + behind > n_errors * error and np.isfinite(base):
             warn(
                 f"rows left out do not show that this model does better than {name}: log-loss {loss:.3f} with it, "
                 f"{base:.3f} without (standard error of the difference {error:.2g}); {remedy}"

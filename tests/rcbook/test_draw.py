@@ -75,7 +75,8 @@ def functions(module):
 @pytest.mark.parametrize("name", FOLDED_MODULES)
 def test_functions_of_chapters_are_annotated_explained_and_used(name):
     module = importlib.import_module(name)
-    notebooks = ROOT.glob(f"chapters/*_{name.split('.')[-1]}.ipynb")  # the chapter, and its supplement
+    page = name.split(".")[-1]  # of a chapter, with its supplement, or another
+    notebooks = [*ROOT.glob(f"chapters/*_{page}.ipynb"), *ROOT.glob(f"book/{page}.ipynb")]
     text = "".join(notebook.read_text(encoding="utf-8") for notebook in notebooks)
     own = inspect.getsource(module)
     for function, value in functions(module).items():

@@ -1,4 +1,4 @@
-"""The figure of the study of raw tables beside rivals, printed in the chapter *Hidden components*.
+"""The figure of the study of raw tables beside rivals, on the page *Why not …?*.
 
 Its tables are `summary` and `verdicts` of `rcbook.experiments.studies.tables_with_rivals`.
 """
