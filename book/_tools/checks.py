@@ -20,8 +20,8 @@ MAX_BYTES = 1_000_000
 STATEMENTS = ("theorem", "proposition", "lemma", "corollary")
 UNSEEN = {"hide-cell", "hide-output", "remove-cell", "remove-output"}
 FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
-MOST_CODE = 320  # lines in view: a chapter has about 300 at most
-MOST_WORDS = 5_500  # in view
+MOST_WORDS, MOST_TABLES = 4_500, 6  # in view: a chapter is read in one sitting
+MOST_CODE = 250  # lines in view: chapters have fewer than 130, a page to copy from the most
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
@@ -319,10 +319,16 @@ def _first_lines_of_tables() -> set[str]:
 
 
 def size(notebook: NotebookNode) -> list[str]:
-    """A chapter has one subject: folded proofs, solutions and code are not counted."""
-    words, lines = words_in_view(notebook), lines_in_view(notebook)
-    problems = [f"{words} words in view; at most {MOST_WORDS}"] if words > MOST_WORDS else []
-    return problems + ([f"{lines} lines of code in view; at most {MOST_CODE}"] if lines > MOST_CODE else [])
+    """A chapter has one subject: folded proofs, solutions and code are not counted.
+
+    Those that take the sources' tables apart show them all, with a fifth more words; supplements have as many as they
+    need.
+    """
+    counted = [(words_in_view, MOST_WORDS, "words"), (lines_in_view, MOST_CODE, "lines of code")]
+    if not (of_tables(notebook) or notebook.cells[0].source.startswith(SUPPLEMENT)):
+        counted.append((tables_in_view, MOST_TABLES, "tables"))
+    limits = [(count(notebook), most * (1.2 if of_tables(notebook) else 1), what) for count, most, what in counted]
+    return [f"{number} {what} in view; at most {most:g}" for number, most, what in limits if number > most]
 
 
 def words_in_view(notebook: NotebookNode) -> int:
