@@ -25,6 +25,7 @@ MOST_CODE = 250  # lines in view: chapters have fewer than 130, a page to copy f
 LEAST_TEXT, PAGE = 9, 772  # pixels of text in figures, and of the text column of a page 1,300 wide
 IGNORED = "nbval-ignore-output"  # of figures alone: nbval compares the digest of their numbers, which follows
 UNCHECKED = {"nbval-skip", "nbval-raises-exception", "raises-exception", "skip-execution"}  # of no cell
+CHAPTER = "(ch-"  # opens a chapter
 SUPPLEMENT = "(sup-"  # opens the page of what a specialist wants beside a chapter: chapters/NNs_the_same_subject.ipynb
 AUDIT = "the published numbers"  # in the caption of the part of _toc.yml that takes the sources' tables apart
 BANNED_CODE = {
@@ -321,11 +322,11 @@ def _first_lines_of_tables() -> set[str]:
 def size(notebook: NotebookNode) -> list[str]:
     """A chapter has one subject: folded proofs, solutions and code are not counted.
 
-    Those that take the sources' tables apart show them all, with a fifth more words; supplements have as many as they
-    need.
+    Those that take the sources' tables apart show them all, with a fifth more words; supplements
+    and pages of instructions have as many as they need.
     """
     counted = [(words_in_view, MOST_WORDS, "words"), (lines_in_view, MOST_CODE, "lines of code")]
-    if not (of_tables(notebook) or notebook.cells[0].source.startswith(SUPPLEMENT)):
+    if notebook.cells[0].source.startswith(CHAPTER) and not of_tables(notebook):
         counted.append((tables_in_view, MOST_TABLES, "tables"))
     limits = [(count(notebook), most * (1.2 if of_tables(notebook) else 1), what) for count, most, what in counted]
     return [f"{number} {what} in view; at most {most:g}" for number, most, what in limits if number > most]
