@@ -120,15 +120,27 @@ def test_chapter_is_numbered_by_its_file_name(html, chapter):
     number = int(chapter.stem[:2])
     soup = soup_of(html, f"chapters/{chapter.stem}")
     headings = [
-        heading.find("span", class_="section-number").get_text()
+        heading.find("span", class_="section-number").get_text().strip()
         for heading in soup.select("article h1, article h2")[:2]
     ]
-    assert [heading.strip() for heading in headings] == [f"{number}.", f"{number}.1."]
+    if is_supplement(chapter):  # stands below its chapter, after the sections of that
+        assert re.fullmatch(rf"{number}\.\d+\.", headings[0]) and headings[1].startswith(headings[0])
+    else:
+        assert headings == [f"{number}.", f"{number}.1."]
 
 
-def test_list_of_the_front_page_has_every_chapter(html, chapter):
-    entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]').find_parent("dt")
-    assert entry.get_text().startswith(f"{int(chapter.stem[:2])} ")
+def is_supplement(chapter):
+    return chapter.stem[2] == "s"
+
+
+def test_list_of_the_front_page_has_every_chapter_and_a_chapter_names_its_supplement(html, chapter):
+    if is_supplement(chapter):
+        (above,) = chapter.parent.glob(f"{chapter.stem[:2]}_*.ipynb")
+        link = f'article a[href*="{chapter.stem}.html"]'
+        assert soup_of(html, f"chapters/{above.stem}").select_one(link), f"{above.stem} does not name its supplement"
+    else:
+        entry = soup_of(html, "book/intro").select_one(f'dt a[href$="{chapter.stem}.html"]').find_parent("dt")
+        assert entry.get_text().startswith(f"{int(chapter.stem[:2])} ")
 
 
 def test_chapter_opens_with_its_imports_folded(html, chapter):
