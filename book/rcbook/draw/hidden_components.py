@@ -1,4 +1,4 @@
-"""Figures and tables of the chapter *Hidden components*: the clouds with one and two components."""
+"""Figures and tables of the chapter *Hidden components*: the clouds, a valley, numbers of components."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import log_softmax
 
+from rcbook.experiments.studies import numbers_of_components as study
+from rcbook.figures import look
 from rcbook.trials import hidden_components as trials
 from rcpkg import plotting
 from rcpkg.base import Array
@@ -41,3 +43,32 @@ def losses(models: Mapping[str, Any], rows: Array, label: Array) -> pd.DataFrame
         table[name] = [*found, np.logaddexp.reduce(joint(rows), axis=1).mean()]
     columns = ["complete", "first feature hidden", "second feature hidden", "mean log p(x)"]
     return pd.DataFrame.from_dict(table, orient="index", columns=columns)
+
+
+def valley(shares: Array, joint: Array, conditional: Array, best: float) -> Figure:
+    """Likelihoods on the way from a mixture to itself in another order."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.2))
+    for ax, title, values in zip(axes, ("log-likelihood", "conditional log-likelihood"), (joint, conditional)):
+        ax.plot(shares, values, color=look("target")["color"])
+        ax.set(title=title, xlabel="share of the way", ylabel="nats a row")
+    axes[1].axhline(best, color=look("closed form")["color"], ls="--")
+    axes[1].annotate("best of one component", (0.5, best), xytext=(0, 3), textcoords="offset points", ha="center")
+    return figure
+
+
+def numbers(table: pd.DataFrame) -> Figure:
+    """Median log-loss over the sets by the number of components, for each family, way and share of hidden values."""
+    figure, axes = plt.subplots(2, 3, figsize=(8.6, 5.2), sharex=True)
+    ways = {study.CLOSED: look("closed form"), study.CALIBRATED: look("target"), study.IN_VIEW: look("chosen weight")}
+    for row, family in zip(axes, study.FAMILIES):
+        for ax, share in zip(row, study.SHARES):
+            for way, style in ways.items():
+                medians = [table[family, number, way, share].median() for number in study.NUMBERS]
+                ax.plot(study.NUMBERS, medians, label=way, **style)
+            ax.set(title=f"{family}, {100 * share:.0f} % hidden", xticks=study.NUMBERS)
+        row[0].set_ylabel("median log-loss")
+    for ax in axes[1]:
+        ax.set_xlabel("components a class")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure
