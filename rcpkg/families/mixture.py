@@ -1,21 +1,14 @@
 r"""Mixtures: a hidden component within each class, which is a categorical feature that is missing in every row.
 
-The complete rows (x, y, k) are those of a family whose classes are the pairs c = (y, k), with statistics s(x, y, k),
-natural parameters η and log-partition ψ. What is observed is p(x, y) = Σ_k p(x, y, k), and with responsibilities
-ρ_ik = p(k | x_i, y), at hand from the same pass,
+The complete rows (x, y, k) are those of a family whose classes are the pairs c = (y, k), with statistics s(x, y, k).
+What is observed is p(x, y) = Σ_k p(x, y, k), and with responsibilities ρ_ik = p(k | x_i, y), of the same pass,
 
     s(X, W) = Σ_i Σ_y W_iy Σ_k ρ_ik s(x_i, y, k)
 
-is the expectation that every family takes of rows with gaps. With W = Y it is the E-step of EM, and with W = Y − P
-the gradient ∇_η Σ_i log p(y_i | x_i): for log p(x_i, y) = log Σ_k exp⟨η, s(x_i, y, k)⟩ − ψ(η) has the gradient
-Σ_k ρ_ik s(x_i, y, k) − μ, and log p(x_i) has the mean of that under p(y | x_i); μ cancels.
-
-So risk-based calibration, its safe steps and its targets are those of the family of the complete rows. *What holds*: an
-update in the direction of the gradient, in the mean parameters, is a direction of ascent, a safe step never lowers the
-objective, and where the gradient vanishes the point is stationary. With a target Σ_i log p(y_i | x_i) ≤ 0 while
-b [⟨s̄, η⟩ − m̄ ψ(η)] goes to −∞ at the boundary, so that a finite optimum exists. *What does not*: log p(y | x) is no
-concave function of η, so that optima may be local ones and depend on the start, and every permutation of the components
-of a class gives the same posteriors.
+is the expectation that every family takes of rows with gaps: with W = Y the E-step of EM, with W = Y − P the gradient
+of Σ_i log p(y_i | x_i). Risk-based calibration, its safe steps and its targets are those of the family of the complete
+rows. The chapter *Hidden components* says what is proved of them (they never fall, and end at stationary points) and
+what is not: the objective is no concave function, so that optima may be local and depend on the start.
 """
 
 from __future__ import annotations
@@ -149,11 +142,12 @@ class MixtureFamily(MixtureSettings, Family):
         gathered = of_pairs.reshape(len(weights), len(self.sizes), -1).sum(axis=1) if self.shared else of_pairs
         return of_pairs, gathered
 
-    def _expected(self, X: Any, weights: Array, shares: Array, theta: Any) -> Statistics:
-        """Statistics of rows that count by weights (n, r), and in the pairs by their ``shares`` of these."""
+    def _expected(self, X: Any, weights: Array, shares: Array, *theta: Any) -> Statistics:
+        """Statistics of rows that count by weights (n, r), and in the pairs by their ``shares`` of these; complete rows
+        need no parameters."""
         of_pairs, gathered = self._weighed(weights, shares)
-        components = self.component.expected_statistics(X, gathered, theta)
-        return Statistics(count=weights.sum(axis=0), pairs=of_pairs.sum(axis=0), components=components)
+        take = self.component.expected_statistics if theta else self.component.statistics
+        return Statistics(count=weights.sum(axis=0), pairs=of_pairs.sum(axis=0), components=take(X, gathered, *theta))
 
     def log_joint(self, X: Any, parameters: MixtureParameters) -> Array:
         """log p(x, y) = log Σ_k p(x, y, k)."""
@@ -163,10 +157,7 @@ class MixtureFamily(MixtureSettings, Family):
         """s(X, W) where nothing tells the components of a class apart: each has an equal share in its rows."""
         if self.sizes is None:
             self._lay_out(np.full(weights.shape[1], 1 if self.n_components == "cv" else self.n_components))
-        shares = np.broadcast_to((1 / self.sizes)[self.classes_of], (len(weights), len(self.classes_of)))
-        of_pairs, gathered = self._weighed(weights, shares)
-        components = self.component.statistics(X, gathered)
-        return Statistics(count=weights.sum(axis=0), pairs=of_pairs.sum(axis=0), components=components)
+        return self._expected(X, weights, (1 / self.sizes)[self.classes_of])
 
     def expected_statistics(self, X: Any, weights: Array, parameters: MixtureParameters) -> Statistics:
         """Σ_i Σ_y W_iy Σ_k p(k | x_i, y) s(x_i, y, k), and of rows with gaps the expectation of that."""
@@ -381,8 +372,12 @@ class MixtureFamily(MixtureSettings, Family):
             self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
             self._pseudo = None
             if not self.shared and (self.sizes == 1).all():
-                return self._one_each(rows, counts)
-            theta = self._settled(rows.map(partial(_in_all, self, np.ones(len(self.sizes)))), counts)
+                components, _ = self._of_component_alone(rows, counts)
+                statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
+                return self._decide(statistics, self.parameters(statistics), [])
+            everywhere = rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
+            pooled, theta = self._of_component_alone(everywhere, counts)
+            theta = self.component.parameters(pooled) if theta is None else theta
             weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
             self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
             starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
@@ -390,23 +385,17 @@ class MixtureFamily(MixtureSettings, Family):
             best = max(paths, key=lambda path: path.values[-1], default=None)
             best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
             if best is not None:
-                self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
                 self._tell(best, number)
-                return best.statistics
+                return self._decide(best.statistics, best.parameters, best.values)
         raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
 
-    def _settled(self, rows: Rows, counts: Statistics) -> Any:
-        """θ of the component's family by the closed form of rows that have weights of its classes."""
+    def _of_component_alone(self, rows: Rows, counts: Statistics) -> tuple[Statistics, Any]:
+        """The closed form of the component's family, of rows that have weights of its classes, and its θ, if fixed."""
         statistics = self.component.closed_form_statistics(rows)
-        theta = self.component.fix_prior(statistics, int(counts.rows.sum()))
-        return self.component.parameters(statistics) if theta is None else theta
+        return statistics, self.component.fix_prior(statistics, int(counts.rows.sum()))
 
-    def _one_each(self, rows: Rows, counts: Statistics) -> Statistics:
-        """The closed form of the component's family."""
-        components = self.component.closed_form_statistics(rows)
-        self.component.fix_prior(components, int(counts.rows.sum()))
-        statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
-        self.log_likelihoods, self._decided = np.empty(0), (statistics, self.parameters(statistics))
+    def _decide(self, statistics: Statistics, parameters: MixtureParameters, log_likelihoods: ArrayLike) -> Statistics:
+        self.log_likelihoods, self._decided = np.array(log_likelihoods), (statistics, parameters)
         return statistics
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
@@ -486,8 +475,8 @@ def _class_counts(n_classes: int, block: Block) -> Statistics:
 def _in_all(mixture: MixtureFamily, factor: Array, block: Block) -> Block:
     """Rows that count, times a ``factor`` of their class, in each component that they may belong to."""
     own = block.weights(len(factor)) * factor
-    in_all = np.repeat(own.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1) if mixture.shared else None
-    return block._replace(y=own[:, mixture.classes_of] if in_all is None else in_all, weight=None)
+    weights = np.repeat(own.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1) if mixture.shared else None
+    return block._replace(y=own[:, mixture.classes_of] if weights is None else weights, weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
@@ -555,18 +544,13 @@ class Mixture(MixtureSettings, ClosedFormClassifier, family=MixtureFamily):
         Pseudo-rows m₀ ≥ 0 of the class distribution, m₀/r a class.
     random_state : int or RandomState, optional
         Of the starts.
-    priors : array of shape (r,), optional
-        Class probabilities π_y of the model, in the order of ``classes_``; by default they are estimated. A
-        ``class_prior`` of a prediction is that of another population: it leaves the model as it is.
-    cost : array of shape (r, r), optional
-        ``cost[g, h]`` ≥ 0: cost of predicting class g when the truth is class h; by default the 0-1 loss.
+    priors, cost
+        As in `QDA`.
 
     Attributes
     ----------
-    classes_ : array of shape (r,)
-        Labels, sorted.
-    class_log_prior_ : array of shape (r,)
-        Log class probabilities.
+    classes_, class_log_prior_
+        As in `QDA`.
     n_components_ : array of shape (r,)
         Components of each class; of shared ones the same number r times.
     n_iter_ : int

@@ -263,9 +263,9 @@ class Components:
     """A component family f_θ(x) = h(x) exp(⟨θ, φ(x)⟩ - A(θ)) on a grid: φ(x), A, log h(x), θ of three components."""
 
     def __init__(self, name: str, rng: np.random.Generator) -> None:
-        line = np.linspace(-4.0, 4.0, 41)
+        line = np.linspace(-9.0, 9.0, 91)
         X = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
-        self.log_h = np.zeros(len(X))
+        self.log_h, self.cell = np.zeros(len(X)), (line[1] - line[0]) ** 2
         if name == "one covariance":
             self.S = np.array([[1.0, 0.3], [0.3, 0.6]])
             self.phi, self.theta = X, rng.normal(size=(3, 2))
@@ -279,7 +279,7 @@ class Components:
         else:
             self.phi = np.array(list(product([0.0, 1.0], repeat=5)))
             self.theta, self.beta = rng.normal(size=(3, 5)), rng.normal(size=5)
-            self.log_h = np.zeros(len(self.phi))
+            self.log_h, self.cell = np.zeros(len(self.phi)), 1.0
 
     def log_mass(self, theta: Array) -> Array:
         """A(θ) of each row."""
@@ -301,10 +301,11 @@ class Components:
         return abs(log_odds - terms @ np.linalg.lstsq(terms, log_odds, rcond=None)[0]).max()
 
 
-def moved_mixtures() -> tuple[Array, Array, Array]:
-    """Log odds of mixtures whose components are moved by one vector, less those of the theorem; how far other log odds
-    are from those of one component; and those of one component fitted to the rows, less the truth."""
-    rng, same, bent = np.random.default_rng(145), [], []
+def moved_mixtures() -> tuple[Array, Array, Array, Array]:
+    """Masses of densities less one; log odds of mixtures whose components are moved by one vector, less those of the
+    theorem; how far other log odds are from those of one component; those of one component fitted to the rows, less
+    the truth."""
+    rng, masses, same, bent = np.random.default_rng(145), [], [], []
     log_w = np.log([0.5, 0.3, 0.2])
     for name in ("one covariance", "a covariance each", "categories"):
         family = Components(name, rng)
@@ -312,6 +313,7 @@ def moved_mixtures() -> tuple[Array, Array, Array]:
         log_Z = logsumexp(log_w + tilt)
         zero = family.log_density(log_w, family.theta)
         one = family.log_density(log_w + tilt - log_Z, family.theta + family.beta)
+        masses.extend(family.cell * np.exp(density).sum() - 1 for density in (zero, one))
         same.extend(one - zero - (family.phi @ family.beta - log_Z))
         near = family.theta + family.beta
         near[0, 0] += 0.3
@@ -319,7 +321,7 @@ def moved_mixtures() -> tuple[Array, Array, Array]:
         bent.append([family.curvature(family.log_density(*other) - zero) for other in others])
         if name == "one covariance":
             fitted = one_component(family.phi, zero, one)
-    return np.array(same), np.array(bent), fitted
+    return np.array(masses), np.array(same), np.array(bent), fitted
 
 
 def one_component(X: Array, zero: Array, one: Array) -> Array:
@@ -360,11 +362,11 @@ def what_posteriors_miss() -> tuple[Array, Array, Array, Array]:
 
 
 def drawn_to_the_target() -> tuple[float, float]:
-    """Log posteriors of a mixture calibrated with b = 1,000,000 less those of its pooled target, and how far the
+    """Posteriors of a mixture calibrated with b = 1,000,000 less those of its pooled target, and how far the
     covariances of that target differ."""
     X, y = corners(200, np.random.default_rng(147))
     model = Mixture(QDA(), n_components=2, random_state=0).fit(X, y)
     target = model.family_.pooled_parameters(model.statistics_)[0]
-    log_P = log_softmax(model.family_.log_joint(X, target), axis=1)
-    drawn = RiskCalibration(model, target_weight=1e6).fit(X, y).predict_log_proba(X)
-    return abs(drawn - log_P).max(), np.ptp(target.components.covariance, axis=0).max()
+    P = np.exp(log_softmax(model.family_.log_joint(X, target), axis=1))
+    drawn = RiskCalibration(model, target_weight=1e6).fit(X, y).predict_proba(X)
+    return abs(drawn - P).max(), np.ptp(target.components.covariance, axis=0).max()
