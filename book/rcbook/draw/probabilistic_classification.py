@@ -34,7 +34,7 @@ def two_ways() -> Figure:
     height = np.array([-2.6, 4.8])
     for model, method, name, shift in (
         (LinearDiscriminantAnalysis(), "closed form", "generative:\nGaussian classes", 24),
-        (LogisticRegression(), "logistic regression", "discriminative:\nlogistic regression", 5),
+        (LogisticRegression(tol=1e-10), "logistic regression", "discriminative:\nlogistic regression", 5),
     ):
         fitted = model.fit(X, y)
         line = -(fitted.intercept_ + fitted.coef_[0, 1] * height) / fitted.coef_[0, 0]
