@@ -33,7 +33,7 @@ def two_ways() -> Figure:
         ax.text(*((-4.2, 1.2), (1.6, -2.3))[c], name, color=plotting.palette[c])
     height = np.array([-2.6, 4.8])
     for model, method, name, shift in (
-        (LinearDiscriminantAnalysis(), "closed form", "generative:\nGaussian classes", 24),
+        (LinearDiscriminantAnalysis(solver="lsqr"), "closed form", "generative:\nGaussian classes", 24),
         (LogisticRegression(tol=1e-10), "logistic regression", "discriminative:\nlogistic regression", 5),
     ):
         fitted = model.fit(X, y)
