@@ -37,12 +37,32 @@ def _best_cut(sums: Array) -> int | None:
 
 
 def mdl_cuts(x: ArrayLike, y: ArrayLike) -> Array:
-    """Increasing cut points of one feature x (n,) by entropy and the stopping rule of minimum description length.
+    """Cut points of one feature by entropy and the stopping rule of minimum description length.
 
-    The range is cut in two where the class entropy E of the parts is least, halfway between two neighbouring values,
-    and the parts in the same way, as long as the gain Ent(S) − E exceeds [log₂(N − 1) + Δ]/N,
-    Δ = log₂(3ᵏ − 2) − [k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)], with k, k₁, k₂ the classes that occur in the N rows and in
-    the two parts (Fayyad and Irani, 1993). Rows where x is missing (NaN) are left out; y (n,) are labels.
+    The range is cut in two where the class entropy of the parts is least, halfway between two neighbouring values, and
+    the parts in the same way, as long as the gain Ent(S) − E exceeds [log₂(N − 1) + Δ]/N,
+    Δ = log₂(3ᵏ − 2) − [k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)].
+
+    Parameters
+    ----------
+    x : array of shape (n,)
+        Numbers; rows where they are missing (NaN) are left out.
+    y : array of shape (n,)
+        Labels.
+
+    Returns
+    -------
+    array of shape (number of cuts,)
+        Increasing; empty where the feature says nothing of the class.
+
+    Raises
+    ------
+    ValueError
+        If x and y differ in length.
+
+    References
+    ----------
+    Fayyad and Irani (1993); wanbia2014 §IV.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y)
     if x.shape != y.shape or x.ndim != 1:

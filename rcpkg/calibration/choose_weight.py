@@ -18,12 +18,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
+from rcpkg.calibration.constants import FOLD_TOL, FOLDS
 from rcpkg.calibration.in_view import check_in_view, copies
 from rcpkg.calibration.learner import Learner
 from rcpkg.calibration.left_out import (
     CLOSED_FORM,
-    FOLD_TOL,
-    FOLDS,
     FREQUENCIES,
     Candidate,
     Fold,

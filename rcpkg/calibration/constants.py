@@ -94,6 +94,25 @@ MOST_STEPS = 1000
 #: Nats a row that rounding may cost a model on its way along the directions that no row sees
 LOST = 1e-6
 
+# What rows left out say -----------------------------------------------------------------------------------------------
+
+#: Folds that take the place of leave-one-out. Ten take twice as long.
+FOLDS = 5
+#: Blocks of rows that the closed form loses in turn, where rows are more than that: half or twice costs in proportion
+BLOCKS = 200
+#: Ends folds that take the place of leave-one-out, times the share of the target in all rows: half of it bounds what
+#: the objective lacks a row, far below the standard error of a log-loss
+FOLD_TOL = 1e-4
+#: Gain in nats a row at which safe steps end, and Newton's in folds; of safe steps in folds of rows with gaps, of which
+#: each takes longer
+SAFE_TOL, GAPPY_TOL = 1e-8, 1e-6
+#: Rows whose part in an optimum is looked at after a fit, and blocks that the closed form then loses. Half makes the
+#: estimate of what a row gains rougher by a factor of 1.4, twice takes twice as long.
+LOOKED_AT, CLOSED_BLOCKS = 32, 10
+#: Nats a row by which the closed form must do better than a fit with a given weight for a warning, and by which a model
+#: that rows left out chose may be behind it, within a standard error, without one. Half makes more fits warn.
+AHEAD, WORSE = 0.01, 0.02
+
 # Rounding -------------------------------------------------------------------------------------------------------------
 
 #: Posteriors that differ by this share are equal

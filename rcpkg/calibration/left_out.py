@@ -12,6 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
+from rcpkg.calibration.constants import AHEAD, BLOCKS, CLOSED_BLOCKS, FOLDS, GAPPY_TOL, LOOKED_AT, SAFE_TOL, WORSE
 from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
@@ -20,19 +21,6 @@ from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scor
 from rcpkg.checks import warn
 from rcpkg.families import Family, Unsupported
 from rcpkg.rows import Block, Blocks, Rows
-
-FOLDS = 5
-BLOCKS = 200  # of rows that the closed form loses in turn, where rows are more than that
-# ends folds that take the place of leave-one-out, times the share of the target in all rows; half of FOLD_TOL then
-# bounds what F lacks a row
-FOLD_TOL = 1e-4
-SAFE_TOL = 1e-8  # gain in nats a row at which safe steps end, and Newton's in folds
-GAPPY_TOL = 1e-6  # the same of safe steps in folds of rows with gaps, of which each takes longer
-LOOKED_AT = 32  # rows whose part in an optimum is looked at after a fit
-CLOSED_BLOCKS = 10  # of rows that the closed form then loses in turn
-WORSE = 0.02  # nats a row that a model may be behind its closed form without a warning
-WORTH = 0.01  # nats a row by which the closed form must then do better for a warning
-
 
 FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
 
@@ -279,7 +267,7 @@ def warn_of_optimum(path: Path, prepared: Family, given: Rows) -> None:
         return
     of_closed = row_losses(closed_form_left_out(F, prepared, CLOSED_BLOCKS), F.y)[2]
     (loss, _), (closed, _) = (mean_and_error(each, F.weight) for each in (losses, of_closed))
-    if loss - closed > WORTH:
+    if loss - closed > AHEAD:
         warn(
             f"rows left out speak against calibration: log-loss {closed:.3f} of the closed form as it is, {loss:.3f} "
             "calibrated; take RiskCalibrationCV, which chooses among both and weights of the target, or a greater "

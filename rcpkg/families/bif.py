@@ -49,10 +49,26 @@ def _distribution(j: int, parents: list[int], table: Array, words: list[str], st
 def to_bif(model: NetworkClassifier, class_name: str = "class") -> str:
     """p(y) and p(x_j | x_pa(j), y) of all features, as text in the Bayesian Interchange Format.
 
-    The ``model`` is a fitted `TAN` or `KDependenceBayes`, of a calibrated network its ``estimator_``. The class, called
-    ``class_name``, comes first, then the features in their order, in version 0.15 of the format. A name keeps its
-    letters, digits and underscores, any other character becomes an underscore; one that begins with no letter, or is a
-    word of the format, gets a v in front, one that is taken a number behind. A comment on each variable tells them.
+    Parameters
+    ----------
+    model : fitted TAN or KDependenceBayes
+        Of a calibrated network its ``estimator_``.
+    class_name : str
+        Name of the class among the features.
+
+    Returns
+    -------
+    str
+        Version 0.15 of the format: the class, then the features, in the order of the model. A name keeps its letters,
+        digits and underscores, any other character becomes an underscore; one that begins with no letter, or is a word
+        of the format, gets a v in front, one that is taken a number behind. A comment on each variable tells them.
+
+    Raises
+    ------
+    TypeError
+        If the model is no Bayesian network.
+    NotFittedError
+        If it is not fitted.
 
     Examples
     --------

@@ -163,10 +163,21 @@ def edda_covariances(
     until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter`` sweeps. Where the likelihood has no
     maximum (for VEI, VEE and VEV also: see `VANISHING_VOLUME`) the problem is reported as not feasible.
 
-    Leading axes of the ``counts`` (..., r) and ``scatters`` (..., r, d, d) are independent problems; classes of 0 rows
-    take no part. Different ``rows`` of each class, (..., r), bound the rank of its scatter; they are the counts unless
-    these are sums of weights. The ``model`` is one of `EDDA_MODELS`. Returns covariances, the identity where not
-    feasible, and whether they are, (...).
+    Parameters
+    ----------
+    counts : array of shape (..., r)
+        Rows of each class; classes of 0 rows take no part. Leading axes are independent problems.
+    scatters : array of shape (..., r, d, d)
+    model : one of `EDDA_MODELS`
+        Volume, shape, orientation: E equal, V variable, I identity.
+    rows : array of shape (..., r), optional
+        Different rows of each class, which bound the rank of its scatter; ``counts`` unless these are sums of weights.
+
+    Returns
+    -------
+    covariances : array of shape (..., r, d, d)
+        The identity where not feasible.
+    feasible : boolean array of shape (...)
     """
     if model not in EDDA_MODELS:
         raise refusal("model", f"be one of {', '.join(EDDA_MODELS)}", model)

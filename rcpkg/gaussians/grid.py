@@ -95,8 +95,19 @@ def grid_log_predictive(
     One eigendecomposition of :math:`\Lambda^{-1/2}S_h\Lambda^{-1/2}` a class and base :math:`\Lambda` serves
     all multiples c: :math:`S_h+c\Lambda=\Lambda^{1/2}(V\operatorname{diag}(l)V^T+cI)\Lambda^{1/2}`.
 
-    The grid is ``dofs`` times ``seeds``; of rows X (n, d) and the ``statistics`` of a sample an array (len(dofs),
-    len(seeds), n, r). It is -inf where the density does not exist, and for a class that ``classes`` does not ask for.
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    statistics : ClassStatistics
+    dofs, seeds : sequences of float and of Seed
+        The grid.
+    classes : array of int, optional
+        Those that are asked for; all by default.
+
+    Returns
+    -------
+    array of shape (len(dofs), len(seeds), n, r)
+        -inf where the density does not exist, and for a class that is not asked for.
     """
     n_classes, d = statistics.means.shape
     out = np.full((len(dofs), len(seeds), len(X), n_classes), -np.inf)

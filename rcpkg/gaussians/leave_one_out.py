@@ -203,9 +203,19 @@ def grid_log_predictive_loo(
     reduction, :math:`\frac43d^3`, a row and class. A class that a row dominates is refitted without it; in a sample
     with weights all are.
 
-    Of the n rows of a ``sample`` all, or some ``rows``, are left out, each in turn. The result has the shape of
-    `grid_log_predictive` for the ``dofs`` and ``seeds``, -inf where the density does not exist, such as for the class
-    that the left-out row was the last of.
+    Parameters
+    ----------
+    sample : Sample
+        n rows of r classes.
+    dofs, seeds
+        The grid, as in `grid_log_predictive`.
+    rows : array of int, optional
+        Those to be left out, each in turn; all by default.
+
+    Returns
+    -------
+    array of shape (len(dofs), len(seeds), n, r)
+        -inf where the density does not exist, such as for the class that the left-out row was the last of.
     """
     rows = np.arange(len(sample.X)) if rows is None else rows
     return LeaveOneOut(sample, rows, dofs, seeds).log_density()

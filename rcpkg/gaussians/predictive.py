@@ -70,9 +70,17 @@ def log_predictive(
     .. math:: \frac{\Gamma(\frac{a+1}2)}{\Gamma(\frac{a-d+1}2)}\Bigl|\pi\tfrac{n+1}nD\Bigr|^{-\frac12}
         \Bigl(1+\tfrac n{n+1}(x-\bar x)^TD^{-1}(x-\bar x)\Bigr)^{-\frac{a+1}2}
 
-    X are rows (n, d); ``count``, ``mean`` (d,) and ``scatter`` (d, d) are those of the class; ``seed`` is B, (d, d),
-    ``dof`` is q, and ``measure`` "fisher" or "lebesgue". Zeros with q = d + 1 are the noninformative prior. Raises
-    `PredictiveNotDefined` without a row, without degrees of freedom, or with S + B singular.
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    count, mean, scatter : rows of the class, their mean (d,) and scatter matrix (d, d)
+    seed, dof, measure
+        B, (d, d), q and "fisher" or "lebesgue"; zeros with q = d + 1 are the noninformative prior.
+
+    Raises
+    ------
+    PredictiveNotDefined
+        Without a row, without degrees of freedom, or with S + B singular.
     """
     factor, a = posterior_factor(count, scatter, seed, dof, measure)
     quadratic = (factor.whiten((X - mean).T) ** 2).sum(axis=0)

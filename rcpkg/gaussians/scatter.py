@@ -29,7 +29,13 @@ def class_statistics(X: Array, y: NDArray[np.intp], n_classes: int, weights: Arr
 
     A feature that is constant within a class gets a variance of exactly zero, an empty class mean and scatter 0.
 
-    X is (n, d), y (n,) holds 0, ..., ``n_classes`` - 1; ``weights`` (n,) > 0 say how often a row counts, else once.
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    y : integer array of shape (n,), values 0, ..., n_classes - 1
+    n_classes : int
+    weights : array of shape (n,), optional
+        How often each row counts, > 0; once by default.
     """
     d = X.shape[1]
     means, scatters = np.zeros((n_classes, d)), np.zeros((n_classes, d, d))

@@ -30,14 +30,26 @@ def local_bda_log_density(Z: Array) -> Array:
         - \tfrac d2\log\tfrac{k+1}{k} - \tfrac12\log|D_k|
         - \tfrac{k+d+4}{2}\log\Big[1+\tfrac k{k+1}\bar z_k^TD_k^{-1}\bar z_k\Big].
 
-    Where d is small against K (`by_updates`) the factor of :math:`D_k` grows row by row. Else, with
-    :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`, :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is
-    :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the leading blocks of one K×K Cholesky factor. Its
-    error grows like the square of the distances, that of the updates like the distances: queries for which a bound on
-    the first exceeds `FACTOR_ROUNDING` take the updates, in at most K dimensions.
+    Where d is small against K the factor of :math:`D_k` grows row by row, at about 1.5 K d² multiplications for all
+    k ≤ K (`by_updates` decides). Else, with :math:`G_k = Z_k Z_k^T` and :math:`s_k = 1^T(I_k+G_k)^{-1}1`,
+    :math:`|D_k| = |I_k+G_k|s_k/k` and the bracket is :math:`\frac k{k+1}(1+\frac1{s_k})`, so that all k come from the
+    leading blocks of one K×K Cholesky factor, at K² d/2 + K³/6. Its error grows like the square of the distances, that
+    of the updates like the distances: queries for which a bound on the first exceeds 1e-5 take the updates, in at most
+    K dimensions.
 
-    Neighbours minus query, nearest first, are Z (..., K, d); the result is (..., K), entry k-1 for the size k. Raises
-    `LostSeed` if B = I is lost in rounding beside the spread of the neighbours, by either route.
+    Parameters
+    ----------
+    Z : array of shape (..., K, d)
+        Neighbours minus query, nearest first.
+
+    Returns
+    -------
+    array of shape (..., K), entry k-1 for the size k
+
+    Raises
+    ------
+    LostSeed
+        If B = I is lost in rounding beside the spread of the neighbours, by either route.
     """
     *batch, K, d = Z.shape
     rows = Z.reshape(-1, K, d)

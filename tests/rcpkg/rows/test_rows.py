@@ -41,8 +41,9 @@ from rcpkg import (
     calibration_test,
 )
 from rcpkg.calibration import Batches, Fixed, HeldOut, Objective
+from rcpkg.calibration.constants import SAFE_TOL
 from rcpkg.calibration.curvature import MinimalForm
-from rcpkg.calibration.left_out import SAFE_TOL, InFold
+from rcpkg.calibration.left_out import InFold
 from rcpkg.calibration.objective import Pass
 from rcpkg.rows import Blocks
 
