@@ -46,7 +46,7 @@ from rcpkg.families.portions import numbered
 from rcpkg.rows import Rows
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-BY_DEFAULT = ("pooled", "grand")  # targets: the study choice-of-target has .54 with both, .56 with the first alone
+BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, rows left out tell (study choice-of-target)
 # weights that are tried where none are given: from 1 on by tenfold steps, then between the best and its neighbours
 FIRST_WEIGHT, DECADE, BETWEEN, MOST_DECADES = 1.0, 10.0, 3.0, 4
 WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
