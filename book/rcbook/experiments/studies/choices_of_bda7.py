@@ -99,6 +99,8 @@ Study(
     protocol=choices,
     quick=False,
 )
+
+
 def _further(cell: Cell) -> dict[str, Any]:
     runs, edda = FURTHER.get(cell.setting_value.split("|")[0].partition(":")[2], (None, None))
     return {} if runs is None else {"runs": runs, "others": OTHERS if edda else OTHERS[:2]}
