@@ -51,11 +51,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from rcbook import published
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
+from rcbook.experiments.readings import tidy
+from rcbook.experiments.scorecard import judged, results
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies.data_and_models_of_rc import (
     ITERATIONS,
@@ -74,6 +77,7 @@ from rcbook.experiments.studies.readings_of_rc2024 import (
     EXACT_RULES,
     NO_ESTIMATE,
     ROUNDING,
+    judged_readings,
     smoothed_errors,
     smoothed_joints,
 )
@@ -151,7 +155,9 @@ def descent_of_form(X: Array, y: NDArray, closed_form: str, form: Form) -> Array
     family, codes, errors = model.family_.without_prior(), np.searchsorted(model.classes_, y), []
     rows, Y = family.encode(X), one_hot(codes, len(model.classes_))
     starts = np.concatenate([[0], np.cumsum(X.max(axis=0).astype(int) + 1)])
-    lost_to = np.log(np.eye(len(model.classes_))[0]) if form.first_class else np.log(np.bincount(codes) / len(codes))
+    lost_to = np.log(np.bincount(codes) / len(codes))
+    if form.first_class:
+        lost_to = np.where(np.arange(len(model.classes_)) == 0, 0.0, -np.inf)
 
     def probabilities(eta: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -259,10 +265,14 @@ def reported_iterate(cell: Cell, seed: int) -> list[Record]:
 
 
 def _of_tables(*names: str, methods: tuple[str, ...]) -> Iterator[Cell]:
+    """Cells of tables of rc2024, small data sets first."""
+    cells = []
     for table in names:
+        sizes = data_rows("rc2024", table).drop_duplicates("row").set_index("row").n_instances
         for cell in cells_of("rc2024", table):
             if cell.method in methods and not cell.reason and cell.stream not in NO_ESTIMATE.get(table, ()):
-                yield replace(cell, arguments=cell.arguments | {"table": table})
+                cells.append((sizes[cell.row], replace(cell, arguments=cell.arguments | {"table": table})))
+    yield from (cell for _, cell in sorted(cells, key=lambda entry: max(entry[0], LARGE)))
 
 
 def _learners_of_2025() -> Iterator[Cell]:
@@ -298,3 +308,46 @@ Study(
 )
 Study(DESCENT, rows=lambda: _of_tables("II", "III", methods=("GD",)), protocol=naive_bayes_descent, quick=False)
 Study(ITERATE, rows=_learners_of_2025, settings=_ways, protocol=reported_iterate, quick=False)
+
+
+# What follows ---------------------------------------------------------------------------------------
+
+
+def _come_out() -> pd.DataFrame:
+    """By table and row: do errors and iterations of RC, and of the other learner, and the closed form come out, as
+    stated or under the accepted reading of the table?"""
+    parts = [judged("rc2024", table, results("rc2024", table)).assign(way="stated") for table in MODELS]
+    under = judged_readings()
+    exact = under.reading.isin(list(EXACT_RULES)) & (under.method == "RC")
+    parts += [under[exact].assign(way="reading"), about_zero.numbers_of_table_v().assign(way="reading")]
+    cells = pd.concat(parts, ignore_index=True)
+    cells = cells[cells.metric != "reach"]
+    learner = cells.method.map({"RC": "rc", "GD": "other", "DFE": "other", "ML": "start", "MAP": "start"})
+    whole = cells.assign(learner=learner).groupby(["table", "row", "learner", "way"]).agrees.all()
+    return whole.groupby(["table", "row", "learner"]).any().unstack()
+
+
+def reaches() -> pd.DataFrame:
+    """The printed reaches beside the interval that the printed error of the other learner allows.
+
+    Returns
+    -------
+    DataFrame
+        ``table, row, dataset, printed`` (NaN for a dash), ``first`` and ``last`` of the interval, ``agrees``;
+        ``judged``: the reading is judged on the number; ``explained``: it differs as stated, agrees, and is of a set on
+        which RC comes out and the other learner does not.
+    """
+    ends = tidy(IN_PRINT, setting_value=r"rc2024:(?P<table>.+)", method=r"RC\|(?P<end>.+)")
+    ends = ends.pivot(index=["table", "row"], columns="end", values="value")[["first", "last"]]
+    ends = ends.reset_index().astype({"row": str})
+    stated = [judged("rc2024", table, results("rc2024", table)) for table in MODELS]
+    stated = pd.concat(stated).query("metric == 'reach'").rename(columns={"agrees": "agreed"})
+    cells = stated[["table", "row", "dataset", "printed", "agreed"]].merge(ends, on=["table", "row"])
+    late = cells["last"].isna()
+    within = (cells["first"] <= cells.printed) & (late | (cells.printed <= cells["last"]))
+    cells["agrees"] = within | (cells.printed.isna() & late)
+    sound = _come_out().reindex(pd.MultiIndex.from_frame(cells[["table", "row"]])).eq(True)
+    cells["judged"] = cells.table.isin(["VI", "VII"]) | ((cells.table == "IX") & sound.start.to_numpy())
+    accepted = cells.agrees[cells.judged].mean() >= 0.9
+    concerned = ~cells.table.isin(["VI", "VII"]) & sound.rc.to_numpy() & ~sound.other.to_numpy()
+    return cells.assign(explained=accepted & concerned & cells.agrees & ~cells.agreed)
