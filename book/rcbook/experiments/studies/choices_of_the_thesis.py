@@ -34,10 +34,12 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import rcpkg
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
+from rcbook.experiments.scorecard import judged_beside, results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcbook.simulation import chapter5_problem
 from rcpkg.base import Array
@@ -257,3 +259,23 @@ Study(
     protocol=validation,
     quick=False,
 )
+
+
+def judged_study(name: str, method: str = "") -> pd.DataFrame:
+    """The numbers of a study of this module beside the printed ones; see `judged_beside`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    method : str, optional
+        The method of all its cells, if their records are named by form; the name of the form is then in ``form``.
+    """
+    ours = results("study", name)
+    ours = ours.assign(**ours.setting_value.str.extract(r"(?P<table>[^|]+)\|(?P<setting_value>.+)"))
+    ours = ours.assign(form=ours.method if method else "", method=method or ours.method, source="study")
+    parts = [
+        judged_beside("thesis2007", table, part.drop(columns=["table", "form"]), by=tables.NUMBER).assign(form=form)
+        for (form, table), part in ours.groupby(["form", "table"])
+    ]
+    return pd.concat(parts, ignore_index=True)

@@ -58,7 +58,7 @@ from sklearn.model_selection import train_test_split
 from rcbook import published
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
 from rcbook.experiments.readings import tidy
-from rcbook.experiments.scorecard import judged, results
+from rcbook.experiments.scorecard import judged, judged_beside, results
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
 from rcbook.experiments.studies.data_and_models_of_rc import (
     ITERATIONS,
@@ -75,6 +75,7 @@ from rcbook.experiments.studies.data_and_models_of_rc import (
 )
 from rcbook.experiments.studies.readings_of_rc2024 import (
     EXACT_RULES,
+    FOUND_ON,
     NO_ESTIMATE,
     ROUNDING,
     judged_readings,
@@ -351,3 +352,74 @@ def reaches() -> pd.DataFrame:
     accepted = cells.agrees[cells.judged].mean() >= 0.9
     concerned = ~cells.table.isin(["VI", "VII"]) & sound.rc.to_numpy() & ~sound.other.to_numpy()
     return cells.assign(explained=accepted & concerned & cells.agrees & ~cells.agreed)
+
+
+def descent_of_naive_bayes() -> pd.DataFrame:
+    """Errors and iterations of gradient descent in Tables II and III under each form.
+
+    Returns
+    -------
+    DataFrame
+        ``form``, the columns of `judged`, and ``found_on``: the form may be chosen on the number.
+    """
+    study = tidy(DESCENT, setting_value=r"rc2024:(?P<table>.+)", method=r"GD\|(?P<form>\d+)")
+    study = study.assign(row=study.row.astype(str), method="GD", std=np.nan)
+    parts = [
+        judged("rc2024", str(table), part.drop(columns="table"))
+        for (_, table), part in study.groupby(["form", "table"])
+    ]
+    cells = pd.concat(parts, ignore_index=True)
+    return cells.assign(found_on=cells.dataset.str.replace(" ", "_").isin(FOUND_ON) & (cells.table == "II"))
+
+
+def reported_iterates() -> pd.DataFrame:
+    """Each printed number of RC, DFE and GD in Tables 3, 5, 7 and 11 of rc2025 under each criterion and updates.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `judged_beside`, with ``criterion``, ``way`` and ``found_on``: the pair may be chosen on it.
+    """
+    study = tidy(
+        ITERATE, setting_value=r"(?P<table>[^|]+)\|(?P<way>.+)", method=r"(?P<method>[^|]+)\|(?P<criterion>.+)"
+    )
+    study = study.assign(row=study.row.astype(str), source="study")
+    study["std"] = study.value_se * np.sqrt(study.n_runs)
+    study["table"] = study.table.astype(str)
+    of_other = study.method.str.extract(r"RC of (?P<other>.+)").other
+    study = study[of_other.isna() | (of_other == study.table.map(lambda table: "DFE" if table == "11" else "GD"))]
+    study = study.assign(method=study.method.str.partition(" of ")[0])
+    again = study[(study.table == "3") & (study.method == "RC") & (study.metric != "reach")].assign(table="11")
+    streams = {(c.setting_value.partition(":")[2], c.row): c.stream for c in _learners_of_2025()}
+    parts = [
+        judged_beside("rc2025", table, part.drop(columns=["table", "way", "criterion"])).assign(
+            criterion=criterion, way=way
+        )
+        for (table, criterion, way), part in pd.concat([study, again]).groupby(["table", "criterion", "way"])
+    ]
+    cells = pd.concat(parts, ignore_index=True)
+    names = {row: stream for (_, row), stream in streams.items()}
+    return cells.assign(found_on=cells.row.map(names).isin(FOUND_ON) & cells.table.isin(["3", "5"]))
+
+
+def chosen_iterates(cells: pd.DataFrame) -> pd.DataFrame:
+    """For each learner, criterion and updates the numbers that agree; the best pair, and whether it is accepted.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Rows of `reported_iterates`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``method, criterion, way``: ``found``, errors and iterations that agree on the sets on which the pair
+        is chosen; ``best``; ``accepted``.
+    """
+    numbers = cells[cells.metric != "reach"]
+    by = ["method", "criterion", "way"]
+    found = numbers[numbers.found_on].groupby(by).agrees.sum().rename("found").to_frame()
+    best = found.index.isin(found.groupby(level="method").found.idxmax())
+    rest = numbers[~numbers.row.isin(numbers.row[numbers.found_on])].groupby([*by, "table"])[["agrees", "agreed"]].sum()
+    more = (rest.agrees > rest.agreed).groupby(level=by).all()
+    return found.assign(best=best, accepted=best & more.reindex(found.index).eq(True).to_numpy())
