@@ -1,6 +1,7 @@
 """Directives that show a register of the repository: ``notation-table``, ``chapter-symbols`` (``book/notation.csv``),
-``classifier-table`` (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures of the package),
-``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``); links from the errata to tests.
+``classifier-table`` and the page of models (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures
+of the package), ``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``); links from the errata to
+tests.
 
 A row of ``book/notation.csv`` is one symbol, or a few that belong together. Its first column names the chapters in
 which the meaning is meant; where it is empty, the meaning holds in the whole book.
@@ -11,6 +12,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from docutils import nodes
@@ -130,6 +132,42 @@ def classifiers() -> set[str]:
     abstract = ("GenerativeClassifier", "ClosedFormClassifier")
     exported = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in abstract}
     return {n for n, kind in exported.items() if inspect.isclass(kind) and issubclass(kind, ClassifierMixin)}
+
+
+def example(name: str) -> list[str]:
+    """The lines of the example in a docstring of rcpkg, which a test runs."""
+    import rcpkg
+
+    text = inspect.getdoc(getattr(rcpkg, name))
+    lines = text.partition("Examples\n--------\n")[2].splitlines()
+    return lines[: next((k for k, line in enumerate(lines) if set(line) == {"-"}), len(lines) + 1) - 1]
+
+
+CARDS, MARK = "book/api/models", "<!-- one section a classifier -->"
+
+
+def classifier_card(entry: Any) -> list[str]:
+    """The section of a classifier: idea, formula, when to take it and when not, cost, missing values, code."""
+    see = f"{{numref}}`Chapter %s <{entry.chapter}>`, {{py:obj}}`all parameters <{documented(entry.name)}>`"
+    said = {
+        "Idea": entry.assumes,
+        "Take it for": entry.when,
+        "Do not take it for": entry.not_for,
+        "Missing values": entry.unknown.removeprefix("missing: "),
+        "Cost of a fit": entry.cost,
+        "It takes": takes(entry.name),
+        "See also": see,
+    }
+    items = [f"- **{place}**: {text}." for place, text in said.items()]
+    code = [line for line in example(entry.name) if line]
+    lines = [f"## {entry.name}", "", items[0], "", "$$", entry.formula, "$$", "", *items[1:], ""]
+    return [*lines, "```pycon", *code, "```", ""]
+
+
+def add_cards(app: Sphinx, document: str, source: list[str]) -> None:
+    if document == CARDS:
+        cards = [line for entry in classifier_entries().itertuples(index=False) for line in classifier_card(entry)]
+        source[0] = source[0].replace(MARK, "\n".join(cards))
 
 
 class ClassifierTable(SphinxDirective):
@@ -283,6 +321,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("family-table", FamilyTable)
     app.add_directive("dataset-table", DatasetTable)
     app.connect("source-read", link_tests)
+    app.connect("source-read", add_cards)
     app.add_directive("how-to-cite", HowToCite)
     app.connect("config-inited", add_version)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

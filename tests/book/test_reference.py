@@ -109,6 +109,13 @@ def test_table_of_classifiers_has_every_one():
     assert set(registers.classifier_entries().name) == registers.classifiers()
 
 
+@pytest.mark.parametrize("entry", list(registers.classifier_entries().itertuples(index=False)), ids=lambda e: e.name)
+def test_card_of_a_classifier_has_all_its_places(entry):
+    card = "\n".join(registers.classifier_card(entry))
+    assert all(place and place == place.strip() for place in entry)
+    assert ">>> from rcpkg import" in card and f"{entry.name}(" in card.partition("```pycon")[2]
+
+
 MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}
 OF_CATEGORIES = {"CategoricalNB", "TAN", "KDependenceBayes", "BernoulliNB", "MultinomialNB", "WANBIAC"}
 
