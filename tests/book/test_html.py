@@ -291,6 +291,18 @@ def test_search_finds_sections_and_shows_a_line(browser, html, query, title):
     visit.page.close()
 
 
+OTHERWISE = [("imputation", "gaps"), ("leave-one-out", "left"), ("xgboost", "boosting")]
+
+
+@pytest.mark.parametrize(("query", "title"), OTHERWISE)
+def test_search_finds_what_the_book_calls_otherwise(browser, html, query, title):
+    visit = Visit(browser, (html / "search.html").as_uri() + f"?q={query}")
+    visit.page.wait_for_selector("#search-results li p.context")
+    titles = visit.page.locator("#search-results li a").all_inner_texts()[:10]
+    assert any(title in found.lower() for found in titles) and visit.errors == []
+    visit.page.close()
+
+
 def test_every_page_of_the_table_of_contents_is_rendered(html, page):
     source = next(path for suffix in (".md", ".ipynb") if (path := ROOT / f"{page}{suffix}").exists())
     assert (html / f"{page}.html").stat().st_size > 0.2 * source.stat().st_size or source.suffix == ".ipynb"
