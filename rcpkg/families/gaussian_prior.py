@@ -101,7 +101,7 @@ class GaussianPrior(GaussianSettings, Family):
         self._check_positive(statistics.count)
         if not self.varying_.any():
             name = super()._feature_name(0)
-            warn(f"all rows of X are equal, or of its block ({name}, …): no feature varies, and none tells classes apart")
+            warn(f"all rows of X are equal, or of a block of it ({name}, …): no feature varies or tells classes apart")
             return None
         if self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
