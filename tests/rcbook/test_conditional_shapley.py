@@ -42,7 +42,7 @@ def test_independent_features_of_an_additive_function_have_their_own_terms():
 def test_each_way_explains_all_of_a_prediction(monkeypatch, function, way):
     """Shapley values add up to v(all) − v(none)."""
     monkeypatch.setattr(study, "DRAWS", 2)
-    monkeypatch.setattr(study, "HistGradientBoostingRegressor", lambda max_iter: study.LinearRegression())
+    monkeypatch.setattr(study, "HistGradientBoostingRegressor", lambda **settings: study.LinearRegression())
     rng = np.random.default_rng(0)
     train, y = study.drawn(function, 0.5, 200, rng)
     X = train[:4]
