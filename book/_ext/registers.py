@@ -1,7 +1,13 @@
 """Directives that show a register of the repository: ``notation-table``, ``chapter-symbols`` (``book/notation.csv``),
+<<<<<<< ours
 ``classifier-table`` and the page of models (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures
 of the package), ``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``); links from the errata to
 tests.
+=======
+``classifier-table`` (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures of the package),
+``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``), ``chapter-list`` (``_toc.yml`` and the
+comment below each chapter's title); links from the errata to tests.
+>>>>>>> theirs
 
 A row of ``book/notation.csv`` is one symbol, or a few that belong together. Its first column names the chapters in
 which the meaning is meant; where it is empty, the meaning holds in the whole book.
@@ -11,10 +17,12 @@ import inspect
 import json
 import re
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from rcbook import citation
@@ -88,6 +96,30 @@ class ChapterSymbols(Written):
             return []
         link = "Symbols that the whole book shares are on the page {ref}`notation`."
         return [":::{admonition} Symbols of this chapter", ":class: dropdown", link, "", *markdown(rows), ":::"]
+
+
+SUMMARY = re.compile(r"^<!-- summary: (.+) -->$", re.MULTILINE)
+
+
+class ChapterList(Written):
+    """``{chapter-list}``: the chapters of each numbered part, with what the comment below their titles says of them."""
+
+    def lines(self) -> list[str]:
+        toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+        lines = []
+        numbered = [part for part in toc["parts"] if part.get("numbered")]
+        for numeral, part in zip_longest(("I ", "II ", "III "), numbered, fillvalue=""):
+            lines += [f"**{numeral}{part['caption']}**", ""]
+            for name in (entry["file"] for entry in part["chapters"]):
+                if not (said := SUMMARY.search(opening(ROOT / f"{name}.ipynb"))):
+                    raise self.error(f"{name}.ipynb: write <!-- summary: its subject, in a line --> below its title")
+                lines += [f"{int(Path(name).name[:2])} {{doc}}`/{name}`", f": {said[1]}", ""]
+        return lines
+
+
+def opening(chapter: Path) -> str:
+    """The text of a chapter's first cell."""
+    return "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
 
 
 CLASSIFIERS = Path(__file__).resolve().parents[1] / "classifiers.csv"
@@ -302,8 +334,7 @@ class HowToCite(SphinxDirective):
 def chapter_title(number: int) -> str:
     """The title of a chapter, as its notebook opens."""
     (path,) = (citation.ROOT / "chapters").glob(f"{number:02}_*.ipynb")
-    source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
-    return re.search(r"^# (.+)$", source, re.MULTILINE)[1]
+    return re.search(r"^# (.+)$", opening(path), re.MULTILINE)[1]
 
 
 def add_version(app: Sphinx, config: Config) -> None:
@@ -317,6 +348,7 @@ def add_version(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("notation-table", NotationTable)
     app.add_directive("chapter-symbols", ChapterSymbols)
+    app.add_directive("chapter-list", ChapterList)
     app.add_directive("classifier-table", ClassifierTable)
     app.add_directive("family-table", FamilyTable)
     app.add_directive("dataset-table", DatasetTable)
