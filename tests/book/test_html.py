@@ -73,6 +73,8 @@ def test_page_loads_nothing_from_other_hosts(html, page):
     soup = soup_of(html, page)
     urls = [tag.get("src") or tag.get("href") for tag in soup.find_all(["script", "link", "img", "iframe", "source"])]
     assert [url for url in urls if url and re.match(r"(https?:)?//", url)] == []
+    # nor a megabyte of icons beside their font, nor an index that the page of the search alone looks into
+    assert [url for url in urls if url and re.search(r"fontawesome\.js|searchindex\.js", url)] == []
 
 
 def test_style_sheets_load_nothing_from_other_hosts(html):
