@@ -1,13 +1,7 @@
 """Directives that show a register of the repository: ``notation-table``, ``chapter-symbols`` (``book/notation.csv``),
-<<<<<<< ours
 ``classifier-table`` and the page of models (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures
-of the package), ``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``); links from the errata to
-tests.
-=======
-``classifier-table`` (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures of the package),
-``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``), ``chapter-list`` (``_toc.yml`` and the
-comment below each chapter's title); links from the errata to tests.
->>>>>>> theirs
+of the package), ``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``), ``chapter-list``
+(``_toc.yml`` and the comment below each chapter's title); links from the errata to tests.
 
 A row of ``book/notation.csv`` is one symbol, or a few that belong together. Its first column names the chapters in
 which the meaning is meant; where it is empty, the meaning holds in the whole book.
