@@ -102,10 +102,10 @@ planted: $(TESTED)  ## plant errors by machine in the checks of all chapters and
 bench: $(TESTED)  ## measure speed against scikit-learn (ratios of medians within one run)
 	$(ONE_THREAD) $(BIN)/python -m pytest tests/benchmarks/bench_*.py --benchmark-only -s
 
-peers: $(PEERS)/.ready  ## compare with pyAgrum and dask-ml, in an environment beside the project's (needs RCPKG_DATA)
+peers: $(PEERS)/.ready  ## compare with other libraries, in an environment beside the project's (needs RCPKG_DATA)
 	$(ONE_THREAD) PYTHONPATH=.:book $(PEERS)/bin/python -c "from rcbook import experiments; \
-	  from rcbook.experiments.studies import beside_pyagrum, rows_beyond_memory; \
-	  experiments.run('study', 'beside-pyagrum'); experiments.run('study', 'rows-dask-ml')"
+	  from rcbook.experiments.studies import beside_boosting_libraries, beside_pyagrum, rows_beyond_memory; \
+	  [experiments.run('study', name) for name in ('beside-pyagrum', 'rows-dask-ml', 'beside-boosting-libraries')]"
 
 $(PEERS)/.ready: locks/peers.txt
 	$(PYTHON) -m venv $(PEERS)
@@ -140,7 +140,8 @@ lock: $(TESTED)  ## resolve the environments anew, with hashes
 	$(COMPILE) $(patsubst %,--extra %,plot build chapters html) $(PAPERS) -o requirements.txt
 	$(COMPILE) --all-extras -c requirements.txt $(PAPERS) -o locks/test.txt
 	echo jupyterlab | $(COMPILE) - -o locks/lab.txt
-	printf '%s\n' pyagrum dask-ml joblib tqdm | $(COMPILE) -c requirements.txt --extra parquet --extra dask pyproject.toml - \
+	printf '%s\n' pyagrum dask-ml joblib tqdm catboost lightgbm interpret-core | \
+	  $(COMPILE) -c requirements.txt --extra parquet --extra dask pyproject.toml - \
 	  -o locks/peers.txt
 	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
 	  -o locks/oldest.txt

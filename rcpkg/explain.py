@@ -50,13 +50,14 @@ def contributions(
     model: GenerativeClassifier | Pipeline,
     X: ArrayLike,
     method: Literal["hidden", "shapley"] = "hidden",
-    value: Literal["log_proba", "log_odds"] = "log_proba",
+    value: Literal["log_proba", "log_odds", "proba"] = "log_proba",
 ) -> Contributions:
-    r"""How far each feature of a row moves the log posterior of each class.
+    r"""How far each feature of a row moves the posterior of each class.
 
     "hidden": v(all) − v(all but x_j). "shapley": the mean of v(S and j) − v(S) over all orders in which features may
-    become known, S being those before j; these add up to v(all) − v(none). The value v(S) is log p(y | x_S) or, for
-    "log_odds", this less its mean over the classes: differences between two classes, the log odds, are the same.
+    become known, S being those before j; these add up to v(all) − v(none). The value v(S) is log p(y | x_S); for
+    "log_odds" this less its mean over the classes: differences between two classes, the log odds, are the same; for
+    "proba" p(y | x_S), which under the model is the mean of p(y | x) over the hidden features given x_S.
 
     Shapley values of log odds need but the sets C of features that are connected in the graph of the model, in which
     features are joined that may depend on each other given the class and all others (`Family.graph`):
@@ -74,15 +75,15 @@ def contributions(
     X : array-like of shape (n, d)
         Rows; what is missing already contributes nothing.
     method : {"hidden", "shapley"}, default="hidden"
-    value : {"log_proba", "log_odds"}, default="log_proba"
-        Shapley values of the former take all 2^d sets of at most 16 features, those of the latter at most 65,536
-        connected sets.
+    value : {"log_proba", "log_odds", "proba"}, default="log_proba"
+        Shapley values of log odds take at most 65,536 connected sets, those of the others all 2^d sets of at most 16
+        features.
 
     Returns
     -------
     Contributions
-        An array of shape (n, d, r), in nats, with the names ``features`` and ``classes``; its ``frame(row)`` gives
-        the table of one row. The difference between two classes is the contribution to their log odds.
+        An array of shape (n, d, r), in nats but for "proba", with the names ``features`` and ``classes``; its
+        ``frame(row)`` gives the table of one row. Differences between two classes are contributions to their log odds.
 
     References
     ----------
@@ -103,35 +104,55 @@ def contributions(
     """
     model, X, names = _table(model, X)
     check_choice("method", method, ("hidden", "shapley"))
-    check_choice("value", value, ("log_proba", "log_odds"))
+    check_choice("value", value, ("log_proba", "log_odds", "proba"))
     if method == "hidden":
-        log_P = _finite(_log_posteriors(model, X, ~np.eye(X.shape[1] + 1, X.shape[1], dtype=bool)))
-        found = (log_P[-1] - log_P[:-1]).swapaxes(0, 1)
+        v = _values(_log_posteriors(model, X, ~np.eye(X.shape[1] + 1, X.shape[1], dtype=bool)), value)
+        found = (v[-1] - v[:-1]).swapaxes(0, 1)
+    elif value == "log_odds" and not _graph(model, X.shape[1]).all():
+        found = _over_connected_sets(model, X)
     else:
-        everywhere = value == "log_proba" or _graph(model, X.shape[1]).all()
-        found = (_over_all_sets if everywhere else _over_connected_sets)(model, X)
-    named = (found if value == "log_proba" else found - found.mean(axis=2, keepdims=True)).view(Contributions)
+        found = _over_all_sets(model, X, value)
+    named = (found - found.mean(axis=2, keepdims=True) if value == "log_odds" else found).view(Contributions)
     named.features, named.classes = np.asarray(names), model.classes_
     return named
 
 
-def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
-    """Shapley values of log p(y | x_S), by their definition."""
-    d, values = X.shape[1], []
-    if d > MOST_FEATURES:
-        raise ValueError(
-            f"X has {d} features: Shapley values of log posteriors take all 2^d sets of at most {MOST_FEATURES}; "
-            "value='log_odds' takes fewer where features depend on few others"
-        )
-    sets = np.arange(2**d)
+def shapley_values(values: Array) -> Array:
+    r"""Shapley values of any function v of sets, :math:`\phi_j = \sum_{S \not\ni j} \frac{|S|!\,(d-1-|S|)!}{d!}
+    [v(S \cup j) - v(S)]`.
+
+    Parameters
+    ----------
+    values : array of shape (2^d, ...)
+        v(S) of all sets S of d features, each at the number whose bits are S: first that of no feature.
+
+    Returns
+    -------
+    array of shape (d, ...)
+    """
+    sets, d = np.arange(len(values)), len(values).bit_length() - 1
     size = np.bitwise_count(sets).astype(np.intp)
     weight = np.array([1 / (d * comb(d - 1, k)) for k in range(d)])[np.minimum(size, d - 1)]
-    for rows in slices(max(1, len(X)), max(1, LARGEST_TABLE >> d)):  # no rows: the model refuses them
-        log_P = _finite(_of_all_sets(model, X.iloc[rows]))
-        without = [sets[(sets >> j) % 2 == 0] for j in range(d)]
-        gains = [np.tensordot(weight[S], log_P[S + 2**j] - log_P[S], 1) for j, S in enumerate(without)]
-        values.append(np.stack(gains, axis=1))
-    return np.concatenate(values)
+    without = [sets[(sets >> j) % 2 == 0] for j in range(d)]
+    return np.stack([np.tensordot(weight[S], values[S + 2**j] - values[S], 1) for j, S in enumerate(without)])
+
+
+def _over_all_sets(model: GenerativeClassifier, X: pd.DataFrame, value: str) -> Array:
+    """Shapley values by their definition."""
+    d = X.shape[1]
+    if d > MOST_FEATURES:
+        raise ValueError(
+            f"X has {d} features: Shapley values of {'log ' * (value != 'proba')}posteriors take all 2^d sets of at "
+            f"most {MOST_FEATURES}; value='log_odds' takes fewer where features depend on few others"
+        )
+    parts = slices(max(1, len(X)), max(1, LARGEST_TABLE >> d))  # no rows: the model refuses them
+    found = [shapley_values(_values(_of_all_sets(model, X.iloc[rows]), value)) for rows in parts]
+    return np.concatenate(found, axis=1).swapaxes(0, 1)
+
+
+def _values(log_P: Array, value: str) -> Array:
+    """The values of sets, from the log posteriors that they give."""
+    return np.exp(log_P) if value == "proba" else _finite(log_P)
 
 
 def _of_all_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:

@@ -26,6 +26,7 @@ from rcpkg.base import Array
 from rcpkg.calibration.in_view import copies
 from rcpkg.checks import check_number, check_sequence, number_labels
 from rcpkg.columns import as_labels
+from rcpkg.progress import printed, tell
 from rcpkg.table import BLIND, TableClassifier, TableColumns, as_frame
 
 RATES = (0.25, 0.5, 0.75)  # of values that copies lose
@@ -192,18 +193,18 @@ def compare(
     names = [OURS, *rivals(), ON_COPIES]
     found = np.zeros((len(names), 2, 2, cv))  # learner, condition, log-loss or error, fold
     divisions = StratifiedKFold(cv, shuffle=True, random_state=seed).split(frame, y)
-    for fold, (train, held) in enumerate(divisions):
-        rows, shown = frame.iloc[train], frame.iloc[held].reset_index(drop=True)
-        lost = np.random.default_rng([seed, fold]).uniform(size=shown.shape) < hidden
-        seen = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
-        for place, (name, model) in enumerate(_fitted(estimator, rows, y[train], seed).items()):
-            for condition, new in enumerate(seen.values()):
-                P = np.zeros((len(new), len(classes)))
-                P[:, model.classes_] = model.predict_proba(new)
-                log_loss = -np.log(np.maximum(P[np.arange(len(new)), y[held]], BLIND)).mean()
-                found[place, condition, :, fold] = log_loss, (P.argmax(axis=1) != y[held]).mean()
-            if verbose:
-                print(f"fold {fold + 1} of {cv}, {name}: log-loss {found[place, 0, 0, fold]:.4f}", flush=True)
+    with printed(verbose):
+        for fold, (train, held) in enumerate(divisions):
+            rows, shown = frame.iloc[train], frame.iloc[held].reset_index(drop=True)
+            lost = np.random.default_rng([seed, fold]).uniform(size=shown.shape) < hidden
+            seen = {COMPLETE: shown, HIDDEN: shown.mask(lost)}
+            for place, (name, model) in enumerate(_fitted(estimator, rows, y[train], seed).items()):
+                for condition, new in enumerate(seen.values()):
+                    P = np.zeros((len(new), len(classes)))
+                    P[:, model.classes_] = model.predict_proba(new)
+                    log_loss = -np.log(np.maximum(P[np.arange(len(new)), y[held]], BLIND)).mean()
+                    found[place, condition, :, fold] = log_loss, (P.argmax(axis=1) != y[held]).mean()
+                tell("fold %d of %s, %s: log-loss %.4f", fold + 1, cv, name, found[place, 0, 0, fold])
     return _card(names, found, margin)
 
 

@@ -36,6 +36,7 @@ from rcpkg.families import (
     ProductModel,
     SharedVarianceGaussianNB,
 )
+from rcpkg.progress import tell, telling
 
 SKEWED = 1.0  # skewness of numbers beyond which they are transformed
 MOST_OF_A_VALUE = 0.4  # share of the rows; where more have one, as zero, a power makes the others nearly one value, too
@@ -264,7 +265,7 @@ class TableClassifier(GenerativeClassifier):
     random_state : int or RandomState, optional
         Of the folds, of the starts of mixtures and of the gaps in view.
     verbose : int, default=0
-        1 prints a line for each candidate.
+        1 prints a line for each candidate and, where it lasts, for its iterations; 2 each of these.
 
     Attributes
     ----------
@@ -322,6 +323,7 @@ class TableClassifier(GenerativeClassifier):
         return tags
 
     @atomic
+    @telling
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Try the candidates, and fit the one that is taken to all rows."""
         check_in_view(self.gaps_in_view)
@@ -347,9 +349,8 @@ class TableClassifier(GenerativeClassifier):
             except (ValueError, TimeoutError) as error:
                 losses[place], notes[place] = np.inf, str(error)
             seconds[place] = time.perf_counter() - started
-            if self.verbose:
-                said = notes[place] or f"log-loss {losses[place, 1].mean():.4f}"
-                print(f"{candidate.name}: {said}, {seconds[place]:.1f} s", flush=True)
+            said = notes[place] or f"log-loss {losses[place, 1].mean():.4f}"
+            tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
         self._take(found, losses, seconds, notes, y, weight)
         return self._fit_best(frame, y, weight)
 

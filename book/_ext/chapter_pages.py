@@ -1,6 +1,7 @@
-"""What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, the
-learning rate in upright letters, titles of solutions whose links begin with a letter, captions whose first sentence is
-bold, and checks as one quiet line that names what was checked, with the findings and the code behind it.
+"""What every chapter's page has, without a word of it in the chapters: imports folded, a fold of its symbols, no
+comments (which the index of results and the front page read), the learning rate in upright letters, titles of solutions
+whose links begin with a letter, captions whose first sentence is bold, and checks as one quiet line that names what was
+checked, with the findings and the code behind it.
 """
 
 import json
@@ -12,19 +13,23 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_exercise.nodes import solution_node
 
+COMMENT = re.compile(r"^[ \t]*<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 LEARNING_RATE = re.compile(r"(?<!\\mathrm\{)(?<![\\A-Za-z])lr(?![A-Za-z])")
 
 
 def prepared(text: str, symbols: bool) -> str:
     """A notebook, as text, whose first code cell is folded and whose opening ends in the fold of symbols."""
     notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = COMMENT.sub("", "".join(cell["source"]))
     codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     if codes:
         tags = codes[0]["metadata"].setdefault("tags", [])
         tags += [] if "hide-input" in tags else ["hide-input"]
     opening = notebook["cells"][0]
     if symbols and opening["cell_type"] == "markdown":
-        opening["source"] = "".join(opening["source"]) + "\n\n```{chapter-symbols}\n```\n"
+        opening["source"] += "\n\n```{chapter-symbols}\n```\n"
     return json.dumps(notebook)
 
 

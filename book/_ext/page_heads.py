@@ -1,11 +1,12 @@
 """What a page tells other programs: a description, a card for links, mathematics from the top down; an index of what
-each section says, which ``_static/search.js`` looks through.
+each section says, which ``_static/search.js`` looks through. What the theme would load in vain is left out.
 
 Browsers refuse to fetch other pages from ``file://``, so that Sphinx could not show a line of what it finds there; a
 script may be loaded.
 """
 
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -124,8 +125,23 @@ def write_sections(app: Sphinx, exception: Exception | None) -> None:
         Path(app.outdir, "_static", "sections.js").write_text(text, encoding="utf-8")
 
 
+# icons are drawn by the font, which is loaded as well, and only the page of the search searches
+LOADED = r"(?:scripts/fontawesome|searchtools|language_data|searchindex)\.js"
+IN_VAIN = re.compile(rf'\s*<script [^>]*src="[^"]*{LOADED}[^>]*></script>')
+
+
+def lighten(app: Sphinx, exception: Exception | None) -> None:
+    """Leave out of each page the scripts that it has no use for: two of its four and a half megabytes."""
+    if exception is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            if page.name != "search.html" and IN_VAIN.search(text):
+                page.write_text(IN_VAIN.sub("", text), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", add_head)
     app.connect("html-page-context", collect_sections)
     app.connect("build-finished", write_sections)
+    app.connect("build-finished", lighten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

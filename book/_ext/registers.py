@@ -1,6 +1,7 @@
 """Directives that show a register of the repository: ``notation-table``, ``chapter-symbols`` (``book/notation.csv``),
-``classifier-table`` (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures of the package),
-``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``); links from the errata to tests.
+``classifier-table`` and the page of models (``book/classifiers.csv`` and the classes), ``family-table`` (the signatures
+of the package), ``dataset-table`` (``data/datasets.csv``), ``how-to-cite`` (``CITATION.cff``), ``chapter-list``
+(``_toc.yml`` and the comment below each chapter's title); links from the errata to tests.
 
 A row of ``book/notation.csv`` is one symbol, or a few that belong together. Its first column names the chapters in
 which the meaning is meant; where it is empty, the meaning holds in the whole book.
@@ -10,9 +11,12 @@ import inspect
 import json
 import re
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from rcbook import citation
@@ -88,6 +92,30 @@ class ChapterSymbols(Written):
         return [":::{admonition} Symbols of this chapter", ":class: dropdown", link, "", *markdown(rows), ":::"]
 
 
+SUMMARY = re.compile(r"^<!-- summary: (.+) -->$", re.MULTILINE)
+
+
+class ChapterList(Written):
+    """``{chapter-list}``: the chapters of each numbered part, with what the comment below their titles says of them."""
+
+    def lines(self) -> list[str]:
+        toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+        lines = []
+        numbered = [part for part in toc["parts"] if part.get("numbered")]
+        for numeral, part in zip_longest(("I ", "II ", "III "), numbered, fillvalue=""):
+            lines += [f"**{numeral}{part['caption']}**", ""]
+            for name in (entry["file"] for entry in part["chapters"]):
+                if not (said := SUMMARY.search(opening(ROOT / f"{name}.ipynb"))):
+                    raise self.error(f"{name}.ipynb: write <!-- summary: its subject, in a line --> below its title")
+                lines += [f"{int(Path(name).name[:2])} {{doc}}`/{name}`", f": {said[1]}", ""]
+        return lines
+
+
+def opening(chapter: Path) -> str:
+    """The text of a chapter's first cell."""
+    return "".join(json.loads(chapter.read_text(encoding="utf-8"))["cells"][0]["source"])
+
+
 CLASSIFIERS = Path(__file__).resolve().parents[1] / "classifiers.csv"
 ABOUT_CLASSIFIERS = ("classifier", "it assumes", "cost of a fit", "takes", "missing, unknown", "choose it for")
 
@@ -130,6 +158,42 @@ def classifiers() -> set[str]:
     abstract = ("GenerativeClassifier", "ClosedFormClassifier")
     exported = {name: getattr(rcpkg, name) for name in rcpkg.__all__ if name not in abstract}
     return {n for n, kind in exported.items() if inspect.isclass(kind) and issubclass(kind, ClassifierMixin)}
+
+
+def example(name: str) -> list[str]:
+    """The lines of the example in a docstring of rcpkg, which a test runs."""
+    import rcpkg
+
+    text = inspect.getdoc(getattr(rcpkg, name))
+    lines = text.partition("Examples\n--------\n")[2].splitlines()
+    return lines[: next((k for k, line in enumerate(lines) if set(line) == {"-"}), len(lines) + 1) - 1]
+
+
+CARDS, MARK = "book/api/models", "<!-- one section a classifier -->"
+
+
+def classifier_card(entry: Any) -> list[str]:
+    """The section of a classifier: idea, formula, when to take it and when not, cost, missing values, code."""
+    see = f"{{numref}}`Chapter %s <{entry.chapter}>`, {{py:obj}}`all parameters <{documented(entry.name)}>`"
+    said = {
+        "Idea": entry.assumes,
+        "Take it for": entry.when,
+        "Do not take it for": entry.not_for,
+        "Missing values": entry.unknown.removeprefix("missing: "),
+        "Cost of a fit": entry.cost,
+        "It takes": takes(entry.name),
+        "See also": see,
+    }
+    items = [f"- **{place}**: {text}." for place, text in said.items()]
+    code = [line for line in example(entry.name) if line]
+    lines = [f"## {entry.name}", "", items[0], "", "$$", entry.formula, "$$", "", *items[1:], ""]
+    return [*lines, "```pycon", *code, "```", ""]
+
+
+def add_cards(app: Sphinx, document: str, source: list[str]) -> None:
+    if document == CARDS:
+        cards = [line for entry in classifier_entries().itertuples(index=False) for line in classifier_card(entry)]
+        source[0] = source[0].replace(MARK, "\n".join(cards))
 
 
 class ClassifierTable(SphinxDirective):
@@ -264,8 +328,7 @@ class HowToCite(SphinxDirective):
 def chapter_title(number: int) -> str:
     """The title of a chapter, as its notebook opens."""
     (path,) = (citation.ROOT / "chapters").glob(f"{number:02}_*.ipynb")
-    source = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
-    return re.search(r"^# (.+)$", source, re.MULTILINE)[1]
+    return re.search(r"^# (.+)$", opening(path), re.MULTILINE)[1]
 
 
 def add_version(app: Sphinx, config: Config) -> None:
@@ -279,10 +342,12 @@ def add_version(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("notation-table", NotationTable)
     app.add_directive("chapter-symbols", ChapterSymbols)
+    app.add_directive("chapter-list", ChapterList)
     app.add_directive("classifier-table", ClassifierTable)
     app.add_directive("family-table", FamilyTable)
     app.add_directive("dataset-table", DatasetTable)
     app.connect("source-read", link_tests)
+    app.connect("source-read", add_cards)
     app.add_directive("how-to-cite", HowToCite)
     app.connect("config-inited", add_version)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

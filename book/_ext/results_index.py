@@ -1,8 +1,7 @@
-"""The directive ``results-index``: every labelled result of the chapters, made from them and from a register.
+"""The directive ``results-index``: every labelled result of the book, made from its block and its check.
 
-Number, name and verdict come from the chapters and their stored outputs; ``book/results.csv`` says of each label what
-it states in a line, where it comes from, and which names of rcpkg and which tests hold it. ``_static/results.js`` adds
-the filters.
+A comment below the label says what the result states in a line, where it comes from, and which names of rcpkg and
+which tests hold it; the verdict is what the check has stored. ``_static/results.js`` adds the filters.
 """
 
 import re
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
-import pandas as pd
 from docutils import nodes
 from rcbook.words import in_words
 from sphinx import addnodes
@@ -21,14 +19,22 @@ from sphinx.util.docutils import SphinxDirective
 from table_nodes import link, table
 
 ROOT = Path(__file__).resolve().parents[2]
-REGISTER = ROOT / "book" / "results.csv"
-COLUMNS = ["label", "statement", "origin", "names", "tests"]
 KINDS = "theorem|proposition|lemma|corollary|definition|algorithm"
 BLOCK = re.compile(
-    rf"^[ \t]*(?::{{3,}}|`{{3,}})\{{prf:(?P<kind>{KINDS})\}}[ \t]*(?P<title>[^\n]*)\n(?:[ \t]*:[\w-]+:[^\n]*\n)*?"
-    r"[ \t]*:label:[ \t]*(?P<label>\S+)",
+    rf"^[ \t]*(?::{{3,}}|`{{3,}})\{{prf:(?P<kind>{KINDS})\}}[ \t]*(?P<title>[^\n]*)\n"
+    r"(?P<options>(?:[ \t]*:[\w-]+:[^\n]*\n)*)"
+    r"(?:[ \t]*<!--\n(?P<notes>(?:[ \t]*\w+: [^\n]*\n)*)[ \t]*-->)?",
     re.MULTILINE,
 )
+LABEL = re.compile(r":label:[ \t]*(\S+)")
+NOTE = re.compile(r"^[ \t]*(statement|origin|names|tests): (.+)$", re.MULTILINE)
+REMEDY = """write below its label
+<!--
+statement: what it states, in a line
+origin: the source and its equation, or nothing: then the page says that nobody has reviewed it yet
+names: of rcpkg, that hold it (may be left out)
+tests: that hold it, such as test_rows.py::test_one_block_is_the_array (may be left out)
+-->"""
 UNREVIEWED = "not reviewed yet"
 PRINTED = 3  # tests of a result that are named on paper
 FILTER = """
@@ -44,23 +50,28 @@ FILTER = """
 
 
 class Result(NamedTuple):
-    """A labelled block of a chapter, and the verdict of its check if it has one."""
+    """A labelled block of ``page`` (chapters/05_mirror_ascent), what its comment says, and the verdict of its check."""
 
-    chapter: str
+    page: str
     kind: str
     label: str
     title: str
     verdict: str
+    statement: str = ""
+    origin: str = ""
+    names: str = ""
+    tests: str = ""
 
 
 @cache
 def results() -> list[Result]:
-    """All labelled results of the chapters, in reading order."""
-    return [result for path in sorted(ROOT.glob("chapters/*.ipynb")) for result in _of_chapter(path)]
+    """All labelled results, in reading order: that of the table of contents."""
+    pages = re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [result for page in pages if (ROOT / f"{page}.ipynb").exists() for result in _of_page(page)]
 
 
-def _of_chapter(path: Path) -> Iterator[Result]:
-    notebook = nbformat.read(path, as_version=4)
+def _of_page(page: str) -> Iterator[Result]:
+    notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
     verdicts = {
         tag.removeprefix("check:"): "".join(output.get("text", "") for output in cell.outputs)
         for cell in notebook.cells
@@ -70,37 +81,30 @@ def _of_chapter(path: Path) -> Iterator[Result]:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             for block in BLOCK.finditer(cell.source):
-                verdict = verdicts.get(block["label"], "").strip().removeprefix("checked: ")
-                yield Result(path.stem, block["kind"], block["label"], block["title"].strip(), verdict)
-
-
-@cache
-def register() -> pd.DataFrame:
-    """What the register says of each label."""
-    return pd.read_csv(REGISTER, dtype=str, keep_default_na=False)[COLUMNS].set_index("label")
+                if label := LABEL.search(block["options"]):
+                    verdict = verdicts.get(label[1], "").strip().removeprefix("checked: ")
+                    notes = dict(NOTE.findall(block["notes"] or ""))
+                    yield Result(page, block["kind"], label[1], block["title"].strip(), verdict, **notes)
 
 
 class ResultsIndex(SphinxDirective):
     """``{results-index}``: no argument, no content."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(REGISTER))
-        missing = [result.label for result in results() if result.label not in register().index]
-        if missing:
-            raise self.error(f"book/results.csv does not have {', '.join(missing)}")
-        rows = [self.row(result) for result in results() if f"chapters/{result.chapter}" in self.env.found_docs]
+        if silent := [f"{result.label} in {result.page}" for result in results() if not result.statement]:
+            raise self.error(f"{', '.join(silent)}: {REMEDY}")
+        rows = [self.row(result) for result in results() if result.page in self.env.found_docs]
         headings = ("result", "what it says, and the verdict of its check", "from", "held by")
         root = "../" * self.env.docname.count("/")
         return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]
 
     def row(self, result: Result) -> list[str | nodes.Node]:
-        entry = register().loc[result.label]
         name = nodes.inline("", "", link("prf", "ref", result.label, result.label), nodes.inline("", " "))
         name += self.inline(result.title)
-        says = nodes.container("", nodes.paragraph("", "", self.inline(entry.statement)))
+        says = nodes.container("", nodes.paragraph("", "", self.inline(result.statement)))
         if result.verdict:
             says += nodes.paragraph(text=f"✓ {result.verdict}", classes=["verdict"])
-        return [name, says, in_words(entry.origin) or UNREVIEWED, held(entry.names.split(), entry.tests.split())]
+        return [name, says, in_words(result.origin) or UNREVIEWED, held(result.names.split(), result.tests.split())]
 
     def inline(self, text: str) -> nodes.inline:
         return nodes.inline("", "", *self.state.inline_text(text, self.lineno)[0])

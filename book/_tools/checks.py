@@ -44,6 +44,7 @@ TEXT_TABLE = re.compile(
 )
 LABEL = re.compile(r"^[ \t]*:label:[ \t]*(\S+)", re.MULTILINE)
 FENCED = re.compile(r"^[ \t]*(`{3,})(\{?)[^\n]*\n.*?^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^[ \t]*<!--.*?-->\n?", re.MULTILINE | re.DOTALL)
 OURS = ("rcbook", "rcpkg")  # of a name in both, the library's counts
 SPAN = re.compile(r"(?<![`}\\])`([^`\n]+)`(?!`)")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -59,8 +60,8 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def prose(notebook: NotebookNode) -> str:
-    """All text cells, one after the other, without literal code blocks."""
-    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    """All text cells, one after the other, without comments and literal code blocks."""
+    texts = (COMMENT.sub("", cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
     return without_literals("\n\n".join(texts))
 
 

@@ -45,6 +45,11 @@ BLOCKS = {
         random_state : int or RandomState, optional
             For the held-out rows, the order of the batches and the gaps in view.
         """,
+    "verbose": """
+        verbose : int, default=0
+            1: print a line a second while a fit goes on, and at its ends; 2: one an iteration. The logger "rcpkg" gets
+            the same, of the levels INFO and DEBUG.
+        """,
     "fitted": """
         classes_ : array of shape (r,)
             Labels, sorted.

@@ -43,6 +43,7 @@ from rcpkg.choice import LOG_LOSS_ROUNDING, choose, least, refuse_groups
 from rcpkg.choice import folds as divisions
 from rcpkg.families import ClosedFormClassifier, Unsupported, can, require
 from rcpkg.families.portions import numbered
+from rcpkg.progress import tell, telling
 from rcpkg.rows import Rows
 
 TARGET_WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -110,6 +111,7 @@ class RiskCalibrationCV(Learner):
         The gaps in view, and which rows share a fold, where ``cv`` is a number of folds: these are stratified, and
         shuffled if it is given. A splitter has a random state of its own.
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -169,6 +171,7 @@ class RiskCalibrationCV(Learner):
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
 
+    @telling
     @one_thread_if_small
     def fit(
         self,
@@ -298,6 +301,7 @@ class RiskCalibrationCV(Learner):
             first = first if walks else whole
             found = judge(first)
             validation = f"{found.n_folds} folds"
+        self._tell(first, found)
         if walks:
             first, found = self._walked(judge, first, found, numbers)
         return first, found, validation
@@ -312,9 +316,11 @@ class RiskCalibrationCV(Learner):
             """In nats, of a further candidate that is better than another of its target."""
             nonlocal found
             try:
-                found = found.with_more(judge([further]))
+                judged = judge([further])
             except NotConverged:
                 return 0.0
+            self._tell([further], judged)
+            found = found.with_more(judged)
             candidates.append(further)
             loss = mean_and_error(found.losses[[than, -1], 1], found.share)[0]
             return loss[0] - loss[1] if self._best(candidates, found, [further.target]) == len(candidates) - 1 else 0.0
@@ -338,6 +344,12 @@ class RiskCalibrationCV(Learner):
         for factor in (BETWEEN, BETWEEN / DECADE):
             gain(Candidate(k, weight * factor), best)
         return candidates, found
+
+    def _tell(self, candidates: list[Candidate], found: Judged) -> None:
+        targets = self._checked_targets()
+        for (k, weight), loss in zip(candidates, mean_and_error(found.losses[:, 1], found.share)[0]):
+            name = k if isinstance(k, str) else f"target={targets[k]!r}, target_weight={weight:g}"
+            tell("%s: log-loss %.6g of rows left out", name, loss)
 
     def _best(self, candidates: list[Candidate], found: Judged, among: Sequence[Any] = ()) -> int:
         """Number of the best candidate, or of the best ``among`` some targets; of equally good ones the first."""

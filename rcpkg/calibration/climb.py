@@ -11,6 +11,7 @@ from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.steps import Step
 from rcpkg.calibration.stops import Converged, Path, Stop
 from rcpkg.families import Statistics
+from rcpkg.progress import tell
 
 
 def climb(
@@ -61,6 +62,7 @@ def climb(
             path.stop_reason = step.stop_reason
             return path
         path.enter(point, stop)
+        tell("iteration %d: log-loss %.6g of the training rows", t, point.losses.log_loss, iteration=True)
         path.points += [point] if keep_points else []
     path.stop_reason = stop.over(path) or "max_iter"
     return path

@@ -15,6 +15,7 @@ from rcpkg.calibration.optimum import optimum
 from rcpkg.calibration.stops import Path
 from rcpkg.checks import check_choice, check_number, warn
 from rcpkg.families import ClosedFormClassifier, require
+from rcpkg.progress import telling
 from rcpkg.rows import Rows
 
 SOLVERS = ("auto", "newton", "lbfgs")
@@ -60,6 +61,7 @@ class ConditionalLikelihood(Learner):
         b ≥ 0. With b > 0 the optimum is finite on separable rows too. It goes with "whitened" coordinates alone: others
         leave the domain of a Gaussian target.
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -135,6 +137,7 @@ class ConditionalLikelihood(Learner):
             )
         require(self.estimator, "ConditionalLikelihood")
 
+    @telling
     @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then search for the optimum from there."""

@@ -29,6 +29,7 @@ from rcpkg.calibration.stops import Best, Converged, FirstOf, HeldOut, Path, Sof
 from rcpkg.capabilities import Unsupported, given_if, require
 from rcpkg.checks import check_cost, check_number, warn
 from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can, class_counts
+from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Blocks, Rows
 
 STOPS = {
@@ -61,6 +62,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
 
     estimator: ClosedFormClassifier = field(kw_only=False)
     cost: ArrayLike | None = None
+    verbose: int = 0
 
     _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
@@ -82,6 +84,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         check_number("max_iter", self.max_iter, 0, integer=True)
         return Settings(step or Fixed(), stop_of(self.stopping), self.max_iter)
 
+    @telling
     @one_thread_if_small
     def fit(self, X: ArrayLike | Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the closed form, then calibrate it; ``fit(rows)`` takes `Rows`, of any size."""
@@ -121,6 +124,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             at_optimum = tol > 0 and path.stop_reason in ("converged", "no_step", "separable")
             if at_optimum and not keeps_prior:  # fixed steps never leave the leaf, nor the prior that they keep
                 path = most_probable(path)
+        tell("%s after %d iterations", path.stop_reason, path.n_iter)
         self._report(objective, path, tol, step)
         if step is None and objective.target and settings.gaps_in_view is None and rows.is_one_block:
             warn_of_optimum(path, model.family_, rows)
@@ -308,6 +312,7 @@ class RiskCalibration(Learner):
         Whether ``fit`` goes on where the last one ended, which had the same rows: with few updates a fit, what
         interrupts one costs no more than these.
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------

@@ -30,6 +30,7 @@ class TM(Learner):
     max_iter : int, default=64
         Number of updates.
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -86,6 +87,7 @@ class DiscriminativeFrequencyEstimate(_OfRule):
     %(estimator)s
     %(step and stop)s
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------
@@ -123,6 +125,7 @@ class SoftErrorCalibration(_OfRule):
     %(estimator)s
     %(step and stop)s
     %(cost)s
+    %(verbose)s
 
     Attributes
     ----------

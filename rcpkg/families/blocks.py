@@ -206,7 +206,7 @@ class Blocks:
         size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
         unit = self.vectors(1 / np.sqrt(np.where(size > 0, size, 1.0)))
         values = np.linalg.eigvalsh(self.open(P) * unit[..., :, None] * unit[..., None, :])
-        if values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
+        if not values.size or values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.open(self.by_class(P)))
         common = ((vectors * np.abs(values)[..., None, :]) @ vectors.mT).mean(axis=0)

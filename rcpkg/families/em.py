@@ -12,6 +12,7 @@ from rcpkg.base import InvalidStatistics
 from rcpkg.checks import warn
 from rcpkg.families.constants import EM_STEPS, EM_TOL
 from rcpkg.families.statistics import Statistics
+from rcpkg.progress import tell
 from rcpkg.rows import Block, Rows
 
 
@@ -23,7 +24,7 @@ def expected(model: Any, parameters: Any, block: Block) -> Statistics:
 def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
     """The statistics s = E[s(X, Y) | what there is, θ(s)], to which the steps of `em` lead from θ = ``start``."""
     last = None
-    for _, (statistics, parameters) in zip(range(EM_STEPS), em(model, rows, start)):
+    for step, (statistics, parameters) in zip(range(EM_STEPS), em(model, rows, start)):
         s, natural = statistics.ravel(), model.natural_parameters(parameters).ravel()
         if last:
             with np.errstate(invalid="ignore"):  # of cells that stay empty
@@ -31,6 +32,7 @@ def run_em(model: Any, rows: Rows, start: Any) -> Statistics:
             if abs(np.nansum(moved)) <= EM_TOL * statistics.count.sum():
                 return statistics
         last = s, natural
+        tell("EM for missing values: step %d", step + 1, iteration=True)
     warn(
         f"EM has not converged after {EM_STEPS} steps: too much is missing for so many parameters. Set "
         "prior_strength > 0, leave out features of many gaps, or take a model of independent features",

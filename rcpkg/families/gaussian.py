@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, constructed
-from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused
+from rcpkg.checks import LARGEST, LEAST_SPREAD, check_number, gaps_refused, warn
 from rcpkg.families.blocks import Blocks, Distances
 from rcpkg.families.constants import (
     BLOCK,
@@ -56,8 +56,8 @@ class GaussianFamily(GaussianPrior):
 
     @property
     def shape(self) -> Blocks:
-        """The shape of covariances."""
-        return Blocks(self.shared, self.independent)
+        """The shape of covariances; no features depend on each other where none varies."""
+        return Blocks(self.shared, self.independent or not np.any(getattr(self, "varying_", True)))
 
     @property
     def _remedies(self) -> str:
@@ -77,7 +77,6 @@ class GaussianFamily(GaussianPrior):
                 name = self._column_name(int(np.argmax(unseen)))
                 raise ValueError(f"{name} holds missing values only: drop it, or set singular_ridge > 0")
             X, missing = np.where(unseen, 0.0, X), missing & ~unseen
-        self._incomplete = bool(missing.any()) and self.independent
         if missing.any():
             X = np.where(missing, np.nanmedian(X, axis=0), X)
         check_number("rows_per_feature", self.rows_per_feature, 0)
@@ -87,6 +86,7 @@ class GaussianFamily(GaussianPrior):
         self.origin_, varies = self._origin_of(X)
         if self.singular_ridge:
             self.varying_ = varies
+        self._incomplete = bool(missing[:, self.varying_].any()) and self.independent
         self.origin_[unseen] = np.nan  # which no row tells
 
     def _origin_of(self, X: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -125,9 +125,10 @@ class GaussianFamily(GaussianPrior):
 
     def covariances(self, parameters: GaussianParameters) -> Array:
         """Covariances of all features, zero for those that do not vary."""
-        r, d = len(parameters.mean), len(self.varying_)
-        covariances = self.shape.each(self.shape.from_diagonal(np.zeros(d)), r)
-        covariances[self.shape.index(np.flatnonzero(self.varying_))] = parameters.covariance
+        r, d, form = len(parameters.mean), len(self.varying_), Blocks(self.shared, self.independent)
+        covariances = form.each(form.from_diagonal(np.zeros(d)), r)
+        if self.varying_.any():
+            covariances[form.index(np.flatnonzero(self.varying_))] = parameters.covariance
         return covariances
 
     def _feature_name(self, j: int) -> str:
@@ -175,13 +176,13 @@ class GaussianFamily(GaussianPrior):
         gaps = gaps[np.isnan(X[gaps]).any(axis=1)]
         if len(gaps):
             seen = np.count_nonzero(~np.isnan(X[gaps]), axis=1)[:, None]
-            squares, log_det = gappy(X[gaps], self.independent).marginals_of_classes(mean, covariance)
+            squares, log_det = gappy(X[gaps], self.shape.independent).marginals_of_classes(mean, covariance)
             joint[gaps] = log_prior - 0.5 * (squares + log_det + seen * LOG_2PI)
         return joint
 
     def frozen(self, parameters: GaussianParameters) -> list[dict[str, Any]]:
         columns = np.flatnonzero(self.varying_)
-        switches = {"shared": self.shared, "independent": self.independent}
+        switches = {"shared": self.shared, "independent": self.shape.independent}
         return [{"kind": "gaussian", "columns": columns, **switches, **parameters._asdict()}]
 
     def log_joint_of_sets(self, X: Array, parameters: GaussianParameters) -> Array:
@@ -193,7 +194,7 @@ class GaussianFamily(GaussianPrior):
         covariances = self.shape.by_class(parameters.covariance)
         for y, mean in enumerate(parameters.mean):
             S = covariances[y % len(covariances)]
-            squares, log_det = marginals_of_sets(Z - mean, np.diag(S) if self.independent else S)
+            squares, log_det = marginals_of_sets(Z - mean, np.diag(S) if self.shape.independent else S)
             joint[:, :, y] = -0.5 * (squares + log_det[:, None])
         return joint[among] + parameters.log_prior
 
@@ -204,7 +205,7 @@ class GaussianFamily(GaussianPrior):
         """
         log_prior = self.class_log_prior(statistics.count)
         if self._incomplete:
-            self._check_seen(self._weight(statistics))
+            statistics = self._told(statistics)
         m, (prior_mean, prior_scatter) = self.prior_strength, self._prior(statistics)
         mean = (m * prior_mean + statistics.first) / (m + self._weight(statistics))
         _, scatter, weight = self._means_and_scatter(statistics)
@@ -221,7 +222,7 @@ class GaussianFamily(GaussianPrior):
         if statistics is self._completed:
             return None  # EM has decided
         if self._incomplete:
-            self._check_seen(self._weight(statistics))
+            statistics = self._told(statistics, aloud=True)
         return super().fix_prior(statistics, n_rows)
 
     def class_log_prior(self, count: Array) -> Array:
@@ -243,18 +244,13 @@ class GaussianFamily(GaussianPrior):
         if not any(rows.each(has_gaps)):
             return super().raw_statistics(rows)
         self._incomplete = True
-        seen = super().raw_statistics(rows)
-        self._incomplete, weight = False, self._weight(seen)
-        self._check_seen(weight)
+        seen = self._told(super().raw_statistics(rows), aloud=True)
+        self._incomplete = False
         mean, scatter, total = self._means_and_scatter(seen)
-        of_all = seen.first.sum(axis=0) / weight.sum(axis=0)
-        power = self.shape.total(self._power(seen)) / weight.sum(axis=0)
-        variance = np.divide(self.shape.diagonal(scatter), total, out=np.zeros_like(total), where=total > 0)
-        variance = np.where(total > 0, variance, power - of_all**2)
-        mean = np.where(weight > 0, mean, of_all)  # of a class that has a feature by the prior alone
+        variance = self.shape.diagonal(scatter) / total
         if self.independent:
             return self._from_moments(seen.count, mean, variance * self.shape.sum(seen.count[:, None]))
-        variance = np.where(variance > 0, variance, power - of_all**2)[..., None] * np.eye(mean.shape[1])
+        variance = np.where(variance > 0, variance, self._of_all(seen)[1])[..., None] * np.eye(mean.shape[1])
         start = GaussianParameters(np.empty(0), mean + self._origin, variance, np.empty(0))
         self._completed = run_em(self, rows, start)
         return self._completed
@@ -272,26 +268,43 @@ class GaussianFamily(GaussianPrior):
         gaps = np.isnan(X).any(axis=1)
         known = self.statistics(X[~gaps], weights[~gaps])
         X, weights = X[gaps], weights[gaps]
-        rows = gappy(X, self.independent)
+        rows = gappy(X, self.shape.independent)
         first, second = rows.completed_moments(weights, mean, covariance, self._origin)
         return known + Statistics(count=weights.sum(axis=0), first=first, second=self.shape.sum(second))
 
-    def _check_seen(self, weight: Array) -> None:
-        """Refuse weights (r, d) of what is seen that are zero without a prior."""
-        unseen = (weight < 0) | ((weight == 0) & (self.prior_strength == 0))
-        if unseen.any():
-            y, j = np.argwhere(unseen)[0]
-            raise InvalidStatistics(
-                f"{self._feature_name(j)} has no values within {self._class_name(y)}: drop it, or set "
-                "prior_strength > 0"
-            )
+    def _of_all(self, s: Statistics) -> tuple[Array, Array]:
+        """Mean and variance of what all rows have of each feature."""
+        n = self._weight(s).sum(axis=0)
+        mean = s.first.sum(axis=0) / n
+        return mean, self.shape.total(self._power(s)) / n - mean**2
+
+    def _told(self, s: Statistics, aloud: bool = False) -> Statistics:
+        """Statistics in which a class that has no values of a feature has one, of the mean and variance of all rows: so
+        the feature says of the class what it says of all. Says so ``aloud``; refused without ridge and prior."""
+        weight = self._weight(s)
+        silent = weight <= 0
+        if not silent.any():
+            return s
+        (y, j), n = np.argwhere(silent)[0], np.count_nonzero(silent)
+        fault = f"{self._feature_name(j)} has no values within {self._class_name(y)}"
+        if (weight < 0).any() or not (self.singular_ridge or self.prior_strength):
+            raise InvalidStatistics(f"{fault}: drop it, or set singular_ridge > 0 or prior_strength > 0")
+        if aloud:
+            others = f" (and {n - 1} more of a feature and a class)" if n > 1 else ""
+            warn(f"{fault}{others}: there it is taken to be distributed as in all rows")
+        mean, variance = self._of_all(s)
+        second = self.shape.sum(silent * (mean**2 + variance))
+        if not self.independent:
+            second = second[..., None] * np.eye(len(mean))
+        first = s.first + silent * mean
+        return Statistics(count=s.count, first=first, second=s.second + second, seen=weight + silent)
 
     def weighted_statistics(
         self, X: Array, parameters: GaussianParameters, weigh: Callable[[Array, slice], Array]
     ) -> Statistics:
         """One pass in row blocks, which keeps nothing of a row."""
         X, (r, d) = self.encode(X), parameters.mean.shape
-        full = not (self.shared or self.independent)
+        full = not (self.shape.shared or self.shape.independent)
         if full and r >= FUSED_CLASSES_PER_FEATURE * d and not self._lacks(X):
             fused = self._fused_statistics(X, parameters, weigh)
             if fused is not None:
@@ -359,7 +372,8 @@ class GaussianFamily(GaussianPrior):
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
         parts["second"] = np.zeros_like(self.shape.outer(parts["first"], parts["first"]))
         parts["first"][:, index] = statistics.first
-        parts["second"][self.shape.index(index)] = statistics.second
+        if len(index):
+            parts["second"][self.shape.index(index)] = statistics.second
         if self._incomplete or missing.any():
             parts["seen"] = np.repeat(statistics.count[:, None], len(parts["first"].T), axis=1)
             parts["seen"][:, index] = self._weight(statistics)
@@ -385,7 +399,7 @@ class GaussianFamily(GaussianPrior):
 
     def expected_rows(self, X: Array, weights: Array, parameters: GaussianParameters) -> Array:
         """Σ_y W_iy E[x_i | what is there of x_i, y], shape (n, d)."""
-        rows = gappy(self.encode(X), self.independent)
+        rows = gappy(self.encode(X), self.shape.independent)
         filled = rows.expected(weights, parameters.mean, parameters.covariance)
         return np.where(np.isnan(X), self.decode(filled), X)
 

@@ -71,7 +71,9 @@ class QDA(GaussianClassifier):
         t. Variance added to a singular covariance, t times that of each feature within the classes, beside the prior
         and only where maximum likelihood fails, or rests on few rows. A feature that is constant within each class but
         not in all rows raises a warning, and gets t/n times its variance in all n rows; one that is constant in all
-        rows takes no part. With 0 it does, and without a prior a singular covariance is an error, as in the sources.
+        rows takes no part; where training rows have gaps and none of a class has a value of a feature, that class gets
+        the mean and the variance of all rows, and a warning says so. With 0 and without a prior these are errors, as
+        in the sources.
     rows_per_feature : float, default=3.0
         κ. Rows are few where a covariance has ν < κd degrees of freedom: the rows that it is taken from, less the means
         that they give, and ``prior_strength``. All covariances then have the ridge times κ − ν/d; else, or with 0, they

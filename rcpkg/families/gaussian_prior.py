@@ -100,7 +100,9 @@ class GaussianPrior(GaussianSettings, Family):
         self._pseudo_scatter = self._named_prior = None
         self._check_positive(statistics.count)
         if not self.varying_.any():
-            raise InvalidStatistics("all rows of X are equal, or of its block: no feature has a variance; drop them")
+            name = super()._feature_name(0)
+            warn(f"all rows of X are equal, or of a block of it ({name}, …): no feature varies or tells classes apart")
+            return None
         if self.prior_strength and (_is_name(self.prior_mean) or _is_name(self.prior_covariance)):
             self._named_prior = self._rows_as_prior(statistics)
         if not self.singular_ridge:

@@ -34,6 +34,7 @@ from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
 from rcpkg.families.statistics import Statistics, class_counts
+from rcpkg.progress import tell
 from rcpkg.rows import Block, Blocks, Rows
 
 NUMBERS = (1, 2, 3, 4)  # of components a class that "cv" tries
@@ -428,6 +429,7 @@ class MixtureFamily(MixtureSettings, Family):
                 return None
             total = rows.sum(partial(_expectation, self, parameters))
             values.append(float(total.value + self._log_prior_of(parameters)) / statistics.count.sum())
+            tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
             converged = len(values) > 1 and values[-1] - values[-2] <= self.tol
             if converged or len(values) >= steps or not np.isfinite(values[-1]):
                 return _Path(statistics, parameters, values, converged) if np.isfinite(values[-1]) else None

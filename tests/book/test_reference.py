@@ -28,28 +28,22 @@ def soup(path):
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
-def test_register_has_each_result_of_the_chapters_once():
-    entered, stated = list(results_index.register().index), [result.label for result in results_index.results()]
-    told = [f"enter {label} of chapter {r.chapter} in book/results.csv" for r in results_index.results()
-            if (label := r.label) not in entered]  # fmt: skip
-    told += [f"take {label} out of book/results.csv: no chapter states it" for label in entered if label not in stated]
-    told += [f"{label} stands twice" for label in set(entered) if (entered + stated).count(label) > 2]
-    assert told == []
-
-
-def test_register_says_what_each_result_states():
+def test_each_result_says_what_it_states_under_a_label_of_its_own():
     """An origin may be open; then the page says that nobody has reviewed it yet."""
-    assert [label for label, entry in results_index.register().iterrows() if len(entry.statement.split()) < 3] == []
+    results, labels = results_index.results(), [result.label for result in results_index.results()]
+    told = [f"{r.label} in {r.page}.ipynb" for r in results if len(r.statement.split()) < 3]
+    assert told == [], results_index.REMEDY
+    assert [label for label in set(labels) if labels.count(label) > 1] == [], "two results have this label"
 
 
-def test_names_of_the_register_exist():
-    names = " ".join(results_index.register().names).split()
-    assert names and [name for name in names if not checks.resolve(name)[0]] == []
+def test_names_that_hold_a_result_exist():
+    names = [(result.label, name) for result in results_index.results() for name in result.names.split()]
+    assert names and [found for found in names if not checks.resolve(found[1])[0]] == []
 
 
-def test_tests_of_the_register_exist():
-    tests = " ".join(results_index.register().tests).split()
-    assert tests and [test for test in tests if test.split("::")[1] not in _functions(test.split("::")[0])] == []
+def test_tests_that_hold_a_result_exist():
+    tests = [(r.label, *test.split("::")) for r in results_index.results() for test in r.tests.split()]
+    assert tests and [found for found in tests if found[2] not in _functions(found[1])] == []
 
 
 @cache
@@ -85,13 +79,12 @@ def test_index_has_every_result_and_is_filtered(index):
     index.select_option("select[name=kind]", "theorem")
     assert shown(index) == sum(result.kind == "theorem" for result in results)
     index.select_option("select[name=chapter]", "5")
-    part = [r for r in results if r.kind == "theorem" and r.chapter.startswith("05_")]
+    part = [r for r in results if r.kind == "theorem" and r.page.startswith("chapters/05_")]
     assert shown(index) == len(part)
     index.select_option("select[name=kind]", "all")
     index.select_option("select[name=chapter]", "all")
     index.select_option("select[name=origin]", "thesis (2007)")
-    origins = results_index.register().origin
-    assert shown(index) == sum("thesis2007" in origins[result.label] for result in results) > 0
+    assert shown(index) == sum("thesis2007" in result.origin for result in results) > 0
     index.select_option("select[name=origin]", "all")
     index.fill("input[name=words]", "mirror")
     assert 0 < shown(index) < len(results)
@@ -107,6 +100,13 @@ def test_index_is_whole_without_javascript(html):
 
 def test_table_of_classifiers_has_every_one():
     assert set(registers.classifier_entries().name) == registers.classifiers()
+
+
+@pytest.mark.parametrize("entry", list(registers.classifier_entries().itertuples(index=False)), ids=lambda e: e.name)
+def test_card_of_a_classifier_has_all_its_places(entry):
+    card = "\n".join(registers.classifier_card(entry))
+    assert all(place and place == place.strip() for place in entry)
+    assert ">>> from rcpkg import" in card and f"{entry.name}(" in card.partition("```pycon")[2]
 
 
 MODELS = {"ProductModel": [[("block", QDA(), [0, 1])]], "Mixture": [QDA()]}

@@ -567,7 +567,11 @@ SHORT_FILES = [file for file in FILES if file.stem != "thesis2007_table_6.2"]
 
 def assert_comes_out(study, done):
     cell = next(cell for cell in study.cells() if cell.key == done.key)
-    assert signing.differences(study, cell, runner.execute(cell), done) == []
+    try:
+        found = runner.execute(cell)
+    except ModuleNotFoundError as error:  # of a package of locks/peers.txt
+        pytest.skip(str(error))
+    assert signing.differences(study, cell, found, done) == []
 
 
 @pytest.mark.filterwarnings("ignore:feature . is constant within each class")  # EDDA says so of some samples

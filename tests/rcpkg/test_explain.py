@@ -41,20 +41,26 @@ def test_contributions_are_differences_of_log_posteriors(name):
     for row, of_row in zip(X, found):
         whole = log_posterior(model, row, range(d))
         assert_allclose(of_row, [whole - log_posterior(model, row, np.delete(np.arange(d), j)) for j in range(d)])
+    P = [np.exp(log_posterior(model, X[0], S)) for S in (range(d), range(1, d))]
+    assert_allclose(contributions(model, X[:1], value="proba")[0, 0], P[0] - P[1], atol=1e-14)
 
 
 @OF_ALL
 def test_shapley_values_are_means_over_orders(name):
     model, X, *_ = fitted(name)
     d, orders = X.shape[1], list(permutations(range(X.shape[1])))
-    for row, found in zip(X, contributions(model, X[:2], "shapley")):
-        mean = np.zeros_like(found)
-        for order in orders:
-            for k, j in enumerate(order):
-                gain = log_posterior(model, row, order[: k + 1]) - log_posterior(model, row, order[:k])
-                mean[j] += gain / len(orders)
-        assert_allclose(found, mean, atol=1e-12)
-        assert_allclose(found.sum(axis=0), log_posterior(model, row, range(d)) - model.class_log_prior_)
+    of_value = {value: contributions(model, X[:2], "shapley", value) for value in ("log_proba", "proba")}
+    for i, row in enumerate(X[:2]):
+        sets = {S: log_posterior(model, row, S) for k in range(d + 1) for S in combinations(range(d), k)}
+        for value, found in of_value.items():
+            v = sets if value == "log_proba" else {S: np.exp(log_P) for S, log_P in sets.items()}
+            mean = np.zeros_like(found[i])
+            for order in orders:
+                for k, j in enumerate(order):
+                    mean[j] += (v[tuple(sorted(order[: k + 1]))] - v[tuple(sorted(order[:k]))]) / len(orders)
+            assert_allclose(found[i], mean, atol=1e-12)
+            assert_allclose(found[i].sum(axis=0), v[tuple(range(d))] - v[()])
+    assert_allclose(sets[()], model.class_log_prior_)
 
 
 @pytest.mark.parametrize("learner", [lambda m: m, RiskCalibration, ConditionalLikelihood])

@@ -5,7 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
 from sklearn.compose import make_column_selector
 
 from rcpkg import (
@@ -96,6 +99,64 @@ def test_every_model_takes_a_column_without_values(kind, strength):
     else:
         without = CategoricalNB(prior_strength=strength).fit(X[["kind"]], Y)
         assert_allclose(model.predict_proba(X), without.predict_proba(X[["kind"]]), atol=1e-12)
+
+
+SILENT = {
+    "constant": lambda v: np.full(N, 3.0),
+    "empty": lambda v: np.full(N, np.nan),
+    "of one class": lambda v: np.where(Y == 0, v, np.nan),
+    "constant, of one class": lambda v: np.where(Y == 0, 3.0, np.nan),
+}
+KINDS = {**SILENT, "told": lambda v: v + Y, "gaps": lambda v: np.where(np.arange(N) % 3 == 0, np.nan, v)}
+COLUMN = st.sampled_from([*KINDS])
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, RiskCalibration], ids=["closed form", "calibrated"])
+@pytest.mark.parametrize("strength", [0.0, 1e-3])
+@pytest.mark.parametrize("kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB], ids=lambda kind: kind.__name__)
+@settings(max_examples=4, deadline=None)
+@given(kinds=st.lists(COLUMN, min_size=1, max_size=3), codes=st.lists(COLUMN, max_size=2), seed=st.integers(0, 9))
+def test_columns_that_say_nothing_stop_no_fit(kind, strength, wrap, kinds, codes, seed):
+    """Whatever its columns lack: within a fold, a class, or altogether; calibration is silent about warnings here."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({f"x{j}": KINDS[name](rng.normal(size=N)) for j, name in enumerate(kinds)})
+    for j, name in enumerate(codes):
+        X[f"c{j}"] = np.abs(np.round(KINDS[name](rng.normal(size=N))))
+    numbers, rest = [[c for c in X if c[0] == start] for start in "xc"]
+    blocks = [("numbers", kind(prior_strength=strength), numbers), ("rest", CategoricalNB(prior_strength=1.0), rest)]
+    with warnings.catch_warnings(action="ignore"):
+        warnings.simplefilter("error", RuntimeWarning)
+        told = wrap(ProductModel(blocks)).fit(X, Y).predict_proba(X)
+    assert_allclose(told.sum(axis=1), 1.0)
+    if {*kinds, *codes} <= {"constant", "empty"}:
+        assert_allclose(told, 0.5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB], ids=lambda kind: kind.__name__)
+def test_a_feature_without_values_in_a_class_says_there_what_it_says_of_all(kind):
+    y, X = np.repeat([0, 1, 2], 60), np.random.default_rng(1).normal(50.0, 5.0, size=(180, 2))
+    X[y == 0, 0] += 10
+    X[y == 2, 0] = np.nan
+    with pytest.warns(UserWarning, match="feature 0 has no values within class 2: there it is taken to be distributed"):
+        model, stronger = kind().fit(X, y), kind(prior_strength=1e-9).fit(X, y)
+    told = model.predict_joint_log_proba([[57.0, np.nan]])[0, 2]
+    rest = X[y != 2, 0]
+    variance = np.var(rest) if kind in (QDA, GaussianNB) else np.diag(np.atleast_2d(model.parameters_.covariance))[0]
+    if kind is SharedVarianceGaussianNB:
+        variance = model.parameters_.covariance[0]
+    assert_allclose(told, np.log(1 / 3) + norm.logpdf(57.0, rest.mean(), np.sqrt(variance)), rtol=1e-6)
+    assert_allclose(stronger.predict_proba(X), model.predict_proba(X), atol=1e-5)  # continuous in the prior
+
+
+@pytest.mark.parametrize("kind", [GaussianNB, QDA, LDA, SharedVarianceGaussianNB], ids=lambda kind: kind.__name__)
+def test_a_table_in_which_no_number_varies_has_the_class_frequencies(kind):
+    y, X = np.repeat([0, 1], [20, 60]), np.ones((80, 2))
+    with pytest.warns(UserWarning, match="no feature varies or tells classes apart"):
+        model, stream = kind().fit(X, y), kind().partial_fit(X[::2], y[::2], classes=[0, 1])
+    assert_allclose(model.predict_proba(X[:1] + 5.0), [[0.25, 0.75]])
+    assert_allclose(stream.predict_proba(X[:1]), [[0.25, 0.75]])
+    X[1::2] += np.random.default_rng(0).normal(size=(40, 2))
+    assert_allclose(stream.partial_fit(X[1::2], y[1::2]).predict_proba(X), kind().fit(X, y).predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), CategoricalNB(prior_strength=1.0)], ids=repr)

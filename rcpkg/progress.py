@@ -1,0 +1,50 @@
+"""Lines that tell how far a long fit has come: to the logger "rcpkg" and, where a fit is ``verbose``, printed."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from time import monotonic
+from typing import Any, TypeVar, cast
+
+LOGGER = logging.getLogger("rcpkg")
+PAUSE = 1.0  # seconds between two lines about single iterations, below which they go to the level of debugging
+_VERBOSE, _LAST = ContextVar("verbose", default=0), ContextVar("last", default=0.0)
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def tell(line: str, *values: Any, iteration: bool = False) -> None:
+    """A line of progress with its ``values``, as `logging` has them: of the level INFO, which ``verbose=1`` prints; of
+    an ``iteration`` DEBUG, which 2 prints, where the last such line is less than a second old."""
+    level, verbose = logging.INFO, _VERBOSE.get()
+    if iteration:
+        now = monotonic()
+        if now - _LAST.get() < PAUSE:
+            level = logging.DEBUG
+        else:
+            _LAST.set(now)
+    LOGGER.log(level, line, *values)
+    if verbose > (level == logging.DEBUG):
+        print(line % values, flush=True)
+
+
+@contextmanager
+def printed(verbose: int) -> Iterator[None]:
+    """Print the lines of what is within, in this thread."""
+    token = _VERBOSE.set(max(verbose, _VERBOSE.get()))
+    try:
+        yield
+    finally:
+        _VERBOSE.reset(token)
+
+
+def telling(fit: Fit) -> Fit:
+    """Decorator of a ``fit`` that prints its lines where the estimator is ``verbose``."""
+
+    @wraps(fit)
+    def aloud(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with printed(self.verbose):
+            return fit(self, *args, **kwargs)
+
+    return cast(Fit, aloud)

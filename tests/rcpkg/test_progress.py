@@ -1,0 +1,33 @@
+"""Lines of progress: where they are asked for, and nowhere else."""
+
+import logging
+
+import pytest
+from model_cases import gaussian_rows
+
+from rcpkg import LDA, GaussianNB, RiskCalibration, RiskCalibrationCV
+
+
+@pytest.mark.parametrize("learner", [RiskCalibration, RiskCalibrationCV])
+def test_a_verbose_fit_prints_how_far_it_is(learner, capsys, caplog):
+    X, y = gaussian_rows()
+    learner(LDA()).fit(X, y)
+    assert not capsys.readouterr().out
+    with caplog.at_level(logging.INFO, "rcpkg"):
+        quiet = learner(LDA()).fit(X, y)
+    told = [record.getMessage() for record in caplog.records]
+    assert any("after" in line or "log-loss" in line for line in told) and not capsys.readouterr().out
+    loud = learner(LDA(), verbose=2).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("iteration") for line in lines) >= quiet.n_iter_
+    assert loud.predict_proba(X).tolist() == quiet.predict_proba(X).tolist()
+    if learner is RiskCalibrationCV:
+        assert sum("of rows left out" in line for line in lines) >= len(loud.cv_results_)
+
+
+def test_a_fit_after_a_verbose_one_is_quiet(capsys):
+    X, y = gaussian_rows()
+    RiskCalibration(GaussianNB(), verbose=1).fit(X, y)
+    assert "converged after" in capsys.readouterr().out
+    RiskCalibration(GaussianNB()).fit(X, y)
+    assert not capsys.readouterr().out
