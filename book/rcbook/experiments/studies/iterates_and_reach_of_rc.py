@@ -423,3 +423,16 @@ def chosen_iterates(cells: pd.DataFrame) -> pd.DataFrame:
     rest = numbers[~numbers.row.isin(numbers.row[numbers.found_on])].groupby([*by, "table"])[["agrees", "agreed"]].sum()
     more = (rest.agrees > rest.agreed).groupby(level=by).all()
     return found.assign(best=best, accepted=best & more.reindex(found.index).eq(True).to_numpy())
+
+
+def explained_iterates(cells: pd.DataFrame) -> pd.DataFrame:
+    """The numbers that differ as stated and agree under the accepted pair of their learner; rows of
+    `reported_iterates`."""
+    pairs = chosen_iterates(cells)
+    pair = pd.MultiIndex.from_frame(cells[["method", "criterion", "way"]])
+    under = pair.isin(pairs.index[pairs.accepted])
+    # the reach of RC is stored under the criterion that names it, the least training error
+    ways = {(method, way) for method, _, way in pairs.index[pairs.accepted]}
+    of_way = np.array([pair in ways for pair in zip(cells.method, cells.way, strict=True)])
+    reach = (cells.metric == "reach").to_numpy() & of_way
+    return cells[(under | reach) & cells.agrees & ~cells.agreed]
