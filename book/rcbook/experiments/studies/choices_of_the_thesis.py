@@ -52,7 +52,7 @@ RULES_STUDY, PRIORS_STUDY, VALIDATION = "bda7-rules", "qb-priors", "rda-validati
 MULTIPLES, SCALES = np.arange(1, 7), np.arange(1, 8)
 CASES = {"5.19": 7, "5.20": 8, "5.15": 3, "5.16": 4}
 PRIORS_TABLES = ("5.8", "5.1", "5.2")
-RUNS = 25
+RUNS, VALIDATION_RUNS = 25, 12
 GAMMA_OVERFLOWS = 171.6  # the argument at which the gamma function leaves double precision
 
 
@@ -198,10 +198,12 @@ def errors_of_priors(X: Array, y: NDArray, X_test: Array, y_test: NDArray, seed:
     return chosen
 
 
-def _draws(cell: Cell, seed: int) -> Iterator[tuple[NDArray, NDArray, Array, NDArray, Array, NDArray]]:
+def _draws(
+    cell: Cell, seed: int, runs: int = RUNS
+) -> Iterator[tuple[NDArray, NDArray, Array, NDArray, Array, NDArray]]:
     """Drawn and other rows of the training part, the data, and test rows, of each run."""
     X, y, X_test, y_test = tables._data(cell.arguments["data"])
-    for run in range(RUNS):
+    for run in range(runs):
         rng = np.random.RandomState(np.random.SeedSequence([seed, run]).generate_state(4))
         train = tables.draw(y, cell.arguments["percent"], rng)
         rest = np.setdiff1d(np.arange(len(y)), train)
@@ -221,7 +223,7 @@ def validation(cell: Cell, seed: int) -> list[Record]:
     """Mean test error of a method that is chosen on the rows of the training part that are not drawn."""
     make = {"RDA": rcpkg.RDA, "BDA7": rcpkg.BDA7, "QB": rcpkg.QuadraticBayes}[cell.method]
     errors = []
-    for train, rest, X, y, X_test, y_test in _draws(cell, seed):
+    for train, rest, X, y, X_test, y_test in _draws(cell, seed, VALIDATION_RUNS):
         classes, codes = np.unique(y, return_inverse=True)
         sample = Sample(X[train], codes[train], len(classes), None)
         grid = make()._grid(X.shape[1])
@@ -254,7 +256,7 @@ Study(
 )  # fmt: skip
 Study(
     VALIDATION,
-    rows=lambda: _columns("5.1", methods=("RDA", "BDA7", "QB")),
+    rows=lambda: (cell for method in ("RDA", "BDA7", "QB") for cell in _columns("5.1", methods=(method,))),
     settings=_column,
     protocol=validation,
     quick=False,
