@@ -57,6 +57,7 @@ from sklearn.model_selection import train_test_split
 
 from rcbook import published
 from rcbook.experiments.cells import Cell, Record, Study, cells_of, mean_record
+from rcbook.experiments.power import power
 from rcbook.experiments.readings import tidy
 from rcbook.experiments.scorecard import judged, judged_beside, results
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
@@ -82,7 +83,7 @@ from rcbook.experiments.studies.readings_of_rc2024 import (
     smoothed_errors,
     smoothed_joints,
 )
-from rcbook.experiments.studies.tables_of_rc2025 import small_sets
+from rcbook.experiments.studies.tables_of_rc2025 import PRINTED_REPETITIONS, small_sets
 from rcbook.projected_descent import project_simplex
 from rcpkg.base import Array, log_posterior
 from rcpkg.calibration import calibration_weights, frequency_weights, row_losses
@@ -425,14 +426,10 @@ def chosen_iterates(cells: pd.DataFrame) -> pd.DataFrame:
     return found.assign(best=best, accepted=best & more.reindex(found.index).eq(True).to_numpy())
 
 
-def explained_iterates(cells: pd.DataFrame) -> pd.DataFrame:
-    """The numbers that differ as stated and agree under the accepted pair of their learner; rows of
-    `reported_iterates`."""
-    pairs = chosen_iterates(cells)
-    pair = pd.MultiIndex.from_frame(cells[["method", "criterion", "way"]])
-    under = pair.isin(pairs.index[pairs.accepted])
-    # the reach of RC is stored under the criterion that names it, the least training error
-    ways = {(method, way) for method, _, way in pairs.index[pairs.accepted]}
-    of_way = np.array([pair in ways for pair in zip(cells.method, cells.way, strict=True)])
-    reach = (cells.metric == "reach").to_numpy() & of_way
-    return cells[(under | reach) & cells.agrees & ~cells.agreed]
+def decidable_under(cells: pd.DataFrame) -> pd.Series:
+    """Which rows of `reported_iterates` can be decided with the spread of the reading: the acceptance interval is at
+    most half the range of the methods of its row, and at most the printed number."""
+    printed = power()[["source", "table", "row", "method", "metric", "range"]].query("source == 'rc2025'")
+    span = cells.merge(printed, on=["table", "row", "method", "metric"], how="left").range.to_numpy()
+    width = 2 * cells.half_unit + 6 * cells["std"] * np.sqrt(1 / cells.n_runs + 1 / PRINTED_REPETITIONS)
+    return (width <= span / 2) & (width <= np.maximum(cells.printed, 2 * cells.half_unit))
