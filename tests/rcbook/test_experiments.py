@@ -484,6 +484,7 @@ def study_of(file):
 # runs that ended by the clock, as their protocols say: of the others every cell is stored
 ENDED = {"bda7-readings", "networks", "networks-mended", "networks-mended-curves", "race-to-the-optimum", "rc-readings"}
 ENDED |= {"tables-with-rivals", "target-weights", "numbers-of-components", "bda7-paired", "reported-iterate", "rda-validation"}
+ENDED |= {"nb-descent"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
