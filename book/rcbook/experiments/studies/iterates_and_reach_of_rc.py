@@ -44,6 +44,10 @@ Stated before the studies are run:
   and 5 in agreement on the sets of `FOUND_ON` is judged on the other sets of Tables 3, 5, 7 and 11 in which the
   learner stands. Accepted if there more numbers agree than as stated in each of these tables. It explains the errors,
   iterations and reaches that differ as stated and agree under it.
+
+Two ended by the clock: "nb-descent" before the largest sets, "reported-iterate" after the small sets of Tables 3 and 5
+and some of Table 7. The count of the latter accepts a pair for RC, but most numbers cannot be decided under it
+(`decidable_under`), and none is counted as explained.
 """
 
 from collections.abc import Iterator
