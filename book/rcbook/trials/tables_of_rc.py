@@ -7,6 +7,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from rcbook import experiments
+from rcbook.experiments.studies.iterates_and_reach_of_rc import chosen_iterates, decidable_under, reported_iterates
 from rcbook.projected_descent import quadratic_gradient
 from rcpkg import QDA, CategoricalNB, Statistics
 from rcpkg.base import Array
@@ -85,3 +86,21 @@ def signature() -> tuple[list[float], list[float], float, pd.Series]:
     weighted = q * stored.train_error_percent + (1 - q) * stored.test_error_percent
     off = weighted - 100 * (1 - QDA().fit(C, c).score(C, c))
     return parts, others, whole, off
+
+
+def other_iterates() -> tuple[pd.Series, float, float, pd.Series]:
+    """What became of the reading of iterates and that of descent (section "Other iterates").
+
+    Returns
+    -------
+    tuple
+        Which pairs of RC have the largest count, by criterion and updates; the share of its numbers on all rows that
+        cannot be decided; of those decided under the first rise of the error, the share that agrees; which pairs of
+        gradient descent are accepted.
+    """
+    iterates = reported_iterates()
+    of_rc = iterates[(iterates.way == "all") & (iterates.metric != "reach") & (iterates.method == "RC")]
+    decided = of_rc[decidable_under(of_rc)]
+    agreeing = decided.agrees[decided.criterion == "rise of error"].mean()
+    pairs = chosen_iterates(iterates)
+    return pairs.best["RC"], 1 - len(decided) / len(of_rc), agreeing, pairs.accepted["GD"]

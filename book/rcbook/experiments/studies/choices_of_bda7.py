@@ -34,6 +34,7 @@ from scipy.stats import wilcoxon
 
 from rcbook.experiments.cells import Cell, Record, Study, cells_of
 from rcbook.experiments.readings import tidy
+from rcbook.experiments.scorecard import results
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcbook.simulation import chapter5_problem
 from rcpkg.base import Array
@@ -126,18 +127,22 @@ def choice_shares() -> pd.DataFrame:
 
 
 def bold_cells() -> pd.DataFrame:
-    """Of each table: columns, those in which BDA7 is not significantly worse than any other, and not different from
-    EDDA."""
-    study = tidy(PAIRED, setting_value=r"thesis2007:(?P<table>5\.\d+)\|(?P<percent>.+)")
-    study["table"] = study.table.map("{:g}".format).replace("5.1", "5.10")
-    wide = study.pivot(index=["table", "percent"], columns=["metric", "method"], values="value")
-    worse = pd.concat(
-        [
-            (wide["p", other] < 0.05) & (wide["test_error_percent", "BDA7"] > wide["test_error_percent", other])
-            for other in OTHERS
-        ],
-        axis=1,
-    ).any(axis=1)
-    like_edda = wide["p", "EDDA"] >= 0.05
-    counts = pd.DataFrame({"columns": True, "not worse": ~worse, "like EDDA": like_edda})
-    return counts.groupby(level="table").sum().astype(int)
+    """Of each table of which all columns have been run: their number, and in how many BDA7 is not significantly worse
+    than any other, RDA is significantly worse than BDA7, BDA7 and EDDA do not differ, and no p is below .05."""
+    ours = results("study", PAIRED)
+    ours = ours.assign(**ours.setting_value.str.extract(r"thesis2007:(?P<table>5\.\d+)\|(?P<percent>.+)"))
+    wide = ours.pivot(index=["table", "percent"], columns=["metric", "method"], values="value")
+    error, p = wide["test_error_percent"], wide["p"]
+    higher = error[list(OTHERS)].lt(error.BDA7, axis=0) & (p[list(OTHERS)] < 0.05)
+    counts = pd.DataFrame(
+        {
+            "columns": True,
+            "not worse": ~higher.any(axis=1),
+            "RDA worse": (p.RDA < 0.05) & (error.RDA > error.BDA7),
+            "like EDDA": p.EDDA >= 0.05,
+            "like all": ~(p < 0.05).any(axis=1),
+        }
+    )
+    counts = counts.groupby(level="table").sum().astype(int)
+    printed = {table: len(list(_columns(table))) for table in counts.index}
+    return counts[counts["columns"] == pd.Series(printed)]
