@@ -105,7 +105,7 @@ Study(
 
 def _further(cell: Cell) -> dict[str, Any]:
     runs, edda = FURTHER.get(cell.setting_value.split("|")[0].partition(":")[2], (None, None))
-    return {} if runs is None else {"runs": runs, "others": OTHERS if edda else OTHERS[:2]}
+    return {} if runs is None else {"runs": runs, "others": list(OTHERS if edda else OTHERS[:2])}
 
 
 Study(
