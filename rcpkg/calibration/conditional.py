@@ -1,8 +1,9 @@
 """Conditional likelihood in minimal coordinates: the one objective of all second-order searches.
 
 f(z) = −[CLL + b (⟨s̄, β⟩ − m̄ ψ(β))] / (m + b m̄) + l2 ‖slopes‖² / 2m, with a target (b > 0), a ridge (l2 > 0) or
-neither. Without a target posteriors depend on differences of classes alone: z are β_y − β_1. With one they are all of
-β, and f is infinite where ψ is. `Conditional` gives f with its gradient, its Hessian H, and products with H where it is
+neither. Without a target posteriors depend on differences of classes alone: z are δ_y = β_y − β_1. With one they are
+(γ, what classes share, δ) of β = (γ, γ + δ), and f is infinite where ψ is. Where the Hessian is too large, that of each
+class stands for it, and z are all of β. `Conditional` gives f with its gradient, its Hessian H, and products with H where it is
 too large; `Fibre` is the joint log-likelihood along the directions that no training row sees.
 """
 
@@ -185,24 +186,27 @@ class JointLikelihood:
 
     def __init__(self, form: MinimalForm, statistics: Array, size: float) -> None:
         self.form, self.statistics, self.size = form, statistics, size
-        self._last: tuple[Array, Any] | None = None  # β and θ there, or None outside the domain
+        self._last: tuple[Array, Statistics, Any] | None = None  # β, η and θ there, or None outside the domain
 
-    def parameters(self, beta: Array) -> Any:
-        """θ at β, or None where ψ is infinite."""
+    def _model(self, beta: Array) -> tuple[Array, Statistics, Any]:
         if self._last is None or not np.array_equal(beta, self._last[0]):
             natural, parameters = self.form.natural(beta), None
             if self.form.map.is_inside(natural):
                 with suppress(np.linalg.LinAlgError):  # inside but for rounding
                     parameters = self.form.model.from_natural(natural)
-            self._last = beta, parameters
-        return self._last[1]
+            self._last = beta, natural, parameters
+        return self._last
+
+    def parameters(self, beta: Array) -> Any:
+        """θ at β, or None where ψ is infinite."""
+        return self._model(beta)[2]
 
     def __call__(self, beta: Array) -> tuple[float, Array]:
         """The value and its gradient m̄ μ − s̄."""
-        parameters = self.parameters(beta)
+        _, natural, parameters = self._model(beta)
         if parameters is None:
             return np.inf, np.zeros_like(beta)
-        value = self.size * self.form.model.log_partition(self.form.natural(beta)) - self.statistics @ beta
+        value = self.size * self.form.model.log_partition(natural) - self.statistics @ beta
         return value, self.size * self.form.mean(parameters) - self.statistics
 
     def second_moments(self, beta: Array) -> SecondMoments:
@@ -238,9 +242,13 @@ class Conditional(Smooth):
         self.r, self.width, features = self.form.r, self.form.width, self.form.rows
         ridge = features.ridge() if l2 else None
         # in the differences from one class the diagonal blocks of many would be a poor curvature
-        largest = LARGEST if self.r == 2 else LARGEST_OF_MANY
-        self.by_differences = not F.target and (self.r - 1) * self.width <= largest
-        free = self.r - 1 if self.by_differences else self.r
+        if F.target:
+            self.dense = self.form.size <= LARGEST
+        else:
+            self.dense = (self.r - 1) * self.width <= (LARGEST if self.r == 2 else LARGEST_OF_MANY)
+        free = self.r - 1 if self.dense else self.r
+        end = self.form.size if F.target and self.dense else free * self.width
+        self.of_scores = slice(end - free * self.width, end)  # places of the coefficients of scores in z
         self.data = LogisticObjective(features, F.y, self.r, F.weight, l2, free, ridge, F.size)
         self.joint = (
             JointLikelihood(self.form, self.form.sums(F.target.statistics), F.target.size) if F.target else None
@@ -256,7 +264,6 @@ class Conditional(Smooth):
         """Dense, of some of the rows, of each class alone, or its diagonal."""
         n, K = len(self.data.y), self.width
         p = self.form.size if self.joint else self.data.size
-        self.dense = p <= LARGEST if self.joint else self.by_differences
         self.by_class = self.r * K**2 <= LARGEST_BLOCKS
         if self.joint and not self.by_class:
             raise Unsupported(f"{K} features of {self.r} classes are more than its Hessians are made for")
@@ -302,7 +309,11 @@ class Conditional(Smooth):
 
     def scored(self, z: Array) -> Array:
         """The coefficients of the scores in z, as `LogisticObjective` takes them."""
-        return z[: self.data.free * self.width].reshape(self.data.free, self.width)
+        return z[self.of_scores].reshape(self.data.free, self.width)
+
+    def beta(self, z: Array) -> Array:
+        """β of z, with a target."""
+        return self.form.combined(z) if self.dense else z
 
     start = None  # of a climb: the closed form, or with a target where its path begins
 
@@ -315,7 +326,8 @@ class Conditional(Smooth):
         natural = finite(natural)
         beta = self.form.coefficients(natural)
         if self.joint:
-            return self.iterate(beta - beta[0] * self.form.class_weights)
+            beta = beta - beta[0] * self.form.class_weights
+            return self.iterate(self.form.contrasts(beta) if self.dense else beta)
         B = self.form.by_class(beta)
         # what the posteriors do not see stays with the model, near which others then are
         self.like, self.middle = natural, B.mean(axis=0)
@@ -323,17 +335,17 @@ class Conditional(Smooth):
 
     def natural(self, z: Array) -> Statistics:
         if self.joint:
-            return self.form.natural(z)
+            return self.form.natural(self.beta(z))
         B = self.data.coefficients(self.scored(z)) + self.middle
         return self.form.rows.natural(B, self.like)
 
     def parameters(self, z: Array) -> Any:
-        return self.joint.parameters(z) if self.joint else super().parameters(z)
+        return self.joint.parameters(self.beta(z)) if self.joint else super().parameters(z)
 
     # --- f ------------------------------------------------------------------------------------------------------------
 
     def __call__(self, z: Array) -> Evaluation:
-        value, pull = self.joint(z) if self.joint else (0.0, 0.0)
+        value, pull = self.joint(self.beta(z)) if self.joint else (0.0, 0.0)
         if np.isinf(value):
             nothing = Losses(np.nan, np.nan, np.inf)
             return Evaluation(np.inf, pull, nothing, False)
@@ -341,8 +353,8 @@ class Conditional(Smooth):
         self._passes += 1
         if not self.joint:
             return at._replace(gradient=at.gradient.ravel())
-        gradient = self.share * pull
-        gradient[: at.gradient.size] += at.gradient.ravel()
+        gradient = self.share * (self.form.differences(pull) if self.dense else pull)
+        gradient[self.of_scores] += at.gradient.ravel()
         return Evaluation(at.value + self.share * value, gradient, at.losses, False)
 
     def hessian(self, z: Array | None) -> Array:
@@ -354,13 +366,14 @@ class Conditional(Smooth):
             if not self.joint:
                 return C if self.unseen is None else C + self.unseen
             C *= self.size
-            I = self.joint.size * self.form.covariance(self.joint.second_moments(self.joint.mode if z is None else z))
+            I = self.form.covariance(self._joint_moments(z))
             self._parts = None if z is None else (z, C, I)
-        H = self.target.weight * I
-        H += self.form.of_all_classes(C)
-        H = self.pinned(H)
-        H /= self.size
-        return H
+        H = self.share * self.joint.size * I
+        H[self.of_scores, self.of_scores] += C / self.size
+        return self.pinned(H)
+
+    def _joint_moments(self, z: Array | None) -> SecondMoments:
+        return self.joint.second_moments(self.joint.mode if z is None else self.beta(z))
 
     @cached_property
     def unseen(self) -> Array | None:
@@ -372,9 +385,8 @@ class Conditional(Smooth):
         return np.kron(np.eye(self.data.free), N @ N.T)
 
     def pinned(self, H: Array) -> Array:
-        """H, in place, with what keeps it definite in the direction that no model depends on, nor the gradient."""
-        places = np.flatnonzero(self.form.class_weights)
-        H[np.ix_(places, places)] += self.total_weight / self.r
+        """H, in place, with what keeps it definite along the constant of all classes, on which no model depends."""
+        H[0, 0] += self.total_weight / self.size
         return H
 
     def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
@@ -402,7 +414,7 @@ class Conditional(Smooth):
         blocks = list(self.data.curvature(None if z is None else self.scored(z), full=False))
         if not self.joint:
             return blocks
-        E, K = self.joint.second_moments(self.joint.mode if z is None else z), self.width
+        E, K = self._joint_moments(z), self.width
         share, mean = self.share * self.joint.size, E.own[:, :, 0]
         blocks = [C + share * (own[:, :K] - np.outer(mu, mu)) for C, own, mu in zip(blocks, E.own, mean)]
         of_shared = E.own[:, 0, K:].sum(axis=0)
@@ -413,7 +425,7 @@ class Conditional(Smooth):
         of_rows = [(share, self.data.hessian(V if at is not None else None)) for share, at in places]
         of_target = []
         if self.joint:
-            E = (self.joint.second_moments(self.joint.mode if at is None else at) for _, at in places)
+            E = (self._joint_moments(at) for _, at in places)
             of_target = [(share * self.share * self.joint.size, each) for (share, _), each in zip(places, E)]
 
         def times(d: Array) -> Array:
@@ -421,7 +433,8 @@ class Conditional(Smooth):
             D, out = self.scored(d), np.zeros_like(d)
             self.scored(out)[:] = sum(share * product(D) for share, product in of_rows)
             for share, moments in of_target:
-                out += share * self.form.times_covariance(moments, d)
+                pulled = self.form.times_covariance(moments, self.beta(d))
+                out += share * (self.form.differences(pulled) if self.dense else pulled)
             return out
 
         return times
@@ -452,7 +465,9 @@ class Conditional(Smooth):
     def better_start(self, point: Iterate) -> Iterate:
         """The better one of a point and of the first Newton step from a model that is sure of nothing, the target or
         equal posteriors; where even that is better than the point, of a power of its model, too."""
-        anchor = self.joint.mode if self.joint else np.zeros_like(point.z)
+        anchor = np.zeros_like(point.z)
+        if self.joint:
+            anchor = self.form.contrasts(self.joint.mode) if self.dense else self.joint.mode
         flat = self.iterate(anchor)
         candidates = [point, flat]
         g = flat.at.gradient

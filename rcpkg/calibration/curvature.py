@@ -103,19 +103,49 @@ class MinimalForm:
         shared = np.tensordot(prior, covariances[:, K - 1 :, K - 1 :], 1)
         return SecondMoments(own, shared + share[:, K:].T @ centre[:, K:])
 
+    def differences(self, sums: Array) -> Array:
+        """Statistics (…, p) in the coordinates (γ, those shared, δ_2, …, δ_r) of β = (γ, γ + δ_2, …, γ + δ_r), of
+        which the posteriors see δ alone: sums over all classes, shared ones, and those of all classes but the first."""
+        end, lead = self.r * self.width, sums.shape[:-1]
+        of_class = sums[..., :end].reshape(*lead, self.r, self.width)
+        return np.concatenate(
+            [of_class.sum(axis=-2), sums[..., end:], of_class[..., 1:, :].reshape(*lead, end - self.width)], axis=-1
+        )
+
+    def by_classes(self, differences: Array) -> Array:
+        """The inverse of `differences`."""
+        K, first, lead = self.width, self.size - (self.r - 1) * self.width, differences.shape[:-1]
+        others = differences[..., first:]
+        of_first = differences[..., :K] - others.reshape(*lead, self.r - 1, K).sum(axis=-2)
+        return np.concatenate([of_first, others, differences[..., K:first]], axis=-1)
+
+    def contrasts(self, beta: Array) -> Array:
+        """(γ, those shared, δ_2, …, δ_r) of β."""
+        of_class = self.by_class(beta)
+        return np.concatenate([of_class[0], beta[self.r * self.width :], (of_class[1:] - of_class[0]).ravel()])
+
+    def combined(self, contrasts: Array) -> Array:
+        """The inverse of `contrasts`."""
+        K, first = self.width, self.size - (self.r - 1) * self.width
+        others = contrasts[first:].reshape(-1, K) + contrasts[:K]
+        return np.concatenate([contrasts[:K], others.ravel(), contrasts[K:first]])
+
     def information(self, parameters: Any) -> Array:
         """I = ∇²ψ, the covariance of the statistics s(x, y) under a joint model, shape (p, p)."""
-        return self.covariance(self.second_moments(parameters))
+        return self.by_classes(self.by_classes(self.covariance(self.second_moments(parameters))).T)
 
     def covariance(self, E: SecondMoments) -> Array:
-        """I of the model with these second moments."""
-        (own, shared), K, end, mean = E, self.width, self.r * self.width, E.mean
-        I = np.outer(-mean, mean)
-        across = own[:, :, K:].reshape(end, -1)
-        I[:end, end:] += across
-        I[end:, :end] += across.T
-        I[end:, end:] += shared
-        np.einsum("ykyl->ykl", I[:end, :end].reshape(self.r, K, self.r, K))[:] += own[:, :, :K]
+        """I of the model with these second moments, in the coordinates of `differences`."""
+        (own, shared), K, mean = E, self.width, self.differences(E.mean)
+        I, first, total = np.outer(-mean, mean), self.size - (self.r - 1) * self.width, own.sum(axis=0)
+        I[:K, :first] += total
+        I[K:first, :K] += total[:, K:].T
+        I[K:first, K:first] += shared
+        for c in range(1, self.r):
+            places = slice(first + (c - 1) * K, first + c * K)
+            I[places, :first] += own[c]
+            I[:first, places] += own[c].T
+            I[places, places] += own[c][:, :K]
         return I
 
     def times_covariance(self, E: SecondMoments, d: Array) -> Array:
@@ -129,17 +159,9 @@ class MinimalForm:
     def conditional_curvature(self, P: Array, weight: Array) -> Array:
         """C = Σ_i w_i Cov(s(x_i, y) | x_i) for posteriors P (n, r), shape (p, p); zero for the shared features."""
         blocks = ((block, P[rows, 1:].T, weight[rows]) for rows, block in self.rows.dense_blocks())
-        return self.of_all_classes(conditional_information(blocks, self.r - 1, self.width))
-
-    def of_all_classes(self, of_others: Array) -> Array:
-        """C, shape (p, p), from its part of all classes but the first, which has what they lack to zero."""
-        C, K, end = np.zeros((self.size, self.size)), self.width, self.r * self.width
-        of_others = of_others.reshape(self.r - 1, K, -1)
-        C[K:end, K:end] = of_others.reshape(end - K, end - K)
-        C[:K, K:end] = -of_others.sum(axis=0)
-        C[K:end, :K] = C[:K, K:end].T
-        C[:K, :K] = -C[:K, K:end].reshape(K, -1, K).sum(axis=1)
-        return C
+        C, first = np.zeros((self.size, self.size)), self.size - (self.r - 1) * self.width
+        C[first:, first:] = conditional_information(blocks, self.r - 1, self.width).reshape(C[first:, first:].shape)
+        return self.by_classes(self.by_classes(C).T)
 
     def times_statistics(self, matrix: Array, y: NDArray[np.intp], rows: slice) -> Array:
         """The columns M s(x_i, y_i) for a matrix M and some rows."""

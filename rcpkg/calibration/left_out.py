@@ -282,13 +282,13 @@ def optimism(point: Iterate) -> float:
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
     index = np.unique(np.linspace(0, F.rows - 1, LOOKED_AT).astype(np.intp))
     features, y = F.form.rows.dense(index), F.data.y[index]
-    before = log_posterior((F.scored(z) @ features).T, np.full(r, -np.log(r)))
-    A = np.empty((len(index), r, r))
-    for c in range(r):
+    before = log_posterior((F.data.coefficients(F.scored(z)) @ features).T, np.full(r, -np.log(r)))
+    A, free = np.zeros((len(index), r, r)), F.data.free
+    for c in range(free):  # of the classes whose scores are not zero
         side = np.zeros((len(z), len(index)))
-        side[c * K : (c + 1) * K] = features
-        solved = point.curvature.solve(side)[: r * K].reshape(r, K, -1)
-        A[:, :, c] = np.einsum("rkn,kn->nr", solved, features) / F.size
+        side[F.of_scores][c * K : (c + 1) * K] = features
+        solved = point.curvature.solve(side)[F.of_scores].reshape(free, K, -1)
+        A[:, r - free :, c + r - free] = np.einsum("rkn,kn->nr", solved, features) / F.size
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
     lost = A[range(len(index)), y] - np.einsum("nab,nb->na", A, P)
     after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), np.full(r, -np.log(r)))
