@@ -127,7 +127,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         tell("%s after %d iterations", path.stop_reason, path.n_iter)
         self._report(objective, path, tol, step)
         if step is None and objective.target and settings.gaps_in_view is None and rows.is_one_block:
-            warn_of_optimum(path, model.family_, rows)
+            warn_of_optimum(path, model.family_, settings.target, rows)
         return self._adopt(objective, path)
 
     def _kept(self, objective: Objective) -> Statistics | None:
