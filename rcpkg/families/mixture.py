@@ -1,14 +1,11 @@
 r"""Mixtures: a hidden component within each class, which is a categorical feature that is missing in every row.
 
-The complete rows (x, y, k) are those of a family whose classes are the pairs c = (y, k), with statistics s(x, y, k).
-What is observed is p(x, y) = Σ_k p(x, y, k), and with responsibilities ρ_ik = p(k | x_i, y), of the same pass,
+The complete rows (x, y, k) are those of a family whose classes are the pairs (y, k). With ρ_ik = p(k | x_i, y),
 
     s(X, W) = Σ_i Σ_y W_iy Σ_k ρ_ik s(x_i, y, k)
 
-is the expectation that every family takes of rows with gaps: with W = Y the E-step of EM, with W = Y − P the gradient
-of Σ_i log p(y_i | x_i). Risk-based calibration, its safe steps and its targets are those of the family of the complete
-rows. The chapter *Hidden components* says what is proved of them (they never fall, and end at stationary points) and
-what is not: the objective is no concave function, so that optima may be local and depend on the start.
+is the expectation that every family takes of rows with gaps: the E-step of EM for W = Y, and for W = Y − P the gradient
+of Σ_i log p(y_i | x_i). What is proved of its ascent, and what is not, is in the chapter *Hidden components*.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
 from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.family import ClassPrior, Family, safe_counts
+from rcpkg.families.family import ClassPrior, Family, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
 from rcpkg.families.statistics import Statistics, class_counts
 from rcpkg.progress import tell
@@ -68,11 +65,6 @@ class MixtureSettings(ClassPrior):
     random_state: int | np.random.RandomState | None = None
 
 
-def _of_component(method: Callable[..., Any]) -> Any:
-    """A method that a mixture has whose components have it."""
-    return available_if(lambda self: hasattr(self.component, method.__name__))(method)
-
-
 @constructed
 class MixtureFamily(MixtureSettings, Family):
     """Mixtures of members of a family ``component``, whose classes are the pairs (y, k) or, shared, the components k.
@@ -88,6 +80,10 @@ class MixtureFamily(MixtureSettings, Family):
     _in_fold = False
     _pseudo: ClassVar[Statistics | None] = None  # of each component a row, on average one of its class
     _decided: ClassVar[tuple[Statistics, MixtureParameters] | None] = None  # where EM has ended
+
+    @property
+    def families(self) -> list[Family]:
+        return [self.component]
 
     def describe(self, **rows: Any) -> Self:
         """The component's family knows the same."""
@@ -137,18 +133,17 @@ class MixtureFamily(MixtureSettings, Family):
             joint = joint[:, self.places] + parameters.pairs
         return self._by_class(joint)
 
-    def _weighed(self, weights: Array, shares: Array) -> tuple[Array, Array]:
-        """Weights of the pairs, and of the classes of the component's family."""
-        of_pairs = weights[:, self.classes_of] * shares
-        gathered = of_pairs.reshape(len(weights), len(self.sizes), -1).sum(axis=1) if self.shared else of_pairs
-        return of_pairs, gathered
+    def _over_classes(self, pairs: Array) -> Array:
+        """Sums (…, k) over the classes, for each shared component; of others the pairs are the components."""
+        return pairs.reshape(*pairs.shape[:-1], len(self.sizes), -1).sum(axis=-2) if self.shared else pairs
 
     def _expected(self, X: Any, weights: Array, shares: Array, *theta: Any) -> Statistics:
         """Statistics of rows that count by weights (n, r), and in the pairs by their ``shares`` of these; complete rows
         need no parameters."""
-        of_pairs, gathered = self._weighed(weights, shares)
+        pairs = weights[:, self.classes_of] * shares
         take = self.component.expected_statistics if theta else self.component.statistics
-        return Statistics(count=weights.sum(axis=0), pairs=of_pairs.sum(axis=0), components=take(X, gathered, *theta))
+        components = take(X, self._over_classes(pairs), *theta)
+        return Statistics(count=weights.sum(axis=0), pairs=pairs.sum(axis=0), components=components)
 
     def log_joint(self, X: Any, parameters: MixtureParameters) -> Array:
         """log p(x, y) = log Σ_k p(x, y, k)."""
@@ -182,13 +177,13 @@ class MixtureFamily(MixtureSettings, Family):
         total, _ = self._by_class(log_pairs)
         return self._joined(log_prior, log_pairs + (log_prior - total)[self.classes_of], components)
 
+    def _log_pairs(self, parameters: MixtureParameters) -> Array:
+        """log p(y, k) of all pairs."""
+        return self.component.log_class_probabilities(parameters.components)[self.places] + parameters.pairs
+
     def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
         """Statistics with those of the prior of the components."""
         return statistics if self._pseudo is None else statistics + self.prior_strength * self._pseudo
-
-    def _over_classes(self, pairs: Array) -> Array:
-        """Sums over the classes, for each shared component."""
-        return pairs.reshape(len(self.sizes), -1).sum(axis=0)
 
     def _joined(self, log_prior: Array, log_pairs: Array, components: Any) -> MixtureParameters:
         """Parameters with log p(y, k)."""
@@ -197,47 +192,44 @@ class MixtureFamily(MixtureSettings, Family):
         log_k = np.logaddexp.reduce(log_pairs.reshape(len(self.sizes), -1), axis=0)
         return MixtureParameters(log_prior, log_pairs - log_k[self.places], components._replace(log_prior=log_k))
 
-    @_of_component
+    @if_all_have
     def natural_parameters(self, parameters: MixtureParameters) -> Statistics:
         """η of the complete rows: that of the components, and log p(y | k) where they are shared."""
         components = self.component.natural_parameters(parameters.components)
         return Statistics(count=np.zeros_like(parameters.log_prior), pairs=parameters.pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def mean_parameters(self, parameters: MixtureParameters) -> Statistics:
         """μ of the complete rows."""
         components = self.component.mean_parameters(parameters.components)
-        p_k = np.exp(self.component.log_class_probabilities(parameters.components))[self.places]
         return Statistics(
-            count=np.exp(parameters.log_prior), pairs=p_k * np.exp(parameters.pairs), components=components
+            count=np.exp(parameters.log_prior), pairs=np.exp(self._log_pairs(parameters)), components=components
         )
 
-    @_of_component
+    @if_all_have
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + log Σ_k exp of that of the components."""
         components = self.component.class_log_partition(natural.components)
         return self._by_class(components[self.places] + natural.pairs)[0] + natural.count
 
-    @_of_component
+    @if_all_have
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Of the components; the weights of their classes, where they are shared, dampened as counts are."""
         smoothed = self.with_pseudo_rows(old)
         components = self.component.safe_update(smoothed.components, change.components)
         components = components - (smoothed - old).components
-        count = class_counts(components)
+        pairs = count = class_counts(components)
         if self.shared:
             pairs = safe_counts(old.pairs, change.pairs)
             pairs *= (count / self._over_classes(pairs))[self.places]
-        else:
-            pairs = count
         return Statistics(count=np.add.reduceat(pairs, self.starts), pairs=pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         components = self.component.precondition(old.components, expected.components, change.components)
         return Statistics(count=change.count, pairs=change.pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def pooled_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Observed weights of classes and components, which are pooled ones of their family."""
         components, size = self.component.pooled_parameters(self.with_pseudo_rows(statistics).components)
@@ -247,7 +239,7 @@ class MixtureFamily(MixtureSettings, Family):
             log_pairs = log_pairs[self.places] + log_prior[self.classes_of]
         return self._joined(log_prior, log_pairs, components), size
 
-    @_of_component
+    @if_all_have
     def grand_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Equal weights of the classes, of the components of a class, and for all of them the grand one."""
         components, size = self.component.grand_parameters(self.with_pseudo_rows(statistics).components)
@@ -295,16 +287,15 @@ class MixtureFamily(MixtureSettings, Family):
 
     check_full = check_complete
 
-    @_of_component
+    @if_all_have
     def expected_rows(self, X: Array, weights: Array, parameters: MixtureParameters) -> Any:
         """Σ_y W_iy Σ_k p(k | what there is of x_i, y) E[x_i | what there is, y, k]."""
-        gathered = self._weighed(weights, self._split(X, parameters)[1])[1]
-        return self.component.expected_rows(X, gathered, parameters.components)
+        shares = self._over_classes(weights[:, self.classes_of] * self._split(X, parameters)[1])
+        return self.component.expected_rows(X, shares, parameters.components)
 
-    @_of_component
+    @if_all_have
     def draw(self, parameters: MixtureParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        log_pairs = self.component.log_class_probabilities(parameters.components)[self.places] + parameters.pairs
-        shares, components = self._by_class(log_pairs)[1], np.empty(len(y), dtype=np.intp)
+        shares, components = self._by_class(self._log_pairs(parameters))[1], np.empty(len(y), dtype=np.intp)
         for c, size in enumerate(self.sizes):
             own = slice(self.starts[c], self.starts[c] + size)
             components[y == c] = rng.choice(self.places[own], size=np.count_nonzero(y == c), p=shares[own])
@@ -335,22 +326,17 @@ class MixtureFamily(MixtureSettings, Family):
             losses.append(np.concatenate([self._left_out(block, k, *fold) for fold in divisions]))
             if k > 1 and not losses[-1].mean() < losses[-2].mean():
                 break
-        best = losses[int(np.argmin([of.mean() for of in losses]))]
-        for k, of in zip(NUMBERS, losses):
-            more = of - best
-            if np.isfinite(more).all() and more.mean() <= more.std() / np.sqrt(len(more)):
-                return k
-        return 1
+        with np.errstate(invalid="ignore"):  # infinite losses, of which no difference is within an error
+            excess = np.array(losses) - min(losses, key=np.mean)
+            near = excess.mean(axis=1) <= excess.std(axis=1) / np.sqrt(excess.shape[1])
+        return NUMBERS[int(near.argmax())]
 
     def _left_out(self, block: Block, k: int, train: NDArray, held: NDArray) -> Array:
         """Log-losses of the rows ``held`` at the closed form of the others with k components, infinite if none."""
-        family = deepcopy(self)
-        family.n_components = family._number = k
-        family._in_fold = True
-        held_out = block.part(held)
+        family, held_out = deepcopy(self), block.part(held)
+        family.n_components, family._number, family._in_fold = k, k, True
         try:
-            rows = Blocks([encoded(family, block.part(train))])
-            statistics = family.closed_form_statistics(rows)
+            statistics = family.closed_form_statistics(Blocks([encoded(family, block.part(train))]))
             joint = family.log_joint(held_out.X, family.parameters(statistics))
         except InvalidStatistics:
             return np.full(held_out.n, np.inf)
@@ -368,36 +354,34 @@ class MixtureFamily(MixtureSettings, Family):
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics that EM leads to from the best of `n_starts` starts; one component is the family itself."""
         rng, counts = check_random_state(self.random_state), rows.sum(partial(_class_counts, len(self.classes_)))
-        for number in range(self._number, 0, -1):
-            of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
-            self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
-            self._pseudo = None
-            if not self.shared and (self.sizes == 1).all():
-                components, _ = self._of_component_alone(rows, counts)
-                statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
-                return self._decide(statistics, self.parameters(statistics), [])
-            everywhere = rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
-            pooled, theta = self._of_component_alone(everywhere, counts)
-            theta = self.component.parameters(pooled) if theta is None else theta
-            weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
-            self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
-            starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
-            paths = filter(None, [self._path(rows, start, few) for start in starts])
-            best = max(paths, key=lambda path: path.values[-1], default=None)
-            best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
-            if best is not None:
-                self._tell(best, number)
-                return self._decide(best.statistics, best.parameters, best.values)
-        raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
+        paths = (self._best_path(rows, counts, number, rng) for number in range(self._number, 0, -1))
+        best = next(filter(None, paths), None)
+        if best is None:
+            raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
+        self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
+        return best.statistics
 
-    def _of_component_alone(self, rows: Rows, counts: Statistics) -> tuple[Statistics, Any]:
-        """The closed form of the component's family, of rows that have weights of its classes, and its θ, if fixed."""
-        statistics = self.component.closed_form_statistics(rows)
-        return statistics, self.component.fix_prior(statistics, int(counts.rows.sum()))
-
-    def _decide(self, statistics: Statistics, parameters: MixtureParameters, log_likelihoods: ArrayLike) -> Statistics:
-        self.log_likelihoods, self._decided = np.array(log_likelihoods), (statistics, parameters)
-        return statistics
+    def _best_path(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> _Path | None:
+        """EM with at most a ``number`` of components a class; None where no start keeps all of them."""
+        of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
+        self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
+        self._pseudo, alone = None, not self.shared and (self.sizes == 1).all()
+        everywhere = rows if alone else rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
+        components = self.component.closed_form_statistics(everywhere)
+        theta = self.component.fix_prior(components, int(counts.rows.sum()))
+        if alone:
+            statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
+            return _Path(statistics, self.parameters(statistics), [], True)
+        theta = self.component.parameters(components) if theta is None else theta
+        weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
+        self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
+        starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
+        paths = filter(None, [self._path(rows, start, few) for start in starts])
+        best = max(paths, key=lambda path: path.values[-1], default=None)
+        best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
+        if best is not None:
+            self._warn(best, number)
+        return best
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
         """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
@@ -443,8 +427,8 @@ class MixtureFamily(MixtureSettings, Family):
             return 0.0
         return self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
 
-    def _tell(self, path: _Path, number: int) -> None:
-        """Warn of fewer components than asked for, and of a way that has not ended."""
+    def _warn(self, path: _Path, number: int) -> None:
+        """Warn of fewer components than asked for, and of EM that has not converged."""
         if number < self._number:
             warn(
                 f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}; "
