@@ -169,29 +169,18 @@ class Blocks:
         A /= scale[..., None, :]
         return A
 
-    def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
-        """Correlations (B, s, s), zero of features without variance; scales; the eigenvalue below which there is but
-        rounding."""
+    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
+        """The covariance that has, in proper units, variance 1 in the directions in which S has none beyond rounding;
+        and the number of these directions."""
         variances = self.diagonal(S)
         varies = variances > VARIANCE_ROUNDING * power
-        scale = np.sqrt(np.where(varies, variances, 1.0))
-        noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
-        there, units = self.vectors(varies), self.vectors(scale)
-        both = there[..., :, None] & there[..., None, :]
+        units = self.vectors(np.sqrt(np.where(varies, variances, 1.0)))
+        both = self.vectors(varies)[..., :, None] & self.vectors(varies)[..., None, :]
         correlation = np.where(both, self.open(S) / (units[..., :, None] * units[..., None, :]), 0.0)
-        return correlation, units, 100 * len(scale) * noise
-
-    def n_constant(self, S: Array, power: Array) -> int:
-        """Number of the directions in which S has no variance."""
-        correlation, _, noise = self._scaled(S, power)
-        return int((np.linalg.eigvalsh(correlation) < noise).sum())
-
-    def constant_directions(self, S: Array, power: Array) -> Array:
-        """The covariance that has, in proper units, variance 1 in the directions in which rows do not differ."""
-        correlation, units, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
-        vectors = vectors * units[..., :, None] * (values < noise)[..., None, :]
-        return self.close(vectors @ vectors.mT)
+        constant = values < 100 * varies.size * EPS * (power[varies] / variances[varies]).max(initial=1.0)
+        vectors = vectors * units[..., :, None] * constant[..., None, :]
+        return self.close(vectors @ vectors.mT), int(constant.sum())
 
     def dampen(self, trial: Array, old: Array) -> Array:
         """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""

@@ -225,8 +225,8 @@ class TableFeatures(FeatureMap):
         self.left_out = nothing if left_out is None else left_out
         self.unused = nothing if unused is None else unused
         self.kept = np.flatnonzero(~self.unused & ~self.left_out)
-        self.own = len(self.kept)
-        self.totalled = np.ones(self.own, dtype=bool)
+        self.n_by_class = len(self.kept)
+        self.totalled = np.ones(self.n_by_class, dtype=bool)
 
     @cached_property
     def table(self) -> Array | csr_array:  # type: ignore[override]
@@ -235,7 +235,7 @@ class TableFeatures(FeatureMap):
         return self.__dict__["table"]
 
     def _columns(self, X: Any) -> Any:
-        return X if self.own == X.shape[1] else X[:, self.kept]
+        return X if self.n_by_class == X.shape[1] else X[:, self.kept]
 
     @cached_property
     def entries(self) -> float:  # type: ignore[override]
@@ -294,10 +294,10 @@ class TableFeatures(FeatureMap):
         if not self.families.has_arcs:
             group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
             p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
-            covariance = p[:, :, None] * np.eye(self.own) - np.where(same, p[:, :, None] * p[:, None], 0.0)
+            covariance = p[:, :, None] * np.eye(self.n_by_class) - np.where(same, p[:, :, None] * p[:, None], 0.0)
             return self.length * p, self.length * covariance
         families, r = self.families, len(parameters.log_prob)
-        mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
+        mean, second = np.empty((r, self.n_by_class)), np.empty((r, self.n_by_class, self.n_by_class))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
         tables, at_once = families.split(parameters.log_prob), -(-AT_A_TIME // (r * families.width))
         for j, table in enumerate(tables):

@@ -30,7 +30,7 @@ from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
 from rcpkg.families.family import ClassPrior, Family, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
-from rcpkg.families.statistics import Statistics, class_counts
+from rcpkg.families.statistics import Statistics, class_counts, one_hot
 from rcpkg.progress import tell
 from rcpkg.rows import Block, Blocks, Rows
 
@@ -297,8 +297,8 @@ class MixtureFamily(MixtureSettings, Family):
     def draw(self, parameters: MixtureParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         shares, components = self._by_class(self._log_pairs(parameters))[1], np.empty(len(y), dtype=np.intp)
         for c, size in enumerate(self.sizes):
-            own = slice(self.starts[c], self.starts[c] + size)
-            components[y == c] = rng.choice(self.places[own], size=np.count_nonzero(y == c), p=shares[own])
+            pairs = slice(self.starts[c], self.starts[c] + size)
+            components[y == c] = rng.choice(self.places[pairs], size=np.count_nonzero(y == c), p=shares[pairs])
         return self.component.draw(parameters.components, components, rng)
 
     @property
@@ -387,24 +387,23 @@ class MixtureFamily(MixtureSettings, Family):
         """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
         share = weight / (2 * self.sizes)
         half = rows.sum(partial(_spread, self, theta, share / weight))
-        pool = _first_rows(rows, len(self.sizes))
-        groups = [np.concatenate(pool)] if self.shared else pool
+        pools = _first_rows(rows, len(self.sizes))
+        pools = [np.concatenate(pools)] if self.shared else pools
         for _ in range(self.n_starts):
-            seeds = np.concatenate([of[rng.permutation(len(of))[: self.sizes[y]]] for y, of in enumerate(groups)])
+            seeds = np.concatenate([pool[rng.permutation(len(pool))[: self.sizes[y]]] for y, pool in enumerate(pools)])
             start = half
             for number, block in enumerate(rows):
                 here = seeds[:, 0] == number
                 if here.any():
-                    own = block.part(seeds[here, 1])._replace(weight=None)
-                    W = np.zeros((own.n, len(self.sizes)))
-                    W[np.arange(own.n), own.y] = share[own.y]
-                    of_pairs = (self.classes_of == own.y[:, None]) & (self.places == np.flatnonzero(here)[:, None])
-                    start = start + self._expected(own.X, W, of_pairs.astype(float), theta)
+                    seed = block.part(seeds[here, 1])
+                    W = share * one_hot(seed.y, len(self.sizes))
+                    of_pairs = (self.classes_of == seed.y[:, None]) & (self.places == np.flatnonzero(here)[:, None])
+                    start = start + self._expected(seed.X, W, of_pairs.astype(float), theta)
             yield start
 
     def _path(self, rows: Rows, start: Statistics, steps: int, values: list[float] | None = None) -> _Path | None:
-        """Steps of EM, s ← E[s(X, Y) | what there is; θ(s)], until one gains no more than ``tol``; None where a
-        component is lost, or has no valid parameters."""
+        """Steps of EM, s ← E[s(X, Y) | what there is; θ(s)], until one gains no more than ``tol`` of the log-likelihood
+        with the log density of the prior; None where a component is lost, or has no valid parameters."""
         statistics, values = start, list(values or [])
         while True:
             try:
@@ -412,7 +411,10 @@ class MixtureFamily(MixtureSettings, Family):
             except InvalidStatistics:
                 return None
             total = rows.sum(partial(_expectation, self, parameters))
-            values.append(float(total.value + self._log_prior_of(parameters)) / statistics.count.sum())
+            value = float(total.value)
+            if self._pseudo is not None and hasattr(self.component, "natural_parameters"):
+                value += self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
+            values.append(value / statistics.count.sum())
             tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
             converged = len(values) > 1 and values[-1] - values[-2] <= self.tol
             if converged or len(values) >= steps or not np.isfinite(values[-1]):
@@ -420,12 +422,6 @@ class MixtureFamily(MixtureSettings, Family):
             statistics = total.expected
             if not self.prior_strength and (class_counts(statistics.components) < EMPTY).any():
                 return None
-
-    def _log_prior_of(self, parameters: MixtureParameters) -> float:
-        """The log density of the prior of the components, up to a constant."""
-        if self._pseudo is None or not hasattr(self.component, "natural_parameters"):
-            return 0.0
-        return self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
 
     def _warn(self, path: _Path, number: int) -> None:
         """Warn of fewer components than asked for, and of EM that has not converged."""
@@ -460,17 +456,17 @@ def _class_counts(n_classes: int, block: Block) -> Statistics:
 
 def _in_all(mixture: MixtureFamily, factor: Array, block: Block) -> Block:
     """Rows that count, times a ``factor`` of their class, in each component that they may belong to."""
-    own = block.weights(len(factor)) * factor
-    weights = np.repeat(own.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1) if mixture.shared else None
-    return block._replace(y=own[:, mixture.classes_of] if weights is None else weights, weight=None)
+    weights = block.weights(len(factor)) * factor
+    if mixture.shared:
+        weights = np.repeat(weights.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1)
+    return block._replace(y=weights if mixture.shared else weights[:, mixture.classes_of], weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
     """Statistics of such rows at parameters θ of the components."""
-    own, everywhere = block.weights(len(factor)) * factor, _in_all(mixture, factor, block)
-    components = mixture.component.expected_statistics(block.X, everywhere.y, theta)
-    pairs = own.sum(axis=0)[mixture.classes_of]
-    return Statistics(count=own.sum(axis=0), pairs=pairs, components=components)
+    count = (block.weights(len(factor)) * factor).sum(axis=0)
+    components = mixture.component.expected_statistics(block.X, _in_all(mixture, factor, block).y, theta)
+    return Statistics(count=count, pairs=count[mixture.classes_of], components=components)
 
 
 def _expectation(mixture: MixtureFamily, parameters: MixtureParameters, block: Block) -> Statistics:
@@ -486,8 +482,8 @@ def _first_rows(rows: Rows, n_classes: int) -> list[NDArray[np.intp]]:
     found = [np.empty((0, 2), dtype=np.intp)] * n_classes
     for number, block in enumerate(rows):
         for y, known in enumerate(found):
-            own = np.flatnonzero(block.y == y)[: SEEDS - len(known)]
-            found[y] = np.vstack([known, np.column_stack([np.full(len(own), number), own])])
+            places = np.flatnonzero(block.y == y)[: SEEDS - len(known)]
+            found[y] = np.vstack([known, np.column_stack([np.full(len(places), number), places])])
         if all(len(known) == SEEDS for known in found):
             break
     return found

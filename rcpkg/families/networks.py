@@ -49,7 +49,7 @@ class CategoricalSettings(ClassPrior):
     prior_strength: float | ArrayLike = 0.0
 
 
-class NetworkFamily(CategoricalSettings, StateFamily):
+class CategoricalFamily(CategoricalSettings, StateFamily):
     """Bayesian networks: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y); of this one no feature is a parent: naive Bayes.
 
     A decomposable network is a full exponential family. Any other is a curved one, with η but neither μ nor ψ, which
@@ -251,10 +251,6 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return X
 
 
-class CategoricalFamily(NetworkFamily):
-    """Naive Bayes for categories."""
-
-
 @constructed
 class NetworkSettings(CategoricalSettings):
     """Settings of the networks in which features are parents."""
@@ -263,7 +259,7 @@ class NetworkSettings(CategoricalSettings):
     prior_strength: float | ArrayLike = 1.0
 
 
-class StructuredFamily(NetworkSettings, NetworkFamily):
+class StructuredFamily(NetworkSettings, CategoricalFamily):
     """Networks in which features are parents: learnt ones, unless a ``structure`` is given."""
 
     structure: Parents | None = None

@@ -75,7 +75,7 @@ class ProductFamily(ProductSettings, Family):
         super().describe(**rows)
         if hasattr(self, "columns_"):
             known = map(self._description, self.columns_)
-            self.blocks = {name: copy(part).describe(**of) for (name, part), of in zip(self.blocks.items(), known)}
+            self.blocks = {name: copy(part).describe(**rows) for (name, part), rows in zip(self.blocks.items(), known)}
         return self
 
     def _description(self, columns: NDArray[np.intp]) -> dict[str, Any]:
@@ -223,8 +223,9 @@ class ProductFamily(ProductSettings, Family):
         statistics: Statistics | None = None,
         pooled: ProductParameters | None = None,
     ) -> ProductFeatures:
-        given = statistics or repeat(None), repeat(None) if pooled is None else pooled.blocks
-        return ProductFeatures(self._each("feature_map", X, repeat(kind), *given), list(self.blocks))
+        parameters = repeat(None) if pooled is None else pooled.blocks
+        maps = self._each("feature_map", X, repeat(kind), statistics or repeat(None), parameters)
+        return ProductFeatures(maps, list(self.blocks))
 
     @if_all_have
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
@@ -373,8 +374,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         return model
 
     def _description(self) -> dict[str, Any]:
-        columns = {"columns_": [of for of in self.columns_ if len(of)]} if hasattr(self, "columns_") else {}
-        return super()._description() | columns
+        used = [columns for columns in getattr(self, "columns_", ()) if len(columns)]
+        return super()._description() | ({"columns_": used} if hasattr(self, "columns_") else {})
 
     def _prepare(self, X: Array) -> None:
         names = [name for name, _, _ in self._checked_blocks()]
