@@ -13,7 +13,7 @@ from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import TableFeatures
-from rcpkg.families.constants import COUNT_ROUNDING
+from rcpkg.families.constants import ROUNDING
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family
 from rcpkg.families.named_categories import CategoricalClassifier
@@ -52,7 +52,7 @@ class BinaryIndicators:
         zero = weights.sum(axis=1, keepdims=True) - one
         if self.missing.nnz:
             zero -= weights @ self.missing
-        zero[np.abs(zero) <= COUNT_ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
+        zero[np.abs(zero) <= ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
         return np.stack([zero, one], axis=2).reshape(len(weights), -1)
 
 

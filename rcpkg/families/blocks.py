@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from rcpkg.base import Array
-from rcpkg.families.constants import BLOCK, INDEFINITE, LEAST_DIGITS, LEAST_PRECISION, VARIANCE_ROUNDING
+from rcpkg.families.constants import BLOCK, LEAST_DIGITS, LEAST_PRECISION, ROUNDING, VARIANCE_ROUNDING
 from rcpkg.families.family import dampened
 from rcpkg.linalg import EPS, cholesky, correlations, slices
 
@@ -195,7 +195,7 @@ class Blocks:
         size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
         unit = self.vectors(1 / np.sqrt(np.where(size > 0, size, 1.0)))
         values = np.linalg.eigvalsh(self.open(P) * unit[..., :, None] * unit[..., None, :])
-        if not values.size or values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
+        if not values.size or values.min() > 2 * ROUNDING * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.open(self.by_class(P)))
         common = ((vectors * np.abs(values)[..., None, :]) @ vectors.mT).mean(axis=0)
@@ -204,7 +204,7 @@ class Blocks:
         factor = np.linalg.cholesky(common)
         half = np.linalg.solve(factor, self.open(P))
         lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.mT)).min()
-        return P if lowest > INDEFINITE else P + (LEAST_PRECISION - lowest) * self.close(common)
+        return P if lowest > ROUNDING else P + (LEAST_PRECISION - lowest) * self.close(common)
 
     # rows -----------------------------------------------------------------------------------------------------------
 

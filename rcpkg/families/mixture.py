@@ -28,18 +28,14 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
 from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
+from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT, SHORT_STEPS, TYPICAL_ROWS
 from rcpkg.families.family import ClassPrior, Family, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
 from rcpkg.families.statistics import Statistics, class_counts, one_hot
 from rcpkg.progress import tell
 from rcpkg.rows import Block, Blocks, Rows
 
-NUMBERS = (1, 2, 3, 4)  # of components a class that "cv" tries
-FOLDS = 5
-SHORT_STEPS = 10  # of EM from each start; the best one goes on
-ROWS_PER_COMPONENT = 2  # a class of fewer rows has fewer components
-EMPTY = 1e-4  # rows below which a component without pseudo-rows counts as lost, and its start as failed
-SEEDS = 1000  # first rows of each class, among which components have their seeds
+FOLDS = 5  # by which "cv" chooses the number of components
 
 
 class MixtureParameters(NamedTuple):
@@ -322,14 +318,14 @@ class MixtureFamily(MixtureSettings, Family):
             return 1
         divisions = list(folds(min(FOLDS, most), block.X, block.y, np.ones(block.n, dtype=bool)))
         losses: list[Array] = []
-        for k in NUMBERS:
+        for k in range(1, MOST_COMPONENTS + 1):
             losses.append(np.concatenate([self._left_out(block, k, *fold) for fold in divisions]))
             if k > 1 and not losses[-1].mean() < losses[-2].mean():
                 break
         with np.errstate(invalid="ignore"):  # infinite losses, of which no difference is within an error
             excess = np.array(losses) - min(losses, key=np.mean)
             near = excess.mean(axis=1) <= excess.std(axis=1) / np.sqrt(excess.shape[1])
-        return NUMBERS[int(near.argmax())]
+        return 1 + int(near.argmax())
 
     def _left_out(self, block: Block, k: int, train: NDArray, held: NDArray) -> Array:
         """Log-losses of the rows ``held`` at the closed form of the others with k components, infinite if none."""
@@ -420,7 +416,7 @@ class MixtureFamily(MixtureSettings, Family):
             if converged or len(values) >= steps or not np.isfinite(values[-1]):
                 return _Path(statistics, parameters, values, converged) if np.isfinite(values[-1]) else None
             statistics = total.expected
-            if not self.prior_strength and (class_counts(statistics.components) < EMPTY).any():
+            if not self.prior_strength and (class_counts(statistics.components) < LOST).any():
                 return None
 
     def _warn(self, path: _Path, number: int) -> None:
@@ -478,13 +474,13 @@ def _expectation(mixture: MixtureFamily, parameters: MixtureParameters, block: B
 
 
 def _first_rows(rows: Rows, n_classes: int) -> list[NDArray[np.intp]]:
-    """The first `SEEDS` rows of each class, each as the number of its block and its place there."""
+    """The first `TYPICAL_ROWS` rows of each class, each as the number of its block and its place there."""
     found = [np.empty((0, 2), dtype=np.intp)] * n_classes
     for number, block in enumerate(rows):
         for y, known in enumerate(found):
-            places = np.flatnonzero(block.y == y)[: SEEDS - len(known)]
+            places = np.flatnonzero(block.y == y)[: TYPICAL_ROWS - len(known)]
             found[y] = np.vstack([known, np.column_stack([np.full(len(places), number), places])])
-        if all(len(known) == SEEDS for known in found):
+        if all(len(known) == TYPICAL_ROWS for known in found):
             break
     return found
 
