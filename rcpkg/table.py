@@ -201,8 +201,8 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
     one_weight = gaps or in_view is not None or n_rows > MOST_ROWS_BY_WEIGHT
     n_parameters = len(numbers) * (len(numbers) + 3) / 2  # of a Gaussian
 
-    def calibrated(model: ClosedFormClassifier, given: bool = one_weight, **target: Any) -> Any:
-        if given or target:
+    def calibrated(model: ClosedFormClassifier, one: bool = one_weight, **target: Any) -> Any:
+        if one or target:
             return RiskCalibration(model, **target, gaps_in_view=in_view, random_state=seed)
         # the weight alone, as the studies of tables ran it; the target beside it would take twice the time
         return RiskCalibrationCV(model, target="pooled", target_weights=TARGET_WEIGHTS, cv="loo")
@@ -214,13 +214,13 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
         intervals = ProductModel([("all", codes, [*numbers, *categories])])
         found.append(Candidate("naive Bayes of intervals, calibrated", calibrated(intervals), True))
     full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS)
-    given = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
+    one_for_gaussians = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
     if n_parameters > MOST_PARAMETERS:
         found.append(Candidate("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
     elif len(numbers) > 1:
-        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), given)))
+        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
     if full_covariances:
-        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), given)))
+        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
     for k in (2, 3):
         mixture = Mixture(naive, n_components=k, random_state=seed)
         found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture, True)))
@@ -474,8 +474,8 @@ class TableClassifier(GenerativeClassifier):
 def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
     """A pipeline of the columns and the model of a candidate, fitted to rows."""
     pipeline = make_pipeline(TableColumns(columns=columns, intervals=candidate.intervals), clone(candidate.model))
-    given = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
-    return pipeline.fit(frame, y, **given)
+    weights = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
+    return pipeline.fit(frame, y, **weights)
 
 
 def _standard_error(values: Array, weight: Any) -> Array:

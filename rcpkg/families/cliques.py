@@ -309,10 +309,10 @@ class TableFeatures(FeatureMap):
                 only[np.arange(k), :, within] = table.reshape(r, -1)[:, within].T
                 collected = families.collect([*tables[:j], only.reshape(k, *table.shape), *tables[j + 1 :]])
                 log_mass = collected[2]
-                joint = families.distribute([np.exp(given) for given in families.conditionals(*collected[:2])])
-                given = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
+                joint = families.distribute([np.exp(p) for p in families.conditionals(*collected[:2])])
+                others = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
                 mean[:, places] = np.exp(log_mass).T
-                second[:, places] = (np.exp(log_mass)[..., None] * given[:, :, self.kept]).swapaxes(0, 1)
+                second[:, places] = (np.exp(log_mass)[..., None] * others[:, :, self.kept]).swapaxes(0, 1)
         return mean, second - mean[:, :, None] * mean[:, None]
 
     def is_inside(self, natural: Statistics) -> bool:

@@ -216,9 +216,9 @@ class CategoricalFamily(CategoricalSettings, StateFamily):
 
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
         """Each feature takes in the rows that its class does."""
-        before, rows = self.families_.sums(old.cells), (count - old.count)[:, None]
+        sums, rows = self.families_.sums(old.cells), (count - old.count)[:, None]
         # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
-        return np.where(before + rows > 0, before + rows, safe_counts(before, rows))
+        return np.where(sums + rows > 0, sums + rows, safe_counts(sums, rows))
 
     def _cell_name(self, y: int, column: int) -> str:
         families = self.families_
@@ -285,18 +285,18 @@ class StructuredFamily(NetworkSettings, CategoricalFamily):
     def _given_parents(self) -> Parents:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
-            given = [tuple(int(p) for p in pa) for pa in self.structure]
-            plain = all(p == q for pa, kept in zip(self.structure, given) for p, q in zip(pa, kept))
+            parents = [tuple(int(p) for p in pa) for pa in self.structure]
+            plain = all(p == q for pa, numbers in zip(self.structure, parents) for p, q in zip(pa, numbers))
         except (TypeError, ValueError):
             plain = False
         if not plain or any(
-            p < 0 or p >= len(given) or pa.count(p) > 1 or p == j for j, pa in enumerate(given) for p in pa
+            p < 0 or p >= len(parents) or pa.count(p) > 1 or p == j for j, pa in enumerate(parents) for p in pa
         ):
             raise ValueError(
                 "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
                 f"[[], [0], [0, 1]]; got {self.structure!r}"
             )
-        return given
+        return parents
 
     def learn_structure(self, rows: Rows) -> None:
         """Learn the parents from these rows, if none are given."""
