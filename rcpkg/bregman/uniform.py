@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 from scipy.special import hyp1f1
 
 from rcpkg.linalg import Array
@@ -217,10 +217,7 @@ def _parameter_error(n: int, t1: float, t2: float) -> float:
     breaks = {0.0, min(knee, 40.0), far}
     if end(0.0) > 1 > end(far):
         breaks.add(optimize.brentq(lambda e: float(end(e)) - 1, 0.0, far, xtol=1e-14))
-    edges = sorted(breaks)
-    t, w = np.polynomial.legendre.leggauss(200)
-    total = 0.0
-    for a, b in itertools.pairwise(edges):
-        e = a + (b - a) * (t + 1) / 2
-        total += (b - a) / 2 * float(w @ (np.exp(-e) * uniform_squared_error(end(e))))
-    return total
+    return sum(
+        integrate.quad(lambda e: np.exp(-e) * uniform_squared_error(end(e)), a, b, epsabs=0.0, epsrel=1e-13)[0]
+        for a, b in itertools.pairwise(sorted(breaks))
+    )
