@@ -218,6 +218,6 @@ def _parameter_error(n: int, t1: float, t2: float) -> float:
     if end(0.0) > 1 > end(far):
         breaks.add(optimize.brentq(lambda e: float(end(e)) - 1, 0.0, far, xtol=1e-14))
     return sum(
-        integrate.quad(lambda e: np.exp(-e) * uniform_squared_error(end(e)), a, b, epsabs=0.0, epsrel=1e-13)[0]
+        integrate.fixed_quad(lambda e: np.exp(-e) * uniform_squared_error(end(e)), a, b, n=200)[0]
         for a, b in itertools.pairwise(sorted(breaks))
     )
