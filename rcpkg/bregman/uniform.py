@@ -211,13 +211,14 @@ def _parameter_error(n: int, t1: float, t2: float) -> float:
     def end(e: ArrayLike) -> Array:
         return parameter_mean(np.exp(-np.asarray(e) / n), n, t1, t2)
 
+    def integrand(e: Array) -> Array:
+        return np.exp(-e) * uniform_squared_error(end(e))
+
     # beyond the knee, M < 1/(alpha t2), the prior takes over and the integrand falls like exp(-e)
     knee = max(n * np.log((n + t1) * t2), 0.0)
     far = min(knee, 40.0) + 60.0
     breaks = {0.0, min(knee, 40.0), far}
     if end(0.0) > 1 > end(far):
         breaks.add(optimize.brentq(lambda e: float(end(e)) - 1, 0.0, far, xtol=1e-14))
-    return sum(
-        integrate.fixed_quad(lambda e: np.exp(-e) * uniform_squared_error(end(e)), a, b, n=200)[0]
-        for a, b in itertools.pairwise(sorted(breaks))
-    )
+    pieces = itertools.pairwise(sorted(breaks))
+    return float(sum(integrate.fixed_quad(integrand, a, b, n=200)[0] for a, b in pieces))
