@@ -315,66 +315,88 @@ class NetworkDisplay(Display):
 
 
 class ReliabilityDisplay(Display):
-    """How often the predicted class is right, by the probability that it was given, with intervals for each bin.
+    """How often a class is right, by the probability that it was given, with intervals for each bin.
+
+    The class is the predicted one of each row, or always the same if it is named.
 
     Parameters
     ----------
     confidence, accuracy : arrays of shape (b,)
-        Of each bin that has rows: the mean greatest posterior, and the share of right predictions.
+        Of each bin that has rows: the mean probability of the class, and the share of the rows that are of it.
     interval : array of shape (b, 2)
         95 % intervals of Wilson for the share; one that the diagonal leaves speaks against the posteriors.
     n_rows : array of shape (b,)
+    pos_label : label, optional
+        The class; without it the predicted one.
     """
 
-    def __init__(self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array) -> None:
+    def __init__(
+        self, *, confidence: Array, accuracy: Array, interval: Array, n_rows: Array, pos_label: Any = None
+    ) -> None:
         self.confidence, self.accuracy, self.interval, self.n_rows = confidence, accuracy, interval, n_rows
+        self.pos_label = pos_label
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, n_bins: int = 10, ax: Axes | None = None
-    ) -> Self:
-        """Of a fitted classifier on rows with labels."""
-        return cls.from_predictions(y, estimator.predict_proba(X), classes=estimator.classes_, n_bins=n_bins, ax=ax)
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """Of a fitted classifier on rows with labels; ``options`` are those of `from_predictions`."""
+        return cls.from_predictions(y, estimator.predict_proba(X), classes=estimator.classes_, **options)
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_proba: ArrayLike, *, classes: ArrayLike, n_bins: int = 10, ax: Axes | None = None
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        classes: ArrayLike,
+        pos_label: Any = None,
+        n_bins: int = 10,
+        name: str | None = None,
+        ax: Axes | None = None,
     ) -> Self:
-        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width.
+        """Of posteriors (n, r) in the order of the ``classes``; bins have equal width, ``name`` is for a legend.
 
         Raises
         ------
         ValueError
-            If ``y_proba`` has not a row for each label and a column for each class.
+            If ``y_proba`` has not a row for each label and a column for each class, or ``pos_label`` is no class.
         """
         check_number("n_bins", n_bins, 1, integer=True)
         y, P, labels = np.asarray(y_true), np.asarray(y_proba, dtype=float), np.asarray(classes)
         if P.shape != (len(y), len(labels)):
             raise ValueError(f"y_proba must have the shape {len(y), len(labels)}; got {P.shape}")
-        greatest, right = P.max(axis=1), labels[P.argmax(axis=1)] == y
-        number = np.minimum((n_bins * greatest).astype(int), n_bins - 1)
+        if pos_label is not None and pos_label not in labels:
+            raise ValueError(f"pos_label must be one of {labels.tolist()}; got {pos_label!r}")
+        of_row = P.argmax(axis=1) if pos_label is None else np.full(len(y), labels.tolist().index(pos_label))
+        p, right = P[np.arange(len(y)), of_row], labels[of_row] == y
+        number = np.minimum((n_bins * p).astype(int), n_bins - 1)
         bins = [number == b for b in np.unique(number)]
-        hits = [(int(right[b].sum()), int(b.sum())) for b in bins]
-        intervals = [binomtest(k, n).proportion_ci(method="wilson") for k, n in hits]
+        intervals = [binomtest(int(right[b].sum()), int(b.sum())).proportion_ci(method="wilson") for b in bins]
         return cls(
-            confidence=np.array([greatest[b].mean() for b in bins]),
-            accuracy=np.array([k / n for k, n in hits]),
+            confidence=np.array([p[b].mean() for b in bins]),
+            accuracy=np.array([right[b].mean() for b in bins]),
             interval=np.array([(one.low, one.high) for one in intervals]),
-            n_rows=np.array([n for _, n in hits]),
-        ).plot(ax=ax)
+            n_rows=np.array([b.sum() for b in bins]),
+            pos_label=pos_label,
+        ).plot(ax=ax, name=name)
 
     def plot(self, *, ax: Axes | None = None, name: str | None = None) -> Self:
-        """Draw it, into ``ax`` if given; ``name`` is for a legend."""
-        self._axes(ax)
-        self.ax_.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
+        """Draw it, into ``ax`` if given, where other classifiers may be drawn; ``name`` is for a legend."""
+        ax = self._axes(ax)
+        k = len(ax.containers) % len(palette)
+        of = "the predicted class" if self.pos_label is None else self.pos_label
+        if not k:
+            ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, zorder=0)
+        gap = np.average(np.abs(self.confidence - self.accuracy), weights=self.n_rows)
+        look: dict[str, Any] = {"color": palette[k], "marker": markers[k], "capsize": 2, "linewidth": 1}
         spread = np.abs(self.interval.T - self.accuracy)
-        self.ax_.errorbar(self.confidence, self.accuracy, yerr=spread, fmt="o", color=palette[0], capsize=2, label=name)
-        self.ax_.set(xlabel="probability of the predicted class", ylabel="share that is right", xlim=(0, 1.02))
+        ax.errorbar(self.confidence, self.accuracy, spread, label=name and f"{name}: gap {gap:.3f}", **look)
+        share = "share that is right" if self.pos_label is None else f"share that is {of}"
+        ax.set(xlabel=f"probability of {of}", ylabel=share, xlim=(0, 1.02))
         low, high = self.interval.T
         outside = int(((self.confidence < low) | (self.confidence > high)).sum())
         self.alt_ = (
-            f"{len(low)} bins of the probability of the predicted class, the share of right predictions in each with "
-            f"a 95 % interval; {outside} of these leave the diagonal."
+            f"{len(low)} bins of the probability of {of}, the {share} in each with a 95 % interval; {outside} of these "
+            f"leave the diagonal. Both differ by {gap:.3f} in the mean over the rows."
         )
         return self
 

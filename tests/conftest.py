@@ -11,7 +11,7 @@ LONGEST = ("planted_errors", "experiments", "datasets", "local", "estimators", "
 
 
 # of these a page or chapter of the book goes to one worker, of all others the whole file: what it holds is made once
-OF_PAGES = {"test_html", "test_layout", "test_planted_errors"}
+OF_PAGES = {"test_html", "test_planted_errors"}
 
 
 def together(nodeid: str) -> str:

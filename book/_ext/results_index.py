@@ -1,4 +1,4 @@
-"""The directive ``results-index``: every labelled result of the chapters, made from its block and its check.
+"""The directive ``results-index``: every labelled result of the book, made from its block and its check.
 
 A comment below the label says what the result states in a line, where it comes from, and which names of rcpkg and
 which tests hold it; the verdict is what the check has stored. ``_static/results.js`` adds the filters.
@@ -50,9 +50,9 @@ FILTER = """
 
 
 class Result(NamedTuple):
-    """A labelled block of a chapter, what its comment says, and the verdict of its check if it has one."""
+    """A labelled block of ``page`` (chapters/05_mirror_ascent), what its comment says, and the verdict of its check."""
 
-    chapter: str
+    page: str
     kind: str
     label: str
     title: str
@@ -65,12 +65,13 @@ class Result(NamedTuple):
 
 @cache
 def results() -> list[Result]:
-    """All labelled results of the chapters, in reading order."""
-    return [result for path in sorted(ROOT.glob("chapters/*.ipynb")) for result in _of_chapter(path)]
+    """All labelled results, in reading order: that of the table of contents."""
+    pages = re.findall(r"file: (\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    return [result for page in pages if (ROOT / f"{page}.ipynb").exists() for result in _of_page(page)]
 
 
-def _of_chapter(path: Path) -> Iterator[Result]:
-    notebook = nbformat.read(path, as_version=4)
+def _of_page(page: str) -> Iterator[Result]:
+    notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
     verdicts = {
         tag.removeprefix("check:"): "".join(output.get("text", "") for output in cell.outputs)
         for cell in notebook.cells
@@ -83,16 +84,16 @@ def _of_chapter(path: Path) -> Iterator[Result]:
                 if label := LABEL.search(block["options"]):
                     verdict = verdicts.get(label[1], "").strip().removeprefix("checked: ")
                     notes = dict(NOTE.findall(block["notes"] or ""))
-                    yield Result(path.stem, block["kind"], label[1], block["title"].strip(), verdict, **notes)
+                    yield Result(page, block["kind"], label[1], block["title"].strip(), verdict, **notes)
 
 
 class ResultsIndex(SphinxDirective):
     """``{results-index}``: no argument, no content."""
 
     def run(self) -> list[nodes.Node]:
-        if silent := [f"{result.label} in chapters/{result.chapter}" for result in results() if not result.statement]:
+        if silent := [f"{result.label} in {result.page}" for result in results() if not result.statement]:
             raise self.error(f"{', '.join(silent)}: {REMEDY}")
-        rows = [self.row(result) for result in results() if f"chapters/{result.chapter}" in self.env.found_docs]
+        rows = [self.row(result) for result in results() if result.page in self.env.found_docs]
         headings = ("result", "what it says, and the verdict of its check", "from", "held by")
         root = "../" * self.env.docname.count("/")
         return [nodes.raw("", FILTER.format(root=root), format="html"), table(headings, rows, "results-index")]

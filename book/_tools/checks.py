@@ -323,13 +323,12 @@ def _first_lines_of_tables() -> set[str]:
 def size(notebook: NotebookNode) -> list[str]:
     """A chapter has one subject: folded proofs, solutions and code are not counted.
 
-    Those that take the sources' tables apart show them all, with a fifth more words; supplements
-    and pages of instructions have as many as they need.
+    Supplements and pages of instructions have as many words and tables as they need.
     """
     counted = [(words_in_view, MOST_WORDS, "words"), (lines_in_view, MOST_CODE, "lines of code")]
-    if notebook.cells[0].source.startswith(CHAPTER) and not of_tables(notebook):
+    if notebook.cells[0].source.startswith(CHAPTER):
         counted.append((tables_in_view, MOST_TABLES, "tables"))
-    limits = [(count(notebook), most * (1.2 if of_tables(notebook) else 1), what) for count, most, what in counted]
+    limits = [(count(notebook), most, what) for count, most, what in counted]
     return [f"{number} {what} in view; at most {most:g}" for number, most, what in limits if number > most]
 
 

@@ -9,8 +9,8 @@ import itertools
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
-from scipy.special import gammainc, gammaln, xlogy
+from scipy import integrate, optimize, stats
+from scipy.special import hyp1f1
 
 from rcpkg.linalg import Array
 
@@ -89,22 +89,9 @@ def parameter_mean(maximum: ArrayLike, n: ArrayLike, t1: float = 1.0, t2: float 
         raise ValueError("maximum must be a positive number, the largest of the draws")
     if not np.all(alpha > 1):
         raise ValueError("the posterior mean is infinite: n + t1 must exceed 1")
-    return (maximum * alpha * _reciprocal_kummer(alpha, 1 / (t2 * maximum)) + 1 / t2) / (alpha - 1)
-
-
-def _reciprocal_kummer(alpha: Array, z: Array) -> Array:
-    """1/1F1(1; alpha + 1; z), z >= 0: its series for z < alpha, else z^alpha e^-z/(alpha gamma(alpha, z))."""
-    series, term, k = np.ones_like(z), np.ones_like(z), 1
-    ratio = np.where(z < alpha, z, 0.0)
-    while np.any(term > 1e-17 * series):
-        term = term * ratio / (alpha + k)
-        series += term
-        k += 1
-    large = np.maximum(z, alpha)
-    # log of the Poisson-like weight, with a log(z/a) - (z - a) kept together against cancellation
-    stirling = xlogy(alpha, alpha) - alpha - gammaln(alpha + 1)
-    log_weight = xlogy(alpha, large / alpha) - (large - alpha) + stirling
-    return np.where(z < alpha, 1 / series, np.exp(log_weight) / gammainc(alpha, large))
+    with np.errstate(over="ignore"):  # beyond the range of numbers the prior alone decides
+        h = hyp1f1(1, alpha + 1, 1 / (t2 * maximum))
+    return (maximum * alpha / h + 1 / t2) / (alpha - 1)
 
 
 def bayes_parameter(x: ArrayLike, t1: float = 1.0, t2: float = 1.0) -> stats.distributions.rv_frozen:
@@ -224,16 +211,14 @@ def _parameter_error(n: int, t1: float, t2: float) -> float:
     def end(e: ArrayLike) -> Array:
         return parameter_mean(np.exp(-np.asarray(e) / n), n, t1, t2)
 
+    def integrand(e: Array) -> Array:
+        return np.exp(-e) * uniform_squared_error(end(e))
+
     # beyond the knee, M < 1/(alpha t2), the prior takes over and the integrand falls like exp(-e)
     knee = max(n * np.log((n + t1) * t2), 0.0)
     far = min(knee, 40.0) + 60.0
     breaks = {0.0, min(knee, 40.0), far}
     if end(0.0) > 1 > end(far):
         breaks.add(optimize.brentq(lambda e: float(end(e)) - 1, 0.0, far, xtol=1e-14))
-    edges = sorted(breaks)
-    t, w = np.polynomial.legendre.leggauss(200)
-    total = 0.0
-    for a, b in itertools.pairwise(edges):
-        e = a + (b - a) * (t + 1) / 2
-        total += (b - a) / 2 * float(w @ (np.exp(-e) * uniform_squared_error(end(e))))
-    return total
+    pieces = itertools.pairwise(sorted(breaks))
+    return float(sum(integrate.fixed_quad(integrand, a, b, n=200)[0] for a, b in pieces))

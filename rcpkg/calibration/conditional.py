@@ -3,8 +3,8 @@
 f(z) = −[CLL + b (⟨s̄, β⟩ − m̄ ψ(β))] / (m + b m̄) + l2 ‖slopes‖² / 2m, with a target (b > 0), a ridge (l2 > 0) or
 neither. Without a target posteriors depend on differences of classes alone: z are δ_y = β_y − β_1. With one they are
 (γ, what classes share, δ) of β = (γ, γ + δ), and f is infinite where ψ is. Where the Hessian is too large, that of each
-class stands for it, and z are all of β. `Conditional` gives f with its gradient, its Hessian H, and products with H where it is
-too large; `Fibre` is the joint log-likelihood along the directions that no training row sees.
+class stands for it, and z are all of β. `Conditional` gives f with its gradient, its Hessian H, and products with H;
+`Fibre` is the joint log-likelihood along the directions that no training row sees.
 """
 
 from collections.abc import Callable, Sequence
@@ -497,7 +497,7 @@ class Fibre(Smooth):
         self.size = self.total_weight = objective.total_weight
         self.losses = Losses(np.nan, np.nan, np.nan)
         self.joint = JointLikelihood(form, form.sums(objective.labels) / self.size, 1.0)
-        self.of_all = form.width - 1 + form.map.shared
+        self.of_all = form.width - 1 + form.map.n_shared
         self.dimension = self.of_all + (form.r - 1) * null.shape[1]
 
     def moved(self, z: Array) -> Array:

@@ -23,6 +23,8 @@ from rcpkg.families import ClosedFormClassifier, Family, Statistics, Unsupported
 from rcpkg.linalg import Factor, jittered_cholesky, slices
 from rcpkg.rows import Block, Rows
 
+NEAREST = 3  # optima from which the next one is predicted
+
 
 NEAREST = 3  # optima from which the next one is predicted
 

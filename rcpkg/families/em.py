@@ -48,12 +48,12 @@ def em(model: Any, rows: Rows, parameters: Any) -> Iterator[tuple[Statistics, An
     prior, never falls. A prior that is relative to the rows is decided once, at the first step: of covariances that it
     has made larger it would grow with each step. The ``model`` is a family prepared for the encoded ``rows``.
     """
-    n_rows, settled = rows.sum(attrgetter("n")), False
+    n_rows, decided = rows.sum(attrgetter("n")), False
     while True:
         statistics = rows.sum(partial(expected, model, parameters))
         try:
-            parameters = (None if settled else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
+            parameters = (None if decided else model.fix_prior(statistics, n_rows)) or model.parameters(statistics)
         except InvalidStatistics:  # a covariance has become singular on the way
             parameters = model.fix_prior(statistics, n_rows) or model.parameters(statistics)
-        settled = True
+        decided = True
         yield statistics, parameters

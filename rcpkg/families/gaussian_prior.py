@@ -169,11 +169,11 @@ class GaussianPrior(GaussianSettings, Family):
             )
             variances[tells] /= rows
         variances[by_within] = form.diagonal(within)[by_within]
-        n_constant, full = form.n_constant(total, power), t * form.from_diagonal(variances)
+        (base, n_constant), full = form.constant_directions(total, power), t * form.from_diagonal(variances)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
         if lack >= 1:
             return form.over(weight) * form.each(lack * full, len(statistics.count))
-        base = t * form.constant_directions(total, power) if n_constant else np.zeros_like(full)
+        base = t * base
         of_few = (1 - lack) * base + lack * full
         rows = np.where(weight > 0, weight, 1.0)  # of a class that has no values of a feature
         parts = zip(*map(form.by_class, (scatter / form.over(rows), self._power(statistics) / rows)))

@@ -19,7 +19,7 @@ from rcpkg.choice import (
     log_losses,
     refuse_groups,
 )
-from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
+from rcpkg.gaussians.predictive import Gaussians, StudentTs
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows, in_memory
@@ -31,7 +31,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
     A subclass gives the densities, with their marginals, in ``_densities()``.
     """
 
-    def _densities(self) -> Spheres | Gaussians | StudentTs:
+    def _densities(self) -> Gaussians | StudentTs:
         raise NotImplementedError
 
     def _joint_log_proba(self, X: Array) -> Array:

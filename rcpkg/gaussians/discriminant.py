@@ -12,7 +12,7 @@ from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
-from rcpkg.gaussians.predictive import Gaussians, Spheres
+from rcpkg.gaussians.predictive import Gaussians
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory
@@ -247,5 +247,5 @@ class NearestMeans(MomentClassifier):
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 
-    def _densities(self) -> Spheres:
-        return Spheres(self.means_, self.variance_)
+    def _densities(self) -> Gaussians:
+        return Gaussians(self.means_, self.variance_ * np.eye(self.means_.shape[1]))

@@ -13,18 +13,19 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = sorted(ROOT.glob("chapters/*.ipynb"))
-# opened in a browser: a page of each kind (the release opens all, by RCPKG_PAGES=all)
-KINDS_OF_PAGES = (
-    "intro",
-    "how_to_classify",
-    "05_mirror_ascent",  # formulas and proofs
-    "11_when_to_calibrate",  # tables and figures
-    "scorecard",
-    "theorems",
-    "three_ideas_to_move",
-    "errata",
-    "calibration",  # of the reference
+ALL = os.environ.get("RCPKG_PAGES") == "all"  # as the release and the weekly workflow set it
+KINDS_OF_PAGES = (  # opened in a browser if not all are
+    "book/intro",
+    "book/how_to_classify",
+    "chapters/05_mirror_ascent",  # formulas and proofs
+    "chapters/11_when_to_calibrate",  # tables and figures
+    "chapters/21_scorecard",
+    "book/theorems",
+    "book/three_ideas_to_move",
+    "book/errata",
+    "book/api/calibration",
 )
+KINDS_OF_LIVE_PAGES = ("book/ten_minutes", "chapters/05_mirror_ascent", "book/project_foundations")
 
 
 def pytest_generate_tests(metafunc):
@@ -33,8 +34,8 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
     if "page" in metafunc.fixturenames:
         opened = pages()
-        if "browser" in metafunc.fixturenames and os.environ.get("RCPKG_PAGES") != "all":
-            opened = [name for name in opened if name.endswith(KINDS_OF_PAGES)]
+        if "browser" in metafunc.fixturenames and not ALL:
+            opened = [name for name in opened if name in KINDS_OF_PAGES]
         metafunc.parametrize("page", opened, ids=lambda name: Path(name).name, scope="module")
 
 

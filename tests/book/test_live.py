@@ -12,6 +12,7 @@ from pathlib import Path
 import live as tool
 import nbformat
 import pytest
+from conftest import ALL, KINDS_OF_LIVE_PAGES
 from rcbook import live
 
 DIGITS = 6  # significant ones, to which another platform is held
@@ -62,8 +63,8 @@ def test_the_archive_has_the_same_bytes_each_time(tmp_path):
 @pytest.fixture(scope="session")
 def address(html, tmp_path_factory) -> Iterator[str]:
     """The pages with live cells at a local address."""
-    if "RCPKG_PYODIDE" not in os.environ:
-        pytest.skip("RCPKG_PYODIDE names no folder with the files of Pyodide: live cells are not tried")
+    if "RCPKG_PYODIDE" not in os.environ and not ALL:
+        pytest.skip("no live cells: RCPKG_PYODIDE names no folder with Pyodide, and RCPKG_PAGES is not all")
     target = tmp_path_factory.mktemp("live") / "html"
     shutil.copytree(html, target)
     tool.main(target)
@@ -111,7 +112,7 @@ DIFFERENT = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS, ids=lambda name: Path(name).name)
+@pytest.mark.parametrize("name", NOTEBOOKS if ALL else KINDS_OF_LIVE_PAGES, ids=lambda name: Path(name).name)
 def test_every_cell_runs_in_a_browser_and_prints_what_is_stored(name, address, browser):
     window = browser.new_page()
     try:

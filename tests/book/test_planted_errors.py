@@ -312,6 +312,14 @@ PLANTED = [
     InCode("13s", "prop-gaps-reasons", "evidence - independent.class_log_prior_", "evidence"),
     InCode("13s", "prop-gaps-unlabelled", "- all_rows.mean(axis=0)", "- bits.mean(axis=0)"),
     InCode("13s", "prop-gaps-unlabelled", "return -labelled - np.logaddexp", "return -labelled + np.logaddexp"),
+    InLibrary("exact", "prop-exact-one-step", "rcpkg.class_prior.em", lambda _: lambda *arguments: (np.ones(3) / 3, 1)),
+    InLibrary("exact", "prop-exact-shapley", "rcpkg.explain._over_connected_sets", scaled(1.001)),
+    InLibrary(
+        "exact",
+        "prop-exact-hard",
+        "rcpkg.explain._ranks_of_evidence",
+        lambda function: lambda model, X, c: X.shape[1] - 1 - function(model, X, c),
+    ),
     InLibrary("15", "thm-predictive", "rcpkg.gaussians.log_predictive", scaled(1.001)),
     InLibrary("15", "prp-fixed-seed", "rcbook.class_densities.log_predictive_loo", scaled(1 + 1e-6)),
     InLibrary("15", "thm-predictive", "rcbook.class_densities.log_marginal_likelihood", scaled(1.001)),
@@ -367,7 +375,8 @@ class Chapter:
     """The code cells of a chapter, and what came of the errors planted in it."""
 
     def __init__(self, number: str) -> None:
-        (path,) = (path for path in CHAPTERS if path.stem.startswith(f"{number}_"))  # 07, or 07s: the supplement
+        pages = [*CHAPTERS, ROOT / "book" / "exact_answers.ipynb"]
+        (path,) = (path for path in pages if path.stem.startswith(f"{number}_"))  # 07, 07s: the supplement, or exact
         cells = checks.code_cells(nbformat.read(path, as_version=4))
         self.tags = [checks.tags(cell) for cell in cells]
         self.sources = [checks.plain_python(cell.source) for cell in cells]

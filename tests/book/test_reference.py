@@ -31,7 +31,7 @@ def soup(path):
 def test_each_result_says_what_it_states_under_a_label_of_its_own():
     """An origin may be open; then the page says that nobody has reviewed it yet."""
     results, labels = results_index.results(), [result.label for result in results_index.results()]
-    told = [f"{r.label} in chapters/{r.chapter}.ipynb" for r in results if len(r.statement.split()) < 3]
+    told = [f"{r.label} in {r.page}.ipynb" for r in results if len(r.statement.split()) < 3]
     assert told == [], results_index.REMEDY
     assert [label for label in set(labels) if labels.count(label) > 1] == [], "two results have this label"
 
@@ -79,7 +79,7 @@ def test_index_has_every_result_and_is_filtered(index):
     index.select_option("select[name=kind]", "theorem")
     assert shown(index) == sum(result.kind == "theorem" for result in results)
     index.select_option("select[name=chapter]", "5")
-    part = [r for r in results if r.kind == "theorem" and r.chapter.startswith("05_")]
+    part = [r for r in results if r.kind == "theorem" and r.page.startswith("chapters/05_")]
     assert shown(index) == len(part)
     index.select_option("select[name=kind]", "all")
     index.select_option("select[name=chapter]", "all")

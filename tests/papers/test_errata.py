@@ -17,6 +17,7 @@ from scipy.stats import beta, norm
 from sklearn.datasets import load_iris
 
 from rcpkg import LDA, QDA, CategoricalNB, InvalidStatistics, SharedVarianceGaussianNB
+from rcpkg.calibration import frequency_weights
 from rcpkg.gaussians.grid import BDA7_SEEDS, seed_matrix
 from rcpkg.gaussians.scatter import ClassStatistics
 
@@ -155,6 +156,59 @@ def test_class_counts_sum_over_the_sample():
     labels = np.unique(y)
     assert [sum(label == other for label in labels) for other in labels] == [1, 1, 1]
     np.testing.assert_array_equal(QDA().fit(X, y).statistics_.count, [50, 50, 50])
+
+
+def test_ml_is_no_relative_frequency_in_a_smaller_family():
+    """thesis2007 §2.1: of an exponential distribution the estimated probability of x > 1 is no share of the sample."""
+    sample = np.array([0.2, 0.5, 1.5])
+    of_event = np.exp(-1 / sample.mean())
+    values = [np.sum(np.log(scale) + sample / scale) for scale in sample.mean() * np.array([0.99, 1.0, 1.01])]
+    assert np.argmin(values) == 1 and abs(of_event - np.mean(sample > 1)) > 0.05
+    p = np.linspace(0.01, 0.99, 99_999)
+    assert p[np.argmax(np.log(p) + 2 * np.log(1 - p))] == pytest.approx(np.mean(sample > 1), abs=1e-4)
+
+
+def test_bayes_risk_is_the_mean_of_the_posterior_risk():
+    """thesis2007 (2.7): for 5 Bernoulli draws the posterior risk depends on the data; its mean is the Bayes risk."""
+    k = np.arange(6)
+    posterior_risk = beta(k + 1, 6 - k).var()
+    assert np.ptp(posterior_risk) > 0.005
+    estimate = (k + 1) / 7
+    binomial = [1, 5, 10, 10, 5, 1]
+
+    def risk(theta):
+        return np.sum(binomial * theta**k * (1 - theta) ** (5 - k) * (theta - estimate) ** 2)
+
+    assert quad(risk, 0, 1)[0] == pytest.approx(posterior_risk.mean())  # each k has the probability 1/6
+
+
+def test_a_mean_alone_bounds_no_entropy_on_the_line():
+    """thesis2007 §6.1.1: of the densities with mean 1 the exponential has entropy 1, normal ones any entropy."""
+    assert quad(lambda x: x * np.exp(-x), 0, np.inf)[0] == pytest.approx(1.0)  # -∫ f log f of exp(-x)
+    assert norm(1, 10).entropy() > 3 > 1
+
+
+def test_one_update_can_raise_the_posterior_of_a_wrong_class():
+    """rc2025 after (3): naive Bayes with five features, of ten rows a class; the third class is the true one."""
+    count, cells = np.full(3, 10.0), np.array([5.0, 2.0, 2.0])  # of the state that the row has, in each feature
+
+    def posterior(count, cells):
+        return softmax(np.log(count) + 5 * np.log(cells / count))
+
+    before = posterior(count, cells)
+    change = np.eye(3)[2] - before
+    after = posterior(count + change, cells + change)
+    assert after[2] > before[2] and after[0] < before[0] and after[1] > 1.5 * before[1]
+    assert (change[:2] < 0).all()
+
+
+def test_dfe_adds_rows_times_the_soft_error_to_the_sample_size():
+    """rc2025 §5.1: the sum of the counts after one update of discriminative frequency estimates."""
+    model = QDA().fit(X, y)
+    P = model.predict_proba(X)
+    added = model.family_.statistics(model.family_.encode(X), frequency_weights(P, np.eye(3)[y])).count.sum()
+    soft_error = 1 - P[np.arange(len(y)), y].mean()
+    assert added == pytest.approx(len(y) * soft_error) and added > 1.5 * soft_error
 
 
 def test_gradient_of_qda_has_a_part_for_the_class_weights():

@@ -8,6 +8,7 @@ import pytest
 from rcbook import datasets, published
 from rcbook.experiments.cells import cells_of
 from rcbook.experiments.studies import forms_of_map_covariances as forms
+from rcbook.experiments.studies import iterates_and_reach_of_rc as iterates
 from rcbook.experiments.studies import readings_of_descent, readings_of_rc2024
 from rcbook.experiments.studies import readings_of_rc2025 as readings
 from rcbook.experiments.studies import second_moments_about_zero as about_zero
@@ -226,6 +227,36 @@ def rules_of(section):
 
 def numbers(source, cells):
     return {(source, cell.table, cell.row, cell.method, cell.metric) for cell in cells.itertuples()}
+
+
+def test_reach_is_explained_where_rc_comes_out_and_the_other_learner_does_not():
+    """The reading is judged on tables on which it was not found, and on the sets on which the closed form comes out."""
+    cells = iterates.reaches()
+    tried = cells[cells.judged]
+    assert set(tried.table) == {"VI", "VII", "IX"} and tried.agrees.mean() >= 0.9
+    found = cells[cells.explained]
+    assert set(found.table) == {"II", "III", "IV", "V"} and not found.agreed.any()
+    assert rules_of("sec-rc-reach") == {("rc2024", cell.table, cell.row, "RC", "reach") for cell in found.itertuples()}
+
+
+def test_reach_by_the_upper_end_of_the_print_is_refused():
+    """As it was stated: of 14 reaches of Tables IV and V nine of ten had to agree."""
+    ours = scorecard.results("study", "reach-by-print")
+    ours = ours.assign(table=ours.setting_value.str.partition(":")[2])
+    cells = pd.concat([scorecard.judged("rc2024", table, part) for table, part in ours.groupby("table")])
+    out = iterates._come_out().reindex(pd.MultiIndex.from_frame(cells[["table", "row"]])).eq(True)
+    agrees = cells.agrees.to_numpy()[out.rc.to_numpy() & ~out.other.to_numpy()]
+    assert len(agrees) == 14 and agrees.mean() < 0.9
+
+
+def test_forms_of_descent_hold_the_one_of_the_tables():
+    """The first form is the projected descent of the tables; with a floor no probability is below it."""
+    X = np.digitize(ROWS, [-1, 0, 1]).astype(float)
+    model = iterates.rc_model("NB", "ML", X, 3, {})
+    theirs = ProjectedGradientDescent(model, gradient="printed", max_iter=63).fit(X, LABELS).history_.error
+    assert iterates.descent_of_form(X, LABELS, "ML", iterates.Form()) == pytest.approx(theirs.to_numpy())
+    other = iterates.descent_of_form(X, LABELS, "ML", iterates.Form(0.1, True))
+    assert not np.allclose(other, theirs)
 
 
 def test_uncentred_parameters_by_loops():

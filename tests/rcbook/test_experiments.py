@@ -483,7 +483,7 @@ def study_of(file):
 
 # runs that ended by the clock, as their protocols say: of the others every cell is stored
 ENDED = {"bda7-readings", "networks", "networks-mended", "networks-mended-curves", "race-to-the-optimum", "rc-readings"}
-ENDED |= {"tables-with-rivals", "target-weights", "numbers-of-components"}
+ENDED |= {"tables-with-rivals", "target-weights", "numbers-of-components", "bda7-paired"}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -541,6 +541,8 @@ def test_readings_precede_the_results_that_try_them(history):
     of_study = {"uncentred": "qda-map-uncentred", "uncentred-divisions": "qda-map-uncentred-divisions"}
     of_study |= {name: name for name in ("qda-descent", "nb-two-states", "bda7-seeds", "one-problem")}
     of_study["rc2025-pseudo-counts"] = "rc2025-pseudo-counts"
+    same = ("reach-by-print", "reach-in-print", "nb-descent", "reported-iterate")
+    of_study |= {name: name for name in (*same, "bda7-rules", "qb-priors", "rda-validation")}
     several = ("bda7-readings", "rc-readings", "gmm-readings", "pinv-intercept", "rc2025-first-rise")
     pairs = {
         (

@@ -116,6 +116,12 @@ def test_reliability_shows_the_share_of_right_predictions_in_each_bin(ax):
     assert "3 bins" in shown.alt_ and "0 of these leave the diagonal" in shown.alt_
     too_sure = np.where(P > 0.5, 0.999, 0.001)
     assert "1 of these" in plotting.ReliabilityDisplay.from_predictions(y, too_sure, classes=["no", "yes"], ax=ax).alt_
+    of_no = plotting.ReliabilityDisplay.from_predictions(y, P, classes=["no", "yes"], pos_label="no", name="P", ax=ax)
+    assert of_no.n_rows.sum() == 400 and of_no.confidence.max() <= 0.5
+    np.testing.assert_allclose(of_no.n_rows @ of_no.accuracy, (y == "no").sum())
+    assert ax.get_ylabel() == "share that is no" and ax.containers[-1].get_label().startswith("P: gap 0.0")
+    with pytest.raises(ValueError, match="pos_label must be one of"):
+        plotting.ReliabilityDisplay.from_predictions(y, P, classes=["no", "yes"], pos_label="maybe", ax=ax)
     with pytest.raises(ValueError, match="y_proba must have the shape"):
         plotting.ReliabilityDisplay.from_predictions(y, P[:5], classes=["no", "yes"], ax=ax)
 
