@@ -26,9 +26,6 @@ from rcpkg.rows import Block, Rows
 NEAREST = 3  # optima from which the next one is predicted
 
 
-NEAREST = 3  # optima from which the next one is predicted
-
-
 class NotConverged(ArithmeticError):
     """There is no approximate leave-one-out; the message says why."""
 
