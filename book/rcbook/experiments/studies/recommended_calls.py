@@ -2,9 +2,9 @@
 
 Fixed before the first cell was run.
 
-- Tables: ten mixed ones (`MIXED`), raw, with the gaps that they have, and those of TabMini with other names. Three stratified folds, of
-  rows shuffled once; at most `ROWS` rows of a fold's complement for training, stratified, and all rows of the fold for
-  testing. Classes of fewer than `LEAST_CLASS` rows are left out.
+- Tables: ten mixed ones (`MIXED`), raw, with the gaps that they have, and those of TabMini with other names.
+  Three stratified folds, of rows shuffled once; at most `ROWS` rows of a fold's complement for training, stratified,
+  and all rows of the fold for testing. Classes of fewer than `LEAST_CLASS` rows are left out.
 - Models: naive Bayes, a product with QDA for the numbers, and a tree of intervals, each on the columns that
   `TableColumns` makes. QDA is left out of tables with more than `MOST_NUMBERS` numbers, for the time.
 - Calls, as the pages recommend them: `RiskCalibration(model)`, `RiskCalibrationCV(model)`, and
