@@ -1,15 +1,15 @@
 """Supervised discretisation by the minimum description length principle (Fayyad and Irani 1993)."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import OneToOneFeatureMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
 from rcpkg.checks import validate
 from rcpkg.linalg import Array
@@ -126,6 +126,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """
 
     categorical_features: ArrayLike | None = None
+
+    cuts_: ClassVar[list[Array | None]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import TransformerMixin
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
@@ -310,12 +311,16 @@ class TableClassifier(GenerativeClassifier):
     (['strong'], 'naive Bayes, calibrated')
     """
 
-    candidates: str | Sequence[tuple[str, Any]] = "auto"
+    candidates: Literal["auto"] | Sequence[tuple[str, Any]] = "auto"
     gaps_in_view: Any = None
     cv: Any = 5
     budget: float | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+
+    advice_: ClassVar[str]
+    best_estimator_: ClassVar[Any]
+    columns_: ClassVar[Columns]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils._indexing import _get_column_indices
-from sklearn.utils.metaestimators import _BaseComposition
 
+from rcpkg._bases import _BaseComposition
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.columns import in_columns
@@ -329,6 +329,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
     """
 
     blocks: list[tuple[str, ClosedFormClassifier, Any]] = field(kw_only=False)
+
+    columns_: ClassVar[list[NDArray[np.intp]]]
 
     @property
     def _named_models(self) -> list[tuple[str, ClosedFormClassifier]]:

@@ -1,7 +1,7 @@
 """What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
 
 from collections.abc import Iterator
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,9 +92,12 @@ class GridClassifier(MomentClassifier):
     """
 
     cv: int | str | BaseCrossValidator = "loo"
-    scoring: str = "error"
+    scoring: Literal["error", "log_loss"] = "error"
     cost: ArrayLike | None = None
 
+    statistics_: ClassVar[ClassStatistics]
+    cv_errors_: ClassVar[Array]
+    cv_log_loss_: ClassVar[Array]
     class_prior = "laplace"
 
     def _grid(self, d: int) -> Grid:

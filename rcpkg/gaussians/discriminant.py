@@ -3,6 +3,7 @@ with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,6 +112,10 @@ class RDA(GaussianDensities, GridClassifier):
     lambdas: Sequence[float] = FRIEDMAN_LAMBDA
     gammas: Sequence[float] = FRIEDMAN_GAMMA
 
+    lambda_: ClassVar[float]
+    gamma_: ClassVar[float]
+    covariances_: ClassVar[Array]
+
     def _grid(self, d: int) -> ShrunkenGrid:
         for name in ("lambdas", "gammas"):
             check_sequence(name, getattr(self, name), 0, 1)
@@ -189,6 +194,9 @@ class EDDA(GaussianDensities, GridClassifier):
     models: Sequence[str] = EDDA_MODELS
     tol: float = 1e-8
 
+    model_: ClassVar[str]
+    covariances_: ClassVar[Array]
+
     def _grid(self, d: int) -> EDDAGrid:
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise refusal("models", f"be some of {', '.join(EDDA_MODELS)}", self.models)
@@ -233,6 +241,9 @@ class NearestMeans(MomentClassifier):
     array([[0.  , 0.81, 0.19],
            [0.  , 1.  , 0.  ]])
     """
+
+    means_: ClassVar[Array]
+    variance_: ClassVar[float]
 
     @in_memory
     @atomic
