@@ -11,11 +11,11 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
+from rcpkg._bases import BaseEstimator, ClassifierMixin
 from rcpkg._version import __version__
 from rcpkg.capabilities import MARGINALS, given_if, require
 from rcpkg.checks import check_class_prior, check_cost, check_magnitude, check_weights, number_labels, validate, warn
@@ -144,6 +144,10 @@ def one_thread_if_small(fit: Fit) -> Fit:
 class Classifier(ClassifierMixin, Estimator):
     """A classifier of validated rows, whose classes are numbered."""
 
+    classes_: NDArray
+    class_log_prior_: Array
+    n_features_in_: int
+    feature_names_in_: NDArray
     _x_dtype: type = np.float64
 
     def _check_X(self, X: ArrayLike) -> Array:

@@ -1,15 +1,15 @@
 """Supervised discretisation by the minimum description length principle (Fayyad and Irani 1993)."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import OneToOneFeatureMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
 from rcpkg.checks import validate
 from rcpkg.linalg import Array
@@ -26,13 +26,14 @@ def _best_cut(sums: Array) -> int | None:
     """Where to cut an interval of values whose running class counts are ``sums`` (u + 1, r); None: nowhere."""
     whole, left = sums[-1] - sums[0], sums[1:-1] - sums[0]
     right, n = whole - left, whole.sum()
-    before, after = _entropy(left), _entropy(right)
-    expected = (left.sum(axis=1) * before + right.sum(axis=1) * after) / n
+    left_entropy, right_entropy = _entropy(left), _entropy(right)
+    expected = (left.sum(axis=1) * left_entropy + right.sum(axis=1) * right_entropy) / n
     cut = int(np.argmin(expected))
     k, k1, k2 = (int(np.count_nonzero(counts)) for counts in (whole, left[cut], right[cut]))
     entropy = float(_entropy(whole))
     # log₂(3ᵏ − 2), in a form that does not overflow
-    delta = k * np.log2(3.0) + np.log1p(-2.0 * 3.0**-k) / np.log(2) - k * entropy + k1 * before[cut] + k2 * after[cut]
+    delta = k * np.log2(3.0) + np.log1p(-2.0 * 3.0**-k) / np.log(2)
+    delta += k1 * left_entropy[cut] + k2 * right_entropy[cut] - k * entropy
     return cut + 1 if entropy - expected[cut] > (np.log2(n - 1) + delta) / n else None
 
 
@@ -125,6 +126,8 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, Estimator):
     """
 
     categorical_features: ArrayLike | None = None
+
+    cuts_: ClassVar[list[Array | None]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

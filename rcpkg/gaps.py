@@ -175,8 +175,8 @@ def marginals_of_sets(deviations: Array, covariance: Array) -> tuple[Array, Arra
         log_det = np.concatenate([log_det, log_det + np.log(pivot) + 2 * np.log(s)])
         quadratic = np.concatenate([quadratic, quadratic + first**2 / pivot[:, None]])
         slope = column / pivot[:, None]
-        given = x[:, :, 1:] - first[:, :, None] * slope[:, None]
-        x = np.concatenate([x[:, :, 1:], given])
+        residual = x[:, :, 1:] - first[:, :, None] * slope[:, None]
+        x = np.concatenate([x[:, :, 1:], residual])
         rest = np.concatenate([rest[:, 1:, 1:], rest[:, 1:, 1:] - column[:, :, None] * slope[:, None]])
     return quadratic, log_det
 

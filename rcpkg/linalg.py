@@ -1,6 +1,6 @@
 """Positive definite matrices, factored through their correlation matrices: the scale of a feature costs no digits."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtrs
 
 Array = NDArray[np.float64]
+Numbers = NDArray[Any] | Sequence[float] | Sequence[Sequence[float]]  # without text, which ArrayLike takes
 EPS = float(np.finfo(float).eps)
 #: Entries of arrays that are made at a time, 8 MB: twice as many take twice the memory, a tenth shows Python's loops
 AT_A_TIME = 2**20

@@ -232,27 +232,16 @@ def with_categories(X: pd.DataFrame) -> pd.DataFrame:
 
 def _card(names: list[str], found: Array, margin: float) -> Comparison:
     """The table and the verdicts of log-losses and errors by learner, condition and fold; the first learner is ours."""
-    rows, verdicts, k = [], {}, found.shape[-1]
-    for condition, label in enumerate((COMPLETE, HIDDEN)):
-        losses = found[:, condition, 0]
-        excess = losses - losses[0]
-        error = np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=1, ddof=1))
-        for place, name in enumerate(names):
-            rows.append(
-                {
-                    "condition": label,
-                    "learner": name,
-                    "log_loss": losses[place].mean(),
-                    "error": found[place, condition, 1].mean(),
-                    "difference": excess[place].mean(),
-                    "std_error": error[place],
-                }
-            )
-        best = 1 + int(np.argmin(losses[1:].mean(axis=1)))
-        verdicts[label] = _verdict(
-            excess[best].mean(), error[best] * student.ppf(1 - LEVEL, k - 1), margin, names[best]
-        )
-    return Comparison(pd.DataFrame(rows), verdicts, margin)
+    k, means, excess = found.shape[-1], found.mean(axis=-1), found[:, :, 0] - found[0, :, 0]
+    difference, error = excess.mean(axis=-1), np.sqrt((1 / k + 1 / (k - 1)) * excess.var(axis=-1, ddof=1))
+    columns = {"log_loss": means[:, :, 0], "error": means[:, :, 1], "difference": difference, "std_error": error}
+    rows = pd.MultiIndex.from_product([(COMPLETE, HIDDEN), names], names=["condition", "learner"])
+    table = pd.DataFrame({name: values.T.ravel() for name, values in columns.items()}, index=rows).reset_index()
+    width, verdicts = error * student.ppf(1 - LEVEL, k - 1), {}
+    for c, condition in enumerate((COMPLETE, HIDDEN)):
+        best = 1 + int(np.argmin(means[1:, c, 0]))
+        verdicts[condition] = _verdict(difference[best, c], width[best, c], margin, names[best])
+    return Comparison(table, verdicts, margin)
 
 
 def _verdict(excess: float, width: float, margin: float, rival: str) -> str:

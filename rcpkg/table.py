@@ -5,18 +5,19 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import TransformerMixin
 from rcpkg.base import Array, Estimator, GenerativeClassifier, atomic, constructed
 from rcpkg.calibration import RiskCalibration, RiskCalibrationCV
 from rcpkg.calibration.choose_weight import TARGET_WEIGHTS
@@ -201,8 +202,8 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
     one_weight = gaps or in_view is not None or n_rows > MOST_ROWS_BY_WEIGHT
     n_parameters = len(numbers) * (len(numbers) + 3) / 2  # of a Gaussian
 
-    def calibrated(model: ClosedFormClassifier, given: bool = one_weight, **target: Any) -> Any:
-        if given or target:
+    def calibrated(model: ClosedFormClassifier, one: bool = one_weight, **target: Any) -> Any:
+        if one or target:
             return RiskCalibration(model, **target, gaps_in_view=in_view, random_state=seed)
         # the weight alone, as the studies of tables ran it; the target beside it would take twice the time
         return RiskCalibrationCV(model, target="pooled", target_weights=TARGET_WEIGHTS, cv="loo")
@@ -214,13 +215,13 @@ def candidates_of(columns: Columns, n_rows: int, gaps: bool, in_view: Any = None
         intervals = ProductModel([("all", codes, [*numbers, *categories])])
         found.append(Candidate("naive Bayes of intervals, calibrated", calibrated(intervals), True))
     full_covariances = len(numbers) > 1 and n_parameters <= min(n_rows, MOST_PARAMETERS)
-    given = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
+    one_for_gaussians = one_weight or n_parameters > MOST_PARAMETERS_BY_WEIGHT
     if n_parameters > MOST_PARAMETERS:
         found.append(Candidate("shared variances, calibrated", calibrated(product(SharedVarianceGaussianNB()))))
     elif len(numbers) > 1:
-        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), given)))
+        found.append(Candidate("LDA, calibrated", calibrated(product(LDA()), one_for_gaussians)))
     if full_covariances:
-        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), given)))
+        found.append(Candidate("QDA, calibrated", calibrated(product(QDA()), one_for_gaussians)))
     for k in (2, 3):
         mixture = Mixture(naive, n_components=k, random_state=seed)
         found.append(Candidate(f"mixture of {k}, calibrated", calibrated(mixture, True)))
@@ -310,12 +311,16 @@ class TableClassifier(GenerativeClassifier):
     (['strong'], 'naive Bayes, calibrated')
     """
 
-    candidates: str | Sequence[tuple[str, Any]] = "auto"
+    candidates: Literal["auto"] | Sequence[tuple[str, Any]] = "auto"
     gaps_in_view: Any = None
     cv: Any = 5
     budget: float | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+
+    advice_: ClassVar[str]
+    best_estimator_: ClassVar[Any]
+    columns_: ClassVar[Columns]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -352,7 +357,11 @@ class TableClassifier(GenerativeClassifier):
             said = notes[place] or f"log-loss {losses[place, 1].mean():.4f}"
             tell("%s: %s, %.1f s", candidate.name, said, seconds[place])
         self._take(found, losses, seconds, notes, y, weight)
-        return self._fit_best(frame, y, weight)
+        self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
+        counts = np.bincount(y, weight, minlength=len(self.classes_))
+        self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
+        self.class_log_prior_ = getattr(self.best_estimator_[-1], "class_log_prior_", self._frequencies)
+        return self
 
     def _left_out(
         self,
@@ -415,48 +424,41 @@ class TableClassifier(GenerativeClassifier):
     def _take(
         self, found: list[Candidate], losses: Array, seconds: Array, notes: list[str], y: NDArray, weight: Any
     ) -> None:
-        """Decide by errors and log-losses (candidates, 2, n) of rows left out; the first is that of the frequencies."""
+        """Decide by errors and log-losses (candidates, 2, n) of rows left out."""
+        frequencies = np.bincount(y, weight, minlength=len(self.classes_))
+        frequencies = frequencies / frequencies.sum()
+        base = np.array([frequencies[y] < frequencies.max(), -np.log(frequencies[y])])
+        losses = np.concatenate([base[None], losses])
         mean = np.average(losses, axis=2, weights=weight)
-        if not np.isfinite(mean[:, 1]).any():
+        if not np.isfinite(mean[1:, 1]).any():
             raise ValueError(
                 "no candidate could be fitted in each fold: give the rarest class more rows, or candidates"
             )
-        best = int(np.argmin(mean[:, 1]))
+        best = 1 + int(np.argmin(mean[1:, 1]))
         with np.errstate(invalid="ignore"):
             above = losses[:, 1] - losses[best, 1]
             excess = np.average(above, axis=1, weights=weight)
             error = np.nan_to_num(_standard_error(above, weight), nan=np.inf)
-        rank = np.where(np.isfinite(mean[:, 1]) & (excess <= error), [candidate.rank for candidate in found], np.inf)
+        ranks = [np.inf, *(candidate.rank for candidate in found)]
+        rank = np.where(np.isfinite(mean[:, 1]) & (excess <= error), ranks, np.inf)
         place = int(np.argmin(np.where(rank == rank.min(), mean[:, 1], np.inf)))
-        frequencies = np.bincount(y, weight, minlength=len(self.classes_))
-        frequencies = frequencies / frequencies.sum()
-        base = -np.log(frequencies[y])
-        base_mean = [np.average(frequencies[y] < frequencies.max(), weights=weight), np.average(base, weights=weight)]
-        self._taken = found[place]
+        self._taken = found[place - 1]
         self._report = {
             "candidate": ["class frequencies", *(candidate.name for candidate in found)],
-            "log_loss": [base_mean[1], *mean[:, 1].tolist()],
-            "error": [base_mean[0], *mean[:, 0].tolist()],
-            "std_error": [_standard_error((base - losses[best, 1])[None], weight)[0], *error.tolist()],
+            "log_loss": mean[:, 1].tolist(),
+            "error": mean[:, 0].tolist(),
+            "std_error": error.tolist(),
             "seconds": [0.0, *seconds.tolist()],
-            "taken": [False, *(np.arange(len(losses)) == place).tolist()],
+            "taken": (np.arange(len(losses)) == place).tolist(),
             "note": ["", *notes],
         }
-        self.advice_ = _advice(found, place, losses[:, 1], base, weight, self.report_)
+        self.advice_ = _advice(self.report_, losses[:, 1], place, weight)
 
     @property
     def report_(self) -> pd.DataFrame:
         """What was tried, a row a candidate; kept as lists, so that a saved model needs no pandas."""
         check_is_fitted(self)
         return pd.DataFrame(self._report)
-
-    def _fit_best(self, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Self:
-        self.best_estimator_ = _fitted(self._taken, self.columns_, frame, y, weight)
-        model = self.best_estimator_[-1]
-        counts = np.bincount(y, weight, minlength=len(self.classes_))
-        self._frequencies, self._share = np.log(counts / counts.sum()), 1 / (counts.sum() + 1)
-        self.class_log_prior_ = getattr(model, "class_log_prior_", self._frequencies)
-        return self
 
     def _joint_log_proba(self, X: pd.DataFrame) -> Array:
         columns, model = self.best_estimator_[0], self.best_estimator_[-1]
@@ -477,8 +479,8 @@ class TableClassifier(GenerativeClassifier):
 def _fitted(candidate: Candidate, columns: Columns, frame: pd.DataFrame, y: NDArray[np.intp], weight: Any) -> Any:
     """A pipeline of the columns and the model of a candidate, fitted to rows."""
     pipeline = make_pipeline(TableColumns(columns=columns, intervals=candidate.intervals), clone(candidate.model))
-    given = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
-    return pipeline.fit(frame, y, **given)
+    weights = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
+    return pipeline.fit(frame, y, **weights)
 
 
 def _standard_error(values: Array, weight: Any) -> Array:
@@ -488,26 +490,25 @@ def _standard_error(values: Array, weight: Any) -> Array:
     return np.sqrt((deviation**2) @ w**2)
 
 
-def _advice(found: list[Candidate], place: int, losses: Array, base: Array, weight: Any, report: pd.DataFrame) -> str:
+def _advice(report: pd.DataFrame, losses: Array, place: int, weight: Any) -> str:
     """One sentence: what was taken, and what it gains over class frequencies and over the first candidate."""
-
     untried = sum(note != "" for note in report.note)
-    rest = f"; {untried} of {len(found)} candidates were not judged, see report_" if untried else ""
+    rest = f"; {untried} of {len(report) - 1} candidates were not judged, see report_" if untried else ""
 
-    def gain(over: Array) -> tuple[float, float]:
-        less = over - losses[place]
+    def gain(rival: int) -> tuple[float, float]:
+        less = losses[rival] - losses[place]
         return float(np.average(less, weights=weight)), float(_standard_error(less[None], weight)[0])
 
-    name = found[place].name
-    over_base, error = gain(base)
-    if over_base <= 2 * error:
+    name, loss = report.candidate[place], report.log_loss[place]
+    less, error = gain(0)
+    if less <= 2 * error:
         return (
-            f"{name} is not worth it: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, and that of "
-            f"the class frequencies {report.log_loss[0]:.3f}, a difference of {over_base:.3f} ± {error:.3f}{rest}"
+            f"{name} is not worth it: on rows left out its log-loss is {loss:.3f}, and that of the class frequencies "
+            f"{report.log_loss[0]:.3f}, a difference of {less:.3f} ± {error:.3f}{rest}"
         )
-    said = f"take {name}: on rows left out its log-loss is {report.log_loss[place + 1]:.3f}, {over_base:.3f} ± "
-    said += f"{error:.3f} less than that of the class frequencies"
-    if place and np.isfinite(losses[0]).all():
-        less, of_less = gain(losses[0])
-        said += f" and {less:.3f} ± {of_less:.3f} less than that of {found[0].name}"
+    said = f"take {name}: on rows left out its log-loss is {loss:.3f}, {less:.3f} ± {error:.3f} less than that of the "
+    said += "class frequencies"
+    if place > 1 and np.isfinite(losses[1]).all():
+        less, error = gain(1)
+        said += f" and {less:.3f} ± {error:.3f} less than that of {report.candidate[1]}"
     return said + rest

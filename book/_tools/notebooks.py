@@ -96,29 +96,18 @@ def executed(notebook: NotebookNode, folder: Path, timeout: int = 120) -> Notebo
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="NOTEBOOK.ipynb")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--check", action="store_true", help="only tell whether all are normalised")
-    mode.add_argument("--no-execute", action="store_true", help="normalise without running")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for a cell (default: %(default)s)")
     options = parser.parse_args(arguments)
-
     failures = 0
     for path in options.files:
-        if options.check:
-            if not is_normalised(path):
-                failures += 1
-                print(f"{path}: not normalised; `make notebooks` mends it", file=sys.stderr)
-            continue
-        notebook = nbformat.read(path, as_version=4)
-        if not options.no_execute:
-            try:
-                notebook = executed(notebook, path.parent, options.timeout)
-            except (CellExecutionError, RuntimeError, TimeoutError) as error:
-                failures += 1
-                print(f"{path}: {error}", file=sys.stderr)
-                continue
-        path.write_text(text(normalised(notebook)), encoding="utf-8", newline="\n")
-        print(path)
+        try:
+            notebook = executed(nbformat.read(path, as_version=4), path.parent, options.timeout)
+        except (CellExecutionError, RuntimeError, TimeoutError) as error:
+            failures += 1
+            print(f"{path}: {error}", file=sys.stderr)
+        else:
+            path.write_text(text(normalised(notebook)), encoding="utf-8", newline="\n")
+            print(path)
     return failures > 0
 
 

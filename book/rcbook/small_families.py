@@ -31,6 +31,7 @@ __all__ = [
     "codes",
     "derivative",
     "documents",
+    "entries",
     "every_x",
     "families",
     "gradient_of",
@@ -128,6 +129,24 @@ def random_like(statistics: Statistics, rng: np.random.Generator, scale: float =
         return (v + np.swapaxes(v, -1, -2)) / 2 if symmetric else v
 
     return Statistics(**{name: draw(part) for name, part in vars(statistics).items()})
+
+
+def entries(model: ClosedFormClassifier, X: Array) -> list[Statistics]:
+    """A direction of η for each entry of the statistics, symmetric in its matrices and so long that the entry has the
+    mean square one over rows and classes."""
+
+    def symmetric(part: Array | Statistics, like: Array | Statistics) -> Array | Statistics:
+        if isinstance(part, Statistics):  # of a block
+            return part.map(symmetric, like)
+        square = part.ndim >= 2 and part.shape[-1] == part.shape[-2]
+        if square and np.allclose(like, np.swapaxes(like, -1, -2)):
+            return (part + np.swapaxes(part, -1, -2)) / 2
+        return part
+
+    eta, S = model.family_.natural_parameters(model.parameters_), row_statistics(model, X)
+    squares = np.mean(S**2, axis=(0, 1))
+    lengths = 1 / np.sqrt(squares + (squares == 0))
+    return [eta.unravel(e).map(symmetric, eta) for e in np.diag(lengths)]
 
 
 def derivative(f: Callable, at: Statistics, v: Statistics, t: float = 1e-4):

@@ -1,11 +1,13 @@
 """Hard clustering by a Bregman divergence."""
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from rcpkg.base import Estimator, constructed
 from rcpkg.bregman.divergence import BregmanDivergence, named_divergence
 from rcpkg.checks import check_number, check_weights, validate
@@ -67,6 +69,11 @@ class BregmanClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     max_iter: int = 300
     tol: float = 1e-6
     random_state: int | np.random.RandomState | None = None
+
+    cluster_centers_: ClassVar[Array]
+    labels_: ClassVar[NDArray[np.intp]]
+    inertia_: ClassVar[float]
+    n_iter_: ClassVar[int]
 
     @property
     def _n_features_out(self) -> int:

@@ -1,6 +1,7 @@
 r"""The divergence itself, and the named ones (thesis2007 (2.10), Table 2.1)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ from rcpkg.checks import refusal
 from rcpkg.linalg import Array
 
 
+@dataclass(eq=False, repr=False)
 class BregmanDivergence:
     r""":math:`d_\phi(x, y) = \phi(x) - \phi(y) - \langle\nabla\phi(y), x - y\rangle`.
 
@@ -70,22 +72,12 @@ class BregmanDivergence:
     11.0
     """
 
-    def __init__(
-        self,
-        name: str,
-        generator: Generator,
-        conjugate: Generator | None = None,
-        *,
-        closed_form: Callable[[Array, Array], Array] | None = None,
-        elementwise: Callable[[Array, Array], Array] | None = None,
-        open_second: bool = True,
-    ) -> None:
-        self.name = name
-        self.generator = generator
-        self.conjugate = conjugate
-        self.closed_form = closed_form
-        self.elementwise = elementwise
-        self.open_second = open_second
+    name: str
+    generator: Generator
+    conjugate: Generator | None = None
+    closed_form: Callable[[Array, Array], Array] | None = field(default=None, kw_only=True)
+    elementwise: Callable[[Array, Array], Array] | None = field(default=None, kw_only=True)
+    open_second: bool = field(default=True, kw_only=True)
 
     def __repr__(self) -> str:
         return f"<BregmanDivergence {self.name}>"

@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
+from scipy import integrate, optimize, stats
 from scipy.special import gammainc, gammaln, xlogy
 
 from rcpkg.linalg import Array
@@ -224,16 +224,14 @@ def _parameter_error(n: int, t1: float, t2: float) -> float:
     def end(e: ArrayLike) -> Array:
         return parameter_mean(np.exp(-np.asarray(e) / n), n, t1, t2)
 
+    def integrand(e: Array) -> Array:
+        return np.exp(-e) * uniform_squared_error(end(e))
+
     # beyond the knee, M < 1/(alpha t2), the prior takes over and the integrand falls like exp(-e)
     knee = max(n * np.log((n + t1) * t2), 0.0)
     far = min(knee, 40.0) + 60.0
     breaks = {0.0, min(knee, 40.0), far}
     if end(0.0) > 1 > end(far):
         breaks.add(optimize.brentq(lambda e: float(end(e)) - 1, 0.0, far, xtol=1e-14))
-    edges = sorted(breaks)
-    t, w = np.polynomial.legendre.leggauss(200)
-    total = 0.0
-    for a, b in itertools.pairwise(edges):
-        e = a + (b - a) * (t + 1) / 2
-        total += (b - a) / 2 * float(w @ (np.exp(-e) * uniform_squared_error(end(e))))
-    return total
+    pieces = itertools.pairwise(sorted(breaks))
+    return float(sum(integrate.fixed_quad(integrand, a, b, n=200)[0] for a, b in pieces))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from rcpkg.base import SMALL, Array, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.constants import FOLD_TOL, FOLDS
 from rcpkg.calibration.in_view import check_in_view, copies
-from rcpkg.calibration.learner import Learner
+from rcpkg.calibration.learner import Learner, TargetName
 from rcpkg.calibration.left_out import (
     CLOSED_FORM,
     FREQUENCIES,
@@ -52,7 +52,6 @@ BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, row
 FIRST_WEIGHT, DECADE, BETWEEN, MOST_DECADES = 1.0, 10.0, 3.0, 4
 WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
 SCORING = ("log_loss", "error")
-TargetName = Literal["auto", "pooled", "generative", "grand", "nested"]
 
 
 class Made(NamedTuple):
@@ -162,7 +161,7 @@ class RiskCalibrationCV(Learner):
     ('pooled', 3.0, 'approximate leave-one-out')
     """
 
-    target: TargetName | ClosedFormClassifier | Sequence[TargetName | ClosedFormClassifier] = "auto"
+    target: Literal["auto"] | TargetName | ClosedFormClassifier | Sequence[TargetName | ClosedFormClassifier] = "auto"
     target_weights: Sequence[float] | Array | Literal["auto"] = "auto"
     cv: Any = "auto"
     closed_form: bool = True
@@ -170,6 +169,11 @@ class RiskCalibrationCV(Learner):
     gaps_in_view: Any = None
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
+
+    target_: ClassVar[str | ClosedFormClassifier]
+    target_weight_: ClassVar[float]
+    at_end_: ClassVar[bool]
+    validation_: ClassVar[str]
 
     @telling
     @one_thread_if_small

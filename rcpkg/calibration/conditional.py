@@ -497,7 +497,7 @@ class Fibre(Smooth):
         self.size = self.total_weight = objective.total_weight
         self.losses = Losses(np.nan, np.nan, np.nan)
         self.joint = JointLikelihood(form, form.sums(objective.labels) / self.size, 1.0)
-        self.of_all = form.width - 1 + form.map.shared
+        self.of_all = form.width - 1 + form.map.n_shared
         self.dimension = self.of_all + (form.r - 1) * null.shape[1]
 
     def moved(self, z: Array) -> Array:

@@ -1,6 +1,6 @@
 """The optimum of conditional likelihood, by first- or second-order steps on the natural parameters."""
 
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rcpkg.base import constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.coordinates import COORDINATES
-from rcpkg.calibration.learner import Learner
+from rcpkg.calibration.learner import Learner, TargetName
 from rcpkg.calibration.newton import LBFGS, Newton
 from rcpkg.calibration.objective import Objective, check_each, check_target
 from rcpkg.calibration.optimum import optimum
@@ -110,14 +110,16 @@ class ConditionalLikelihood(Learner):
     (True, False)
     """
 
-    coordinates: str = "whitened"
-    solver: str = "auto"
+    coordinates: Literal["whitened", "natural", "closed_form", "curvature"] = "whitened"
+    solver: Literal["auto", "newton", "lbfgs"] = "auto"
     l2: float = 0.0
     max_iter: int = 1000
     tol: float = 1e-7
-    target: str | ClosedFormClassifier = "pooled"
+    target: TargetName | ClosedFormClassifier = "pooled"
     target_weight: float = 0.0
 
+    objective_: ClassVar[float]
+    separable_: ClassVar[bool]
     _needs_complete_rows = True
 
     def _check_parameters(self) -> None:

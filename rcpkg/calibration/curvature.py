@@ -41,8 +41,8 @@ class MinimalForm:
         require(model, "Newton's method")
         self.model = model
         self.map = model.feature_map(X, kind, statistics=statistics, pooled=pooled)
-        self.r, self.width = len(model.classes_), 1 + self.map.own
-        self.size = self.r * self.width + self.map.shared
+        self.r, self.width = len(model.classes_), 1 + self.map.n_by_class
+        self.size = self.r * self.width + self.map.n_shared
 
     @cached_property
     def rows(self) -> Features:

@@ -25,9 +25,9 @@ class Features:
     """φ of rows in blocks, and coefficients B of shape (r, p) as natural parameters; for a family's ``map``."""
 
     def __init__(self, feature_map: FeatureMap) -> None:
-        self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.own
+        self.map, self.n, self.width = feature_map, feature_map.n, 1 + feature_map.n_by_class
         self.index: NDArray[np.intp] | None = None  # of the rows, if they are not all
-        self.sparse = self.n * feature_map.own > SPARSE_FROM * feature_map.entries
+        self.sparse = self.n * feature_map.n_by_class > SPARSE_FROM * feature_map.entries
         self._keep(CACHE)
 
     def _keep(self, megabytes: float) -> None:

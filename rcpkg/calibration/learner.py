@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from rcpkg._bases import MetaEstimatorMixin
 from rcpkg.base import Array, GenerativeClassifier, atomic, constructed, one_thread_if_small
 from rcpkg.calibration._docs import documented
 from rcpkg.calibration.climb import climb
@@ -32,6 +33,8 @@ from rcpkg.families import ClosedFormClassifier, Family, Scorer, Statistics, can
 from rcpkg.progress import tell, telling
 from rcpkg.rows import Block, Blocks, Rows
 
+TargetName = Literal["pooled", "generative", "grand", "nested"]
+StopName = Literal["soft_error", "best_soft_error", "best_error", "none"]
 STOPS = {
     "soft_error": SoftErrorRises(),
     "best_soft_error": Best("soft_error"),
@@ -64,6 +67,12 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
     cost: ArrayLike | None = None
     verbose: int = 0
 
+    estimator_: ClassVar[ClosedFormClassifier]
+    n_iter_: ClassVar[int]
+    best_iter_: ClassVar[int]
+    stop_reason_: ClassVar[str]
+    converged_: ClassVar[bool]
+    joint_model_: ClassVar[str]
     _rule: ClassVar[Rule] = staticmethod(calibration_weights)
     _needs_complete_rows = False
 
@@ -127,7 +136,7 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         tell("%s after %d iterations", path.stop_reason, path.n_iter)
         self._report(objective, path, tol, step)
         if step is None and objective.target and settings.gaps_in_view is None and rows.is_one_block:
-            warn_of_optimum(path, model.family_, rows)
+            warn_of_optimum(path, model.family_, settings.target, rows)
         return self._adopt(objective, path)
 
     def _kept(self, objective: Objective) -> Statistics | None:
@@ -361,12 +370,12 @@ class RiskCalibration(Learner):
     0.054
     """
 
-    target: str | ClosedFormClassifier = "pooled"
-    target_weight: float | str = "auto"
-    step: str | Step | None = None
-    stopping: str | Stop | HeldOut | None = None
+    target: TargetName | ClosedFormClassifier = "pooled"
+    target_weight: float | Literal["auto"] = "auto"
+    step: Literal["safe"] | Step | None = None
+    stopping: StopName | Stop | HeldOut | None = None
     gaps_in_view: Any = None
-    max_iter: int | str = "auto"
+    max_iter: int | Literal["auto"] = "auto"
     tol: float = 1e-8
     random_state: int | np.random.RandomState | None = None
     warm_start: bool = False
@@ -419,7 +428,7 @@ class RiskCalibration(Learner):
         estimator: ClosedFormClassifier,
         *,
         learning_rate: float = 0.1,
-        on_invalid: str = "halt",
+        on_invalid: Literal["halt", "raise"] = "halt",
         **changes: Any,
     ) -> Self:
         """Algorithm 1 of rc2025 with the settings of its tables, for ``estimator``.

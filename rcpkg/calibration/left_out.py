@@ -12,14 +12,24 @@ from sklearn.utils.parallel import Parallel, delayed
 from rcpkg.base import Array, GenerativeClassifier, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
 from rcpkg.calibration.conditional import Conditional, Iterate
-from rcpkg.calibration.constants import AHEAD, BLOCKS, CLOSED_BLOCKS, FOLDS, GAPPY_TOL, LOOKED_AT, SAFE_TOL, WORSE
-from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at
+from rcpkg.calibration.constants import (
+    AHEAD,
+    BLOCKS,
+    CLOSED_BLOCKS,
+    FOLDS,
+    GAPPY_TOL,
+    LOOKED_AT,
+    OF_TARGET,
+    SAFE_TOL,
+    WORSE,
+)
+from rcpkg.calibration.objective import Objective, log_posterior_of, rows_at, target_parameters
 from rcpkg.calibration.rules import row_losses
 from rcpkg.calibration.steps import Safe
 from rcpkg.calibration.stops import Path, Stop
 from rcpkg.calibration.target_path import NotConverged, TargetPath, fall_of_scores, filled_rows
 from rcpkg.checks import warn
-from rcpkg.families import Family, Unsupported
+from rcpkg.families import ClosedFormClassifier, Family, Unsupported
 from rcpkg.rows import Block, Blocks, Rows
 
 FREQUENCIES, CLOSED_FORM = "frequencies", "closed_form"
@@ -237,14 +247,14 @@ def warn_of_rivals(losses: Array, of_frequencies: Array, of_closed_form: Array |
             return
 
 
-def warn_of_optimum(path: Path, prepared: Family, given: Rows) -> None:
+def warn_of_optimum(path: Path, prepared: Family, target: str | ClosedFormClassifier, given: Rows) -> None:
     """Warn where rows left out, approximately, speak for the class frequencies or the closed form of the ``prepared``
     model against the optimum with a target that a ``path`` has led to, and where parameters outnumber rows, of which
     they then say too little.
 
-    What the optimum gains by a row that it has seen is taken from `LOOKED_AT` of the rows, which one step of Newton's
-    method leaves out with the curvature that the search has used last; the closed form loses `CLOSED_BLOCKS` blocks.
-    ``given`` are the validated rows, of which gaps are filled for that.
+    What the optimum and its ``target`` gain by a row that they have seen is taken from `LOOKED_AT` of the rows, which
+    one step of Newton's method leaves out with the curvature that the search has used last; the closed form loses
+    `CLOSED_BLOCKS` blocks. ``given`` are the validated rows, of which gaps are filled for that.
     """
     F, point = path.objective, path.chosen
     try:
@@ -262,7 +272,7 @@ def warn_of_optimum(path: Path, prepared: Family, given: Rows) -> None:
                 "RiskCalibrationCV, which chooses the weight of the target by folds, or a model of fewer parameters"
             )
             return
-        losses = row_losses(point.log_posterior(F.X), F.y)[2] + optimism(point)
+        losses = row_losses(point.log_posterior(F.X), F.y)[2] + optimism(point, prepared, target)
     except (Unsupported, InvalidStatistics, NotConverged, np.linalg.LinAlgError):
         return
     of_closed = row_losses(closed_form_left_out(F, prepared, CLOSED_BLOCKS), F.y)[2]
@@ -277,20 +287,70 @@ def warn_of_optimum(path: Path, prepared: Family, given: Rows) -> None:
         warn_of_rivals(losses, -np.log(F.class_frequencies)[F.y], None, F.weight)
 
 
-def optimism(point: Iterate) -> float:
-    """What the log-loss of a row rises by, in the mean, where it is left out of an optimum with a target."""
+def optimism(point: Iterate, prepared: Family, target: str | ClosedFormClassifier) -> Array:
+    """What the log-loss of each row rises by where it is left out of an optimum with a target, and of the target, if
+    that is one which a ``prepared`` family makes of its rows, shape (n,).
+
+    `LOOKED_AT` of the rows stand for all. Of the target half of `OF_TARGET` are left out whose log-loss rises most
+    without that, since few rows have most of the rise, and as many of the others, which rise by the mean of these.
+    """
     F, z, r, K = point.objective, point.z, point.objective.r, point.objective.width
-    index = np.unique(np.linspace(0, F.rows - 1, LOOKED_AT).astype(np.intp))
+    index = evenly(F.rows, LOOKED_AT)
     features, y = F.form.rows.dense(index), F.data.y[index]
     before = log_posterior((F.data.coefficients(F.scored(z)) @ features).T, np.full(r, -np.log(r)))
     A, free = np.zeros((len(index), r, r)), F.data.free
     for c in range(free):  # of the classes whose scores are not zero
         side = np.zeros((len(z), len(index)))
         side[F.of_scores][c * K : (c + 1) * K] = features
-        solved = point.curvature.solve(side)[F.of_scores].reshape(free, K, -1)
-        A[:, r - free :, c + r - free] = np.einsum("rkn,kn->nr", solved, features) / F.size
+        A[:, r - free :, c + r - free] = scores_solved(point, side, features)
     P, weight = np.exp(before), np.ones(len(index)) if F.data.weight is None else F.data.weight[index]
     lost = A[range(len(index)), y] - np.einsum("nab,nb->na", A, P)
-    after = log_posterior(before - fall_of_scores(A, P, lost, weight[:, None]), np.full(r, -np.log(r)))
-    risen = (before - after)[range(len(index)), y]
-    return float(np.average(risen, weights=weight))
+
+    def rise(rows: Any) -> Array:
+        fall = fall_of_scores(A[rows], P[rows], lost[rows], weight[rows, None])
+        after = log_posterior(before[rows] - fall, np.full(r, -np.log(r)))
+        return (before[rows] - after)[range(len(after)), y[rows]]
+
+    risen = rise(slice(None))
+    if isinstance(target, str):
+        order, half = np.argsort(-risen, kind="stable"), OF_TARGET // 2
+        others = order[half:][evenly(len(order) - half, half)] if len(order) > half else order[half:]
+        looked = np.concatenate([order[:half], others])
+        pulls = pulls_of_rows(point, prepared, target, index[looked])
+        lost[looked, r - free :] += scores_solved(point, pulls, features[:, looked]) / weight[looked, None]
+        further = rise(looked) - risen[looked]
+        if len(others):
+            risen[order[half:]] += np.average(further[half:], weights=weight[others])
+        risen[looked] = rise(looked)
+    of_all = np.full(F.rows, np.average(risen, weights=weight))
+    of_all[index] = risen
+    return of_all
+
+
+def evenly(n: int, most: int) -> NDArray[np.intp]:
+    """At most so many of n places, evenly."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.intp))
+
+
+def scores_solved(point: Iterate, side: Array, features: Array) -> Array:
+    """f_iᵀ H⁻¹ of the i-th column of ``side`` in the coefficients of each score, for features f_i (K, n): (n, free)."""
+    F = point.objective
+    solved = point.curvature.solve(side)[F.of_scores].reshape(F.data.free, F.width, -1)
+    return np.einsum("rkn,kn->nr", solved, features) / F.size
+
+
+def pulls_of_rows(point: Iterate, prepared: Family, target: str, index: NDArray[np.intp]) -> Array:
+    """b [s̄ − s̄_i − (m̄ − m̄_i) μ] in coordinates, a column a row: what each row does to the pull of the target, in
+    which s̄_i and m̄_i do without it; zero where there is none without it."""
+    F, source = point.objective, point.objective.source
+    mean, pulls = F.form.mean(point.parameters), np.zeros((len(index), F.form.size))
+    counting = source.rows.only("a target without a row").weights(len(prepared.classes_))
+    for k, i in enumerate(index):
+        row = prepared.statistics(rows_at(source.X, [i]), counting[[i]])
+        try:
+            parameters, size = target_parameters(prepared, source.labels - row, target)
+        except InvalidStatistics:
+            continue
+        lost = source.target.statistics - size * prepared.mean_parameters(parameters)
+        pulls[k] = F.form.sums(lost) - (source.target.size - size) * mean
+    return source.target.weight * (F.form.differences(pulls) if F.dense else pulls).T

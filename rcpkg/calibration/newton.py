@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -212,7 +212,7 @@ class LBFGS(SecondOrder):
     """Steps of L-BFGS from the closed form in one of the ``coordinates`` of `ConditionalLikelihood`, of which its first
     inverse Hessian is the metric."""
 
-    coordinates: str = "whitened"
+    coordinates: Literal["whitened", "natural", "closed_form", "curvature"] = "whitened"
 
     def __post_init__(self) -> None:
         check_choice("coordinates", self.coordinates, COORDINATES)

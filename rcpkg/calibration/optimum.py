@@ -129,7 +129,7 @@ def along_the_fibre(objective: Objective, natural: Any) -> Iterate | None:
     pooled = pooled_parameters(objective)
     forms = [MinimalForm(family, block.X, objective.labels, pooled) for block in objective.rows]
     form = forms[0]
-    if not 0 < form.width - 1 + form.map.shared <= LARGEST:
+    if not 0 < form.width - 1 + form.map.n_shared <= LARGEST:
         return None
     null = null_space([each.rows for each in forms])
     # with a common precision that makes it valid η may lose digits: only where there is no other start

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from rcpkg.base import constructed
 from rcpkg.calibration._docs import documented
-from rcpkg.calibration.learner import Learner, Settings
+from rcpkg.calibration.learner import Learner, Settings, StopName
 from rcpkg.calibration.rules import frequency_weights, soft_error_weights
 from rcpkg.calibration.steps import Fixed, Step
 from rcpkg.calibration.stops import HeldOut, Stop
@@ -53,8 +55,8 @@ class TM(Learner):
     0.97
     """
 
-    on_invalid: str = "halt"
-    stopping: str | Stop = "none"
+    on_invalid: Literal["halt", "raise"] = "halt"
+    stopping: StopName | Stop = "none"
     max_iter: int = 64
 
     def _settings(self) -> Settings:
@@ -66,7 +68,7 @@ class _OfRule(Learner):
     """A learner that is a rule, with any step and stop."""
 
     step: Step | None = None
-    stopping: str | Stop | HeldOut = "soft_error"
+    stopping: StopName | Stop | HeldOut = "soft_error"
     max_iter: int = 64
     random_state: int | np.random.RandomState | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Fixed(StepOfLength):
     "raise" `InvalidStatistics`.
     """
 
-    on_invalid: str = "halt"
+    on_invalid: Literal["halt", "raise"] = "halt"
 
     keeps_prior = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -152,7 +152,7 @@ class Best(Stop):
     if there are none.
     """
 
-    loss: str = "soft_error"
+    loss: Literal["soft_error", "error", "log_loss"] = "soft_error"
     held_out: tuple[Any, NDArray[np.intp], Array | None] | None = None
 
     def __post_init__(self) -> None:

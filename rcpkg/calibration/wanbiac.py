@@ -1,6 +1,6 @@
 """Weighted naive Bayes, which is logistic regression in other coordinates: β = w log θ (wanbia2014)."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +88,12 @@ class WANBIAC(GenerativeClassifier):
     max_iter: int = 1000
     tol: float = 1e-6
     cost: ArrayLike | None = None
+
+    naive_bayes_: ClassVar[CategoricalNB]
+    weights_: ClassVar[Statistics]
+    objective_: ClassVar[float]
+    n_iter_: ClassVar[int]
+    converged_: ClassVar[bool]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

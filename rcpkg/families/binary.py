@@ -13,7 +13,7 @@ from rcpkg.base import Array, constructed
 from rcpkg.checks import check_number, gaps_refused
 from rcpkg.families.classifier import ConjugateClassifier
 from rcpkg.families.cliques import TableFeatures
-from rcpkg.families.constants import COUNT_ROUNDING
+from rcpkg.families.constants import ROUNDING
 from rcpkg.families.count_model import CategoricalParameters
 from rcpkg.families.family import Family
 from rcpkg.families.named_categories import CategoricalClassifier
@@ -52,7 +52,7 @@ class BinaryIndicators:
         zero = weights.sum(axis=1, keepdims=True) - one
         if self.missing.nnz:
             zero -= weights @ self.missing
-        zero[np.abs(zero) <= COUNT_ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
+        zero[np.abs(zero) <= ROUNDING * np.abs(weights).sum(axis=1, keepdims=True)] = 0.0
         return np.stack([zero, one], axis=2).reshape(len(weights), -1)
 
 
@@ -90,8 +90,7 @@ class BernoulliFamily(BernoulliSettings, CategoricalFamily):
         if self.binarize is None and np.any(bad := (values != 0) & (values != 1) & ~missing):
             j = X.indices[np.argmax(bad)] if issparse(X) else int(np.argmax(bad.any(axis=0)))
             raise ValueError(f"{self._feature_name(j)} holds values other than 0 and 1; set binarize to a threshold")
-        select = _selected if issparse(X) else _marked
-        return BinaryIndicators(select(X, ones), select(X, missing))
+        return BinaryIndicators(_indicators(X, ones), _indicators(X, missing))
 
     _encode_unknown = encode
 
@@ -123,7 +122,7 @@ class BinaryFeatures(TableFeatures):
     """Whether features are one: the ones alone are stored."""
 
     def _columns(self, X: BinaryIndicators) -> csr_array:
-        return X.ones if 2 * self.own == X.shape[1] else X.ones[:, self.kept // 2]
+        return X.ones if 2 * self.n_by_class == X.shape[1] else X.ones[:, self.kept // 2]
 
 
 class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFamily):
@@ -182,14 +181,9 @@ class BernoulliNB(BernoulliSettings, CategoricalClassifier, family=BernoulliFami
         return tags
 
 
-def _marked(X: Array, entries: NDArray[np.bool_]) -> csr_array:
-    """Indicators of some of the ``entries`` of an array."""
-    starts = np.concatenate([[0], entries.sum(axis=1).cumsum()])
-    columns = np.broadcast_to(np.arange(entries.shape[1], dtype=np.int32), entries.shape)[entries]
-    return csr_array((np.ones(len(columns)), columns, starts), shape=entries.shape)
-
-
-def _selected(X: csr_array, entries: NDArray[np.bool_]) -> csr_array:
-    """Indicators of some of the entries that a sparse array stores."""
+def _indicators(X: Array | csr_array, entries: NDArray[np.bool_]) -> csr_array:
+    """Ones for some of the ``entries`` of an array, or of those that a sparse array stores."""
+    if not issparse(X):
+        return csr_array(entries, dtype=float)
     starts = np.concatenate([[0], np.cumsum(entries)])[X.indptr].astype(X.indptr.dtype)
     return csr_array((np.ones(starts[-1]), X.indices[entries], starts), shape=X.shape)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from rcpkg.base import Array
-from rcpkg.families.constants import BLOCK, INDEFINITE, LEAST_DIGITS, LEAST_PRECISION, VARIANCE_ROUNDING
+from rcpkg.families.constants import BLOCK, LEAST_DIGITS, LEAST_PRECISION, ROUNDING, VARIANCE_ROUNDING
 from rcpkg.families.family import dampened
 from rcpkg.linalg import EPS, cholesky, correlations, slices
 
@@ -169,29 +169,18 @@ class Blocks:
         A /= scale[..., None, :]
         return A
 
-    def _scaled(self, S: Array, power: Array) -> tuple[Array, Array, float]:
-        """Correlations (B, s, s), zero of features without variance; scales; the eigenvalue below which there is but
-        rounding."""
+    def constant_directions(self, S: Array, power: Array) -> tuple[Array, int]:
+        """The covariance that has, in proper units, variance 1 in the directions in which S has none beyond rounding;
+        and the number of these directions."""
         variances = self.diagonal(S)
         varies = variances > VARIANCE_ROUNDING * power
-        scale = np.sqrt(np.where(varies, variances, 1.0))
-        noise = EPS * (power[varies] / variances[varies]).max(initial=1.0)
-        there, units = self.vectors(varies), self.vectors(scale)
-        both = there[..., :, None] & there[..., None, :]
+        units = self.vectors(np.sqrt(np.where(varies, variances, 1.0)))
+        both = self.vectors(varies)[..., :, None] & self.vectors(varies)[..., None, :]
         correlation = np.where(both, self.open(S) / (units[..., :, None] * units[..., None, :]), 0.0)
-        return correlation, units, 100 * len(scale) * noise
-
-    def n_constant(self, S: Array, power: Array) -> int:
-        """Number of the directions in which S has no variance."""
-        correlation, _, noise = self._scaled(S, power)
-        return int((np.linalg.eigvalsh(correlation) < noise).sum())
-
-    def constant_directions(self, S: Array, power: Array) -> Array:
-        """The covariance that has, in proper units, variance 1 in the directions in which rows do not differ."""
-        correlation, units, noise = self._scaled(S, power)
         values, vectors = np.linalg.eigh(correlation)
-        vectors = vectors * units[..., :, None] * (values < noise)[..., None, :]
-        return self.close(vectors @ vectors.mT)
+        constant = values < 100 * varies.size * EPS * (power[varies] / variances[varies]).max(initial=1.0)
+        vectors = vectors * units[..., :, None] * constant[..., None, :]
+        return self.close(vectors @ vectors.mT), int(constant.sum())
 
     def dampen(self, trial: Array, old: Array) -> Array:
         """``trial`` made positive definite: its eigenvalues relative to ``old`` go through `dampened`."""
@@ -206,7 +195,7 @@ class Blocks:
         size = np.abs(self.diagonal(self.by_class(P))).mean(axis=0)
         unit = self.vectors(1 / np.sqrt(np.where(size > 0, size, 1.0)))
         values = np.linalg.eigvalsh(self.open(P) * unit[..., :, None] * unit[..., None, :])
-        if not values.size or values.min() > 2 * INDEFINITE * values.max():  # the mean of all is at most the largest
+        if not values.size or values.min() > 2 * ROUNDING * values.max():  # the mean of all is at most the largest
             return P
         values, vectors = np.linalg.eigh(self.open(self.by_class(P)))
         common = ((vectors * np.abs(values)[..., None, :]) @ vectors.mT).mean(axis=0)
@@ -215,7 +204,7 @@ class Blocks:
         factor = np.linalg.cholesky(common)
         half = np.linalg.solve(factor, self.open(P))
         lowest = np.linalg.eigvalsh(np.linalg.solve(factor, half.mT)).min()
-        return P if lowest > INDEFINITE else P + (LEAST_PRECISION - lowest) * self.close(common)
+        return P if lowest > ROUNDING else P + (LEAST_PRECISION - lowest) * self.close(common)
 
     # rows -----------------------------------------------------------------------------------------------------------
 

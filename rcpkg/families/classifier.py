@@ -37,6 +37,9 @@ class ClosedFormClassifier(GenerativeClassifier):
 
     cost: ArrayLike | None = None
 
+    family_: ClassVar[Family]
+    statistics_: ClassVar[Statistics]
+    parameters_: ClassVar[Any]
     _family_type: ClassVar[type[Family]]
 
     def __init_subclass__(cls, family: type[Family] | None = None, **others: Any) -> None:

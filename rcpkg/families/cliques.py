@@ -225,8 +225,8 @@ class TableFeatures(FeatureMap):
         self.left_out = nothing if left_out is None else left_out
         self.unused = nothing if unused is None else unused
         self.kept = np.flatnonzero(~self.unused & ~self.left_out)
-        self.own = len(self.kept)
-        self.totalled = np.ones(self.own, dtype=bool)
+        self.n_by_class = len(self.kept)
+        self.totalled = np.ones(self.n_by_class, dtype=bool)
 
     @cached_property
     def table(self) -> Array | csr_array:  # type: ignore[override]
@@ -235,7 +235,7 @@ class TableFeatures(FeatureMap):
         return self.__dict__["table"]
 
     def _columns(self, X: Any) -> Any:
-        return X if self.own == X.shape[1] else X[:, self.kept]
+        return X if self.n_by_class == X.shape[1] else X[:, self.kept]
 
     @cached_property
     def entries(self) -> float:  # type: ignore[override]
@@ -294,10 +294,10 @@ class TableFeatures(FeatureMap):
         if not self.families.has_arcs:
             group = np.repeat(np.arange(len(self.families.lengths)), self.families.lengths)[self.kept]
             p, same = np.exp(parameters.log_prob[:, self.kept]), np.equal.outer(group, group)
-            covariance = p[:, :, None] * np.eye(self.own) - np.where(same, p[:, :, None] * p[:, None], 0.0)
+            covariance = p[:, :, None] * np.eye(self.n_by_class) - np.where(same, p[:, :, None] * p[:, None], 0.0)
             return self.length * p, self.length * covariance
         families, r = self.families, len(parameters.log_prob)
-        mean, second = np.empty((r, self.own)), np.empty((r, self.own, self.own))
+        mean, second = np.empty((r, self.n_by_class)), np.empty((r, self.n_by_class, self.n_by_class))
         family = np.searchsorted(families.starts, self.kept, side="right") - 1
         tables, at_once = families.split(parameters.log_prob), -(-AT_A_TIME // (r * families.width))
         for j, table in enumerate(tables):
@@ -309,10 +309,10 @@ class TableFeatures(FeatureMap):
                 only[np.arange(k), :, within] = table.reshape(r, -1)[:, within].T
                 collected = families.collect([*tables[:j], only.reshape(k, *table.shape), *tables[j + 1 :]])
                 log_mass = collected[2]
-                joint = families.distribute([np.exp(given) for given in families.conditionals(*collected[:2])])
-                given = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
+                joint = families.distribute([np.exp(p) for p in families.conditionals(*collected[:2])])
+                others = families.join([np.broadcast_to(p, (k, *t.shape)) for p, t in zip(joint, tables)], lead=2)
                 mean[:, places] = np.exp(log_mass).T
-                second[:, places] = (np.exp(log_mass)[..., None] * given[:, :, self.kept]).swapaxes(0, 1)
+                second[:, places] = (np.exp(log_mass)[..., None] * others[:, :, self.kept]).swapaxes(0, 1)
         return mean, second - mean[:, :, None] * mean[:, None]
 
     def is_inside(self, natural: Statistics) -> bool:

@@ -8,8 +8,9 @@ from rcpkg.linalg import EPS
 
 #: A variance is positive if it exceeds this share of the second moment beneath it, of which it is a difference
 VARIANCE_ROUNDING = 100 * EPS
-#: A negative count is zero up to this share of the sum of magnitudes, the rounding of a sum over many rows
-COUNT_ROUNDING = 1e-12
+#: A negative count is zero up to this share of the sum of magnitudes, the rounding of a sum over many rows; and an
+#: eigenvalue of a precision is not positive up to this share of the mean size of all
+ROUNDING = 1e-12
 #: Decimals of a mutual information in nats; beyond them is rounding, which must not decide between equal features
 DECIMALS = 12
 #: A correlation matrix has an inverse if its rounding times the trace of the inverse is less: two digits are left
@@ -23,9 +24,8 @@ FAR_MEAN = 1e4
 # Natural parameters without a model -----------------------------------------------------------------------------------
 # Such η come from L-BFGS and from steps that are too long; the common precision that they get changes no posterior.
 
-#: Least eigenvalue of a precision, relative to the mean size of all, that counts as positive
-INDEFINITE = 1e-12
-#: What it is raised to otherwise. Twice makes the joint model narrower in one direction, half wider.
+#: What the least eigenvalue of a precision, relative to the mean size of all, is raised to where it is not positive.
+#: Twice makes the joint model narrower in one direction, half wider.
 LEAST_PRECISION = 0.1
 
 # EM -------------------------------------------------------------------------------------------------------------------
@@ -35,6 +35,16 @@ EM_STEPS = 1000
 #: ⟨Δs, Δη⟩ a row, twice a Kullback-Leibler divergence in nats, of the step that ends EM: far below sampling error.
 #: Steps shorten by a factor, so that half or twice of it is a step more or less.
 EM_TOL = 1e-12
+
+#: Greatest number of components that "cv" tries, each of which takes longer than the last
+MOST_COMPONENTS = 4
+#: Steps of EM from each start, of which the best one goes on. Half or twice of it changes the time of a fit, and which
+#: optimum is found where some are nearly equal.
+SHORT_STEPS = 10
+#: A class of fewer rows for each component has fewer components; one row is none, since it has no variance
+ROWS_PER_COMPONENT = 2
+#: Rows below which a component without pseudo-rows counts as lost; far below one row, which half or twice is, too
+LOST = 1e-4
 
 # What is too large ----------------------------------------------------------------------------------------------------
 
@@ -60,7 +70,8 @@ FUSED_CLASSES_PER_FEATURE = 0.3
 #: Entries of an average table of the rows with gaps that go together in a network. With half of it rows of few gaps
 #: take up to 1.4 times as long, for the calls of numpy; with twice 1.3 times, since different patterns go together.
 TABLE_ENTRIES = 2**13
-#: Rows from which medians are taken, if there are more; half or twice shows the same order of magnitude
+#: Rows from which medians are taken, and of a class those that components start from, if there are more; half or twice
+#: shows the same order of magnitude
 TYPICAL_ROWS = 1000
 #: Rows of each block by which a model sees how all rows lie, before it sums them
 BLOCK_SAMPLE = 64

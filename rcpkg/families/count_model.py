@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from rcpkg.base import Array, InvalidStatistics
 from rcpkg.families.cliques import Families
-from rcpkg.families.constants import COUNT_ROUNDING
+from rcpkg.families.constants import ROUNDING
 from rcpkg.families.family import Family, equal_class_weights, safe_class_counts, safe_counts
 from rcpkg.families.statistics import Statistics
 
@@ -46,7 +46,7 @@ class CountFamily(Family):
         cells = self.with_pseudo_rows(statistics).cells
         y, column = np.unravel_index(cells.argmin(), cells.shape)
         if not cells[y, column] >= 0:
-            if not cells[y, column] >= -COUNT_ROUNDING * np.abs(cells).sum():
+            if not cells[y, column] >= -ROUNDING * np.abs(cells).sum():
                 raise InvalidStatistics(f"negative count {cells[y, column]:.6g} of {self._cell_name(y, column)}")
             cells = np.maximum(cells, 0.0)
         return CategoricalParameters(log_prior, self._log_frequencies(cells))

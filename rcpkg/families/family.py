@@ -214,6 +214,12 @@ class Family(ClassPrior):
         return feature_name(getattr(self, "feature_names_in_", None), j)
 
 
+def if_all_have(method: Callable[..., Any]) -> Any:
+    """Decorator of a method that a family made of others, its ``families``, has where all of these have it."""
+    name = method.__name__
+    return available_if(lambda family: all(hasattr(part, name) for part in family.families))(method)
+
+
 def feature_name(names: NDArray | None, j: int) -> str:
     """What messages call the feature of number j, by its name where the columns have ``names``."""
     return f"feature {j}" if names is None else f"feature {names[j]!r}"

@@ -1,8 +1,8 @@
 """Features in which the scores ⟨η, s(x, y)⟩ of an exponential family are linear, and their moments under the model.
 
-With features f(x) = (1, own(x)) that each class has for itself and shared(x) that all classes have in common, the
-statistics are a linear map of (e_y ⊗ f(x), shared(x)): conditional likelihood is a logistic regression on own(x), and
-the curvature of a joint model follows from moments within the classes.
+With features f(x) = (1, a(x)), for which each class has coefficients of its own, and b(x), for which all classes share
+theirs, the statistics are a linear map of (e_y ⊗ f(x), b(x)): conditional likelihood is a logistic regression on a(x),
+and the curvature of a joint model follows from moments within the classes.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ class FeatureMap:
     """
 
     n: int  # rows
-    own: int
-    shared: int = 0
+    n_by_class: int
+    n_shared: int = 0
     totalled: NDArray[np.bool_]  # of the own features: whether targets by totals need but their sum over classes
     table: Array | csr_array | None = None  # the own features (n, k), where they are held and not formed anew
     entries: float  # number of own features of all rows that are not zero
@@ -36,7 +36,7 @@ class FeatureMap:
         self.family = family
         self._hold(family.features(X))
         self.like = family.statistics(X[:1], np.zeros((1, len(family.classes_))))
-        self.totalled = np.zeros(self.own, dtype=bool)
+        self.totalled = np.zeros(self.n_by_class, dtype=bool)
 
     def _hold(self, table: Array | csr_array) -> None:
         if issparse(table):
@@ -44,7 +44,7 @@ class FeatureMap:
             if not table.has_canonical_format:
                 table = table.copy()
                 table.sum_duplicates()
-        self.table, (self.n, self.own) = table, table.shape
+        self.table, (self.n, self.n_by_class) = table, table.shape
         self.entries = float(table.nnz) if issparse(table) else float(table.size)
 
     def write(self, index: Any, out: Array) -> None:
@@ -58,7 +58,7 @@ class FeatureMap:
 
     def features(self) -> tuple[Array, Array]:
         """Own features of all rows, shape (n, k), and shared ones, shape (n, l)."""
-        by_class = np.empty((self.own, self.n))
+        by_class = np.empty((self.n_by_class, self.n))
         self.write(slice(None), by_class)
         return np.ascontiguousarray(by_class.T), np.empty((self.n, 0))
 
@@ -84,13 +84,13 @@ class FeatureMap:
 
     def ridge(self) -> Array:
         """M of shape (k, q): aM are the coefficients of the rows as given, least in norm, with the same scores as a."""
-        return np.eye(self.own)
+        return np.eye(self.n_by_class)
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
         """Means (r, k + l) and covariances (r, k + l, k + l) of own and shared features within the classes."""
         mean, covariance = self.family.moments(parameters)
         if covariance.ndim == 2:  # of features that are independent
-            covariance = covariance[:, :, None] * np.eye(self.own)
+            covariance = covariance[:, :, None] * np.eye(self.n_by_class)
         return mean, covariance
 
     def is_inside(self, natural: Statistics) -> bool:
@@ -104,10 +104,10 @@ class ProductFeatures(FeatureMap):
 
     def __init__(self, maps: list[FeatureMap], names: list[str]) -> None:
         self.maps, self.names, self.n = maps, names, maps[0].n
-        self.own, self.shared = sum(m.own for m in maps), sum(m.shared for m in maps)
+        self.n_by_class, self.n_shared = sum(m.n_by_class for m in maps), sum(m.n_shared for m in maps)
         self.totalled = np.concatenate([m.totalled for m in maps])
-        self.ends = np.cumsum([m.own for m in maps])[:-1], np.cumsum([m.shared for m in maps])[:-1]
-        self.entries = float(self.n * self.own)
+        self.ends = np.cumsum([m.n_by_class for m in maps])[:-1], np.cumsum([m.n_shared for m in maps])[:-1]
+        self.entries = float(self.n * self.n_by_class)
         if len(maps) == 1:
             self.table, self.entries = maps[0].table, maps[0].entries
 
@@ -146,11 +146,11 @@ class ProductFeatures(FeatureMap):
         return block_diag(*(m.ridge() for m in self.maps))
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:
-        r, K = len(parameters.log_prior), self.own + self.shared
-        mean, covariance, first, later = np.empty((r, K)), np.zeros((r, K, K)), 0, self.own
+        r, K = len(parameters.log_prior), self.n_by_class + self.n_shared
+        mean, covariance, first, later = np.empty((r, K)), np.zeros((r, K, K)), 0, self.n_by_class
         for m, block in zip(self.maps, parameters.blocks):
-            places = np.r_[first : first + m.own, later : later + m.shared]
-            first, later = first + m.own, later + m.shared
+            places = np.r_[first : first + m.n_by_class, later : later + m.n_shared]
+            first, later = first + m.n_by_class, later + m.n_shared
             mean[:, places], covariance[:, places[:, None], places] = m.moments(block)
         return mean, covariance
 

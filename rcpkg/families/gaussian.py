@@ -52,7 +52,7 @@ class GaussianFamily(GaussianPrior):
     shared: bool = False
     independent: bool = False
     _incomplete = False  # whether values were missing in training, of independent features
-    _completed: Statistics | None = None  # those of EM, at which the prior is settled
+    _completed: Statistics | None = None  # those of EM, at which the prior is decided
 
     @property
     def shape(self) -> Blocks:
@@ -362,13 +362,13 @@ class GaussianFamily(GaussianPrior):
                 "portions of rows do not take where covariances are full: fit all rows at once, impute the values, or "
                 "leave such rows out"
             )
-        missing, before = np.isnan(X), self.varying_
+        missing, varied = np.isnan(X), self.varying_
         X = np.where(missing, self.origin_, X)
         with np.errstate(over="ignore"):
             width = np.abs(X - self.origin_).max(axis=0)
         self._check_range(width, width > LARGEST)
-        self.varying_ = before | (width > 0)
-        index, parts = np.flatnonzero(before[self.varying_]), dict(vars(statistics))
+        self.varying_ = varied | (width > 0)
+        index, parts = np.flatnonzero(varied[self.varying_]), dict(vars(statistics))
         parts["first"] = np.zeros((len(statistics.count), int(self.varying_.sum())))
         parts["second"] = np.zeros_like(self.shape.outer(parts["first"], parts["first"]))
         parts["first"][:, index] = statistics.first

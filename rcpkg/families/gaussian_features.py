@@ -31,9 +31,9 @@ class Monomials(FeatureMap):
         moved = X - centre
         self.x = np.ascontiguousarray((moved if factor is None else form.transformed(moved, factor.T)).T)
         self.i, self.j = np.triu_indices(d) if not form.independent else (np.arange(d), np.arange(d))
-        self.own, self.shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
+        self.n_by_class, self.n_shared = (d, len(self.i)) if form.shared else (d + len(self.i), 0)
         self.twice = np.where(self.i == self.j, 1.0, 2.0)
-        self.totalled, self.entries = np.arange(self.own) >= d, float(self.own * len(X))
+        self.totalled, self.entries = np.arange(self.n_by_class) >= d, float(self.n_by_class * len(X))
 
     def write(self, index: Any, out: Array) -> None:
         x = self.x[:, index]
@@ -50,7 +50,7 @@ class Monomials(FeatureMap):
 
     def features(self) -> tuple[Array, Array]:
         by_class, _ = super().features()
-        shared = np.empty((self.shared, self.n))
+        shared = np.empty((self.n_shared, self.n))
         if self.common:
             self._multiply(self.x, shared)
         return by_class, np.ascontiguousarray(shared.T)
@@ -106,7 +106,7 @@ class Monomials(FeatureMap):
         as_given, d = copy(self), len(self.x)
         as_given.shift = np.broadcast_to(self.origin, d)
         as_given.factor = as_given.inverse = self.form.from_diagonal(np.ones(d))
-        natural = self.natural(np.zeros(self.own), np.eye(self.own), np.zeros(self.shared))
+        natural = self.natural(np.zeros(self.n_by_class), np.eye(self.n_by_class), np.zeros(self.n_shared))
         return as_given.coefficients(natural)[1]
 
     def moments(self, parameters: Any) -> tuple[Array, Array]:

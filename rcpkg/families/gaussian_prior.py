@@ -1,6 +1,6 @@
 """Priors of Gaussian classes: of MAP, named or given, and the ridge of covariances that are singular or of few rows."""
 
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from rcpkg.families.blocks import Blocks, Fault
 from rcpkg.families.constants import VARIANCE_ROUNDING
 from rcpkg.families.family import ClassPrior, Family
 from rcpkg.families.statistics import Statistics
+from rcpkg.linalg import Numbers
 
 
 class GaussianParameters(NamedTuple):
@@ -31,8 +32,8 @@ class GaussianSettings(ClassPrior):
     """Settings of the Gaussian models: their prior, and the ridge of covariances that are singular or of few rows."""
 
     prior_strength: float = 0.0
-    prior_mean: str | float | ArrayLike = 0.0
-    prior_covariance: str | float | ArrayLike = 1.0
+    prior_mean: float | Numbers | Literal["grand"] = 0.0
+    prior_covariance: float | Numbers | Literal["pooled", "diagonal"] = 1.0
     singular_ridge: float = 2.0
     rows_per_feature: float = 3.0
 
@@ -169,11 +170,11 @@ class GaussianPrior(GaussianSettings, Family):
             )
             variances[tells] /= rows
         variances[by_within] = form.diagonal(within)[by_within]
-        n_constant, full = form.n_constant(total, power), t * form.from_diagonal(variances)
+        (base, n_constant), full = form.constant_directions(total, power), t * form.from_diagonal(variances)
         lack = 0.0 if n_rows is None else self._want_of_rows(statistics, n_rows, len(variances) - n_constant)
         if lack >= 1:
             return form.over(weight) * form.each(lack * full, len(statistics.count))
-        base = t * form.constant_directions(total, power) if n_constant else np.zeros_like(full)
+        base = t * base
         of_few = (1 - lack) * base + lack * full
         rows = np.where(weight > 0, weight, 1.0)  # of a class that has no values of a feature
         parts = zip(*map(form.by_class, (scatter / form.over(rows), self._power(statistics) / rows)))

@@ -38,7 +38,7 @@ class Hooks(Protocol):
         """θ of any η, which is normalised first."""
 
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        """``old + change`` to first order, and valid for any change that leaves a positive weight."""
+        """``old + change`` to first order, and valid where the classes together keep a positive weight."""
 
     def pooled_parameters(self, statistics: Statistics) -> tuple[Any, float]:
         """θ with the class weights observed and as little else that depends on the class; its pseudo-rows m̄."""

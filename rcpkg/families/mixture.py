@@ -1,14 +1,11 @@
 r"""Mixtures: a hidden component within each class, which is a categorical feature that is missing in every row.
 
-The complete rows (x, y, k) are those of a family whose classes are the pairs c = (y, k), with statistics s(x, y, k).
-What is observed is p(x, y) = Σ_k p(x, y, k), and with responsibilities ρ_ik = p(k | x_i, y), of the same pass,
+The complete rows (x, y, k) are those of a family whose classes are the pairs (y, k). With ρ_ik = p(k | x_i, y),
 
     s(X, W) = Σ_i Σ_y W_iy Σ_k ρ_ik s(x_i, y, k)
 
-is the expectation that every family takes of rows with gaps: with W = Y the E-step of EM, with W = Y − P the gradient
-of Σ_i log p(y_i | x_i). Risk-based calibration, its safe steps and its targets are those of the family of the complete
-rows. The chapter *Hidden components* says what is proved of them (they never fall, and end at stationary points) and
-what is not: the objective is no concave function, so that optima may be local and depend on the start.
+is the expectation that every family takes of rows with gaps: the E-step of EM for W = Y, and for W = Y − P the gradient
+of Σ_i log p(y_i | x_i). What is proved of its ascent, and what is not, is in the chapter *Hidden components*.
 """
 
 from __future__ import annotations
@@ -31,18 +28,14 @@ from rcpkg.capabilities import Unsupported
 from rcpkg.checks import check_number, refusal, warn
 from rcpkg.choice import folds, log_losses
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.family import ClassPrior, Family, safe_counts
+from rcpkg.families.constants import LOST, MOST_COMPONENTS, ROWS_PER_COMPONENT, SHORT_STEPS, TYPICAL_ROWS
+from rcpkg.families.family import ClassPrior, Family, if_all_have, safe_counts
 from rcpkg.families.portions import COLUMNS, BlockSummary, encoded
-from rcpkg.families.statistics import Statistics, class_counts
+from rcpkg.families.statistics import Statistics, class_counts, one_hot
 from rcpkg.progress import tell
 from rcpkg.rows import Block, Blocks, Rows
 
-NUMBERS = (1, 2, 3, 4)  # of components a class that "cv" tries
-FOLDS = 5
-SHORT_STEPS = 10  # of EM from each start; the best one goes on
-ROWS_PER_COMPONENT = 2  # a class of fewer rows has fewer components
-EMPTY = 1e-4  # rows below which a component without pseudo-rows counts as lost, and its start as failed
-SEEDS = 1000  # first rows of each class, among which components have their seeds
+FOLDS = 5  # by which "cv" chooses the number of components
 
 
 class MixtureParameters(NamedTuple):
@@ -68,11 +61,6 @@ class MixtureSettings(ClassPrior):
     random_state: int | np.random.RandomState | None = None
 
 
-def _of_component(method: Callable[..., Any]) -> Any:
-    """A method that a mixture has whose components have it."""
-    return available_if(lambda self: hasattr(self.component, method.__name__))(method)
-
-
 @constructed
 class MixtureFamily(MixtureSettings, Family):
     """Mixtures of members of a family ``component``, whose classes are the pairs (y, k) or, shared, the components k.
@@ -88,6 +76,10 @@ class MixtureFamily(MixtureSettings, Family):
     _in_fold = False
     _pseudo: ClassVar[Statistics | None] = None  # of each component a row, on average one of its class
     _decided: ClassVar[tuple[Statistics, MixtureParameters] | None] = None  # where EM has ended
+
+    @property
+    def families(self) -> list[Family]:
+        return [self.component]
 
     def describe(self, **rows: Any) -> Self:
         """The component's family knows the same."""
@@ -137,18 +129,17 @@ class MixtureFamily(MixtureSettings, Family):
             joint = joint[:, self.places] + parameters.pairs
         return self._by_class(joint)
 
-    def _weighed(self, weights: Array, shares: Array) -> tuple[Array, Array]:
-        """Weights of the pairs, and of the classes of the component's family."""
-        of_pairs = weights[:, self.classes_of] * shares
-        gathered = of_pairs.reshape(len(weights), len(self.sizes), -1).sum(axis=1) if self.shared else of_pairs
-        return of_pairs, gathered
+    def _over_classes(self, pairs: Array) -> Array:
+        """Sums (…, k) over the classes, for each shared component; of others the pairs are the components."""
+        return pairs.reshape(*pairs.shape[:-1], len(self.sizes), -1).sum(axis=-2) if self.shared else pairs
 
     def _expected(self, X: Any, weights: Array, shares: Array, *theta: Any) -> Statistics:
         """Statistics of rows that count by weights (n, r), and in the pairs by their ``shares`` of these; complete rows
         need no parameters."""
-        of_pairs, gathered = self._weighed(weights, shares)
+        pairs = weights[:, self.classes_of] * shares
         take = self.component.expected_statistics if theta else self.component.statistics
-        return Statistics(count=weights.sum(axis=0), pairs=of_pairs.sum(axis=0), components=take(X, gathered, *theta))
+        components = take(X, self._over_classes(pairs), *theta)
+        return Statistics(count=weights.sum(axis=0), pairs=pairs.sum(axis=0), components=components)
 
     def log_joint(self, X: Any, parameters: MixtureParameters) -> Array:
         """log p(x, y) = log Σ_k p(x, y, k)."""
@@ -182,13 +173,13 @@ class MixtureFamily(MixtureSettings, Family):
         total, _ = self._by_class(log_pairs)
         return self._joined(log_prior, log_pairs + (log_prior - total)[self.classes_of], components)
 
+    def _log_pairs(self, parameters: MixtureParameters) -> Array:
+        """log p(y, k) of all pairs."""
+        return self.component.log_class_probabilities(parameters.components)[self.places] + parameters.pairs
+
     def with_pseudo_rows(self, statistics: Statistics) -> Statistics:
         """Statistics with those of the prior of the components."""
         return statistics if self._pseudo is None else statistics + self.prior_strength * self._pseudo
-
-    def _over_classes(self, pairs: Array) -> Array:
-        """Sums over the classes, for each shared component."""
-        return pairs.reshape(len(self.sizes), -1).sum(axis=0)
 
     def _joined(self, log_prior: Array, log_pairs: Array, components: Any) -> MixtureParameters:
         """Parameters with log p(y, k)."""
@@ -197,47 +188,44 @@ class MixtureFamily(MixtureSettings, Family):
         log_k = np.logaddexp.reduce(log_pairs.reshape(len(self.sizes), -1), axis=0)
         return MixtureParameters(log_prior, log_pairs - log_k[self.places], components._replace(log_prior=log_k))
 
-    @_of_component
+    @if_all_have
     def natural_parameters(self, parameters: MixtureParameters) -> Statistics:
         """η of the complete rows: that of the components, and log p(y | k) where they are shared."""
         components = self.component.natural_parameters(parameters.components)
         return Statistics(count=np.zeros_like(parameters.log_prior), pairs=parameters.pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def mean_parameters(self, parameters: MixtureParameters) -> Statistics:
         """μ of the complete rows."""
         components = self.component.mean_parameters(parameters.components)
-        p_k = np.exp(self.component.log_class_probabilities(parameters.components))[self.places]
         return Statistics(
-            count=np.exp(parameters.log_prior), pairs=p_k * np.exp(parameters.pairs), components=components
+            count=np.exp(parameters.log_prior), pairs=np.exp(self._log_pairs(parameters)), components=components
         )
 
-    @_of_component
+    @if_all_have
     def class_log_partition(self, natural: Statistics) -> Array:
         """η_0y + log Σ_k exp of that of the components."""
         components = self.component.class_log_partition(natural.components)
         return self._by_class(components[self.places] + natural.pairs)[0] + natural.count
 
-    @_of_component
+    @if_all_have
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
         """Of the components; the weights of their classes, where they are shared, dampened as counts are."""
         smoothed = self.with_pseudo_rows(old)
         components = self.component.safe_update(smoothed.components, change.components)
         components = components - (smoothed - old).components
-        count = class_counts(components)
+        pairs = count = class_counts(components)
         if self.shared:
             pairs = safe_counts(old.pairs, change.pairs)
             pairs *= (count / self._over_classes(pairs))[self.places]
-        else:
-            pairs = count
         return Statistics(count=np.add.reduceat(pairs, self.starts), pairs=pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
         components = self.component.precondition(old.components, expected.components, change.components)
         return Statistics(count=change.count, pairs=change.pairs, components=components)
 
-    @_of_component
+    @if_all_have
     def pooled_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Observed weights of classes and components, which are pooled ones of their family."""
         components, size = self.component.pooled_parameters(self.with_pseudo_rows(statistics).components)
@@ -247,7 +235,7 @@ class MixtureFamily(MixtureSettings, Family):
             log_pairs = log_pairs[self.places] + log_prior[self.classes_of]
         return self._joined(log_prior, log_pairs, components), size
 
-    @_of_component
+    @if_all_have
     def grand_parameters(self, statistics: Statistics) -> tuple[MixtureParameters, float]:
         """Equal weights of the classes, of the components of a class, and for all of them the grand one."""
         components, size = self.component.grand_parameters(self.with_pseudo_rows(statistics).components)
@@ -295,19 +283,18 @@ class MixtureFamily(MixtureSettings, Family):
 
     check_full = check_complete
 
-    @_of_component
+    @if_all_have
     def expected_rows(self, X: Array, weights: Array, parameters: MixtureParameters) -> Any:
         """Σ_y W_iy Σ_k p(k | what there is of x_i, y) E[x_i | what there is, y, k]."""
-        gathered = self._weighed(weights, self._split(X, parameters)[1])[1]
-        return self.component.expected_rows(X, gathered, parameters.components)
+        shares = self._over_classes(weights[:, self.classes_of] * self._split(X, parameters)[1])
+        return self.component.expected_rows(X, shares, parameters.components)
 
-    @_of_component
+    @if_all_have
     def draw(self, parameters: MixtureParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        log_pairs = self.component.log_class_probabilities(parameters.components)[self.places] + parameters.pairs
-        shares, components = self._by_class(log_pairs)[1], np.empty(len(y), dtype=np.intp)
+        shares, components = self._by_class(self._log_pairs(parameters))[1], np.empty(len(y), dtype=np.intp)
         for c, size in enumerate(self.sizes):
-            own = slice(self.starts[c], self.starts[c] + size)
-            components[y == c] = rng.choice(self.places[own], size=np.count_nonzero(y == c), p=shares[own])
+            pairs = slice(self.starts[c], self.starts[c] + size)
+            components[y == c] = rng.choice(self.places[pairs], size=np.count_nonzero(y == c), p=shares[pairs])
         return self.component.draw(parameters.components, components, rng)
 
     @property
@@ -331,26 +318,21 @@ class MixtureFamily(MixtureSettings, Family):
             return 1
         divisions = list(folds(min(FOLDS, most), block.X, block.y, np.ones(block.n, dtype=bool)))
         losses: list[Array] = []
-        for k in NUMBERS:
+        for k in range(1, MOST_COMPONENTS + 1):
             losses.append(np.concatenate([self._left_out(block, k, *fold) for fold in divisions]))
             if k > 1 and not losses[-1].mean() < losses[-2].mean():
                 break
-        best = losses[int(np.argmin([of.mean() for of in losses]))]
-        for k, of in zip(NUMBERS, losses):
-            more = of - best
-            if np.isfinite(more).all() and more.mean() <= more.std() / np.sqrt(len(more)):
-                return k
-        return 1
+        with np.errstate(invalid="ignore"):  # infinite losses, of which no difference is within an error
+            excess = np.array(losses) - min(losses, key=np.mean)
+            near = excess.mean(axis=1) <= excess.std(axis=1) / np.sqrt(excess.shape[1])
+        return 1 + int(near.argmax())
 
     def _left_out(self, block: Block, k: int, train: NDArray, held: NDArray) -> Array:
         """Log-losses of the rows ``held`` at the closed form of the others with k components, infinite if none."""
-        family = deepcopy(self)
-        family.n_components = family._number = k
-        family._in_fold = True
-        held_out = block.part(held)
+        family, held_out = deepcopy(self), block.part(held)
+        family.n_components, family._number, family._in_fold = k, k, True
         try:
-            rows = Blocks([encoded(family, block.part(train))])
-            statistics = family.closed_form_statistics(rows)
+            statistics = family.closed_form_statistics(Blocks([encoded(family, block.part(train))]))
             joint = family.log_joint(held_out.X, family.parameters(statistics))
         except InvalidStatistics:
             return np.full(held_out.n, np.inf)
@@ -368,59 +350,56 @@ class MixtureFamily(MixtureSettings, Family):
     def closed_form_statistics(self, rows: Rows) -> Statistics:
         """The statistics that EM leads to from the best of `n_starts` starts; one component is the family itself."""
         rng, counts = check_random_state(self.random_state), rows.sum(partial(_class_counts, len(self.classes_)))
-        for number in range(self._number, 0, -1):
-            of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
-            self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
-            self._pseudo = None
-            if not self.shared and (self.sizes == 1).all():
-                components, _ = self._of_component_alone(rows, counts)
-                statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
-                return self._decide(statistics, self.parameters(statistics), [])
-            everywhere = rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
-            pooled, theta = self._of_component_alone(everywhere, counts)
-            theta = self.component.parameters(pooled) if theta is None else theta
-            weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
-            self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
-            starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
-            paths = filter(None, [self._path(rows, start, few) for start in starts])
-            best = max(paths, key=lambda path: path.values[-1], default=None)
-            best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
-            if best is not None:
-                self._tell(best, number)
-                return self._decide(best.statistics, best.parameters, best.values)
-        raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
+        paths = (self._best_path(rows, counts, number, rng) for number in range(self._number, 0, -1))
+        best = next(filter(None, paths), None)
+        if best is None:
+            raise InvalidStatistics("EM has found no valid components: set prior_strength > 0, or take n_components=1")
+        self.log_likelihoods, self._decided = np.array(best.values), (best.statistics, best.parameters)
+        return best.statistics
 
-    def _of_component_alone(self, rows: Rows, counts: Statistics) -> tuple[Statistics, Any]:
-        """The closed form of the component's family, of rows that have weights of its classes, and its θ, if fixed."""
-        statistics = self.component.closed_form_statistics(rows)
-        return statistics, self.component.fix_prior(statistics, int(counts.rows.sum()))
-
-    def _decide(self, statistics: Statistics, parameters: MixtureParameters, log_likelihoods: ArrayLike) -> Statistics:
-        self.log_likelihoods, self._decided = np.array(log_likelihoods), (statistics, parameters)
-        return statistics
+    def _best_path(self, rows: Rows, counts: Statistics, number: int, rng: np.random.RandomState) -> _Path | None:
+        """EM with at most a ``number`` of components a class; None where no start keeps all of them."""
+        of_class = np.full_like(counts.rows, counts.rows.sum()) if self.shared else counts.rows
+        self._lay_out(np.clip(of_class // ROWS_PER_COMPONENT, 1, number).astype(np.intp))
+        self._pseudo, alone = None, not self.shared and (self.sizes == 1).all()
+        everywhere = rows if alone else rows.map(partial(_in_all, self, np.ones(len(self.sizes))))
+        components = self.component.closed_form_statistics(everywhere)
+        theta = self.component.fix_prior(components, int(counts.rows.sum()))
+        if alone:
+            statistics = Statistics(count=counts.weight, pairs=counts.weight, components=components)
+            return _Path(statistics, self.parameters(statistics), [], True)
+        theta = self.component.parameters(components) if theta is None else theta
+        weight = np.full_like(counts.weight, counts.weight.sum()) if self.shared else counts.weight
+        self._pseudo = rows.sum(partial(_spread, self, theta, 1 / weight))
+        starts, few = self._starting(rows, theta, weight, rng), min(SHORT_STEPS, self.max_iter)
+        paths = filter(None, [self._path(rows, start, few) for start in starts])
+        best = max(paths, key=lambda path: path.values[-1], default=None)
+        best = best and self._path(rows, best.statistics, self.max_iter, best.values[:-1])
+        if best is not None:
+            self._warn(best, number)
+        return best
 
     def _starting(self, rows: Rows, theta: Any, weight: Array, rng: np.random.RandomState) -> Iterator[Statistics]:
         """Statistics of which each component has half from its class, or all rows, and half from one row of them."""
         share = weight / (2 * self.sizes)
         half = rows.sum(partial(_spread, self, theta, share / weight))
-        pool = _first_rows(rows, len(self.sizes))
-        groups = [np.concatenate(pool)] if self.shared else pool
+        pools = _first_rows(rows, len(self.sizes))
+        pools = [np.concatenate(pools)] if self.shared else pools
         for _ in range(self.n_starts):
-            seeds = np.concatenate([of[rng.permutation(len(of))[: self.sizes[y]]] for y, of in enumerate(groups)])
+            seeds = np.concatenate([pool[rng.permutation(len(pool))[: self.sizes[y]]] for y, pool in enumerate(pools)])
             start = half
             for number, block in enumerate(rows):
                 here = seeds[:, 0] == number
                 if here.any():
-                    own = block.part(seeds[here, 1])._replace(weight=None)
-                    W = np.zeros((own.n, len(self.sizes)))
-                    W[np.arange(own.n), own.y] = share[own.y]
-                    of_pairs = (self.classes_of == own.y[:, None]) & (self.places == np.flatnonzero(here)[:, None])
-                    start = start + self._expected(own.X, W, of_pairs.astype(float), theta)
+                    seed = block.part(seeds[here, 1])
+                    W = share * one_hot(seed.y, len(self.sizes))
+                    of_pairs = (self.classes_of == seed.y[:, None]) & (self.places == np.flatnonzero(here)[:, None])
+                    start = start + self._expected(seed.X, W, of_pairs.astype(float), theta)
             yield start
 
     def _path(self, rows: Rows, start: Statistics, steps: int, values: list[float] | None = None) -> _Path | None:
-        """Steps of EM, s ← E[s(X, Y) | what there is; θ(s)], until one gains no more than ``tol``; None where a
-        component is lost, or has no valid parameters."""
+        """Steps of EM, s ← E[s(X, Y) | what there is; θ(s)], until one gains no more than ``tol`` of the log-likelihood
+        with the log density of the prior; None where a component is lost, or has no valid parameters."""
         statistics, values = start, list(values or [])
         while True:
             try:
@@ -428,23 +407,20 @@ class MixtureFamily(MixtureSettings, Family):
             except InvalidStatistics:
                 return None
             total = rows.sum(partial(_expectation, self, parameters))
-            values.append(float(total.value + self._log_prior_of(parameters)) / statistics.count.sum())
+            value = float(total.value)
+            if self._pseudo is not None and hasattr(self.component, "natural_parameters"):
+                value += self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
+            values.append(value / statistics.count.sum())
             tell("EM for components: step %d, log-likelihood %.6g a row", len(values), values[-1], iteration=True)
             converged = len(values) > 1 and values[-1] - values[-2] <= self.tol
             if converged or len(values) >= steps or not np.isfinite(values[-1]):
                 return _Path(statistics, parameters, values, converged) if np.isfinite(values[-1]) else None
             statistics = total.expected
-            if not self.prior_strength and (class_counts(statistics.components) < EMPTY).any():
+            if not self.prior_strength and (class_counts(statistics.components) < LOST).any():
                 return None
 
-    def _log_prior_of(self, parameters: MixtureParameters) -> float:
-        """The log density of the prior of the components, up to a constant."""
-        if self._pseudo is None or not hasattr(self.component, "natural_parameters"):
-            return 0.0
-        return self.prior_strength * self._pseudo.dot(self.natural_parameters(parameters))
-
-    def _tell(self, path: _Path, number: int) -> None:
-        """Warn of fewer components than asked for, and of a way that has not ended."""
+    def _warn(self, path: _Path, number: int) -> None:
+        """Warn of fewer components than asked for, and of EM that has not converged."""
         if number < self._number:
             warn(
                 f"with {self._number} components EM lost one from each of {self.n_starts} starts: there are {number}; "
@@ -476,17 +452,17 @@ def _class_counts(n_classes: int, block: Block) -> Statistics:
 
 def _in_all(mixture: MixtureFamily, factor: Array, block: Block) -> Block:
     """Rows that count, times a ``factor`` of their class, in each component that they may belong to."""
-    own = block.weights(len(factor)) * factor
-    weights = np.repeat(own.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1) if mixture.shared else None
-    return block._replace(y=own[:, mixture.classes_of] if weights is None else weights, weight=None)
+    weights = block.weights(len(factor)) * factor
+    if mixture.shared:
+        weights = np.repeat(weights.sum(axis=1, keepdims=True), mixture.sizes[0], axis=1)
+    return block._replace(y=weights if mixture.shared else weights[:, mixture.classes_of], weight=None)
 
 
 def _spread(mixture: MixtureFamily, theta: Any, factor: Array, block: Block) -> Statistics:
     """Statistics of such rows at parameters θ of the components."""
-    own, everywhere = block.weights(len(factor)) * factor, _in_all(mixture, factor, block)
-    components = mixture.component.expected_statistics(block.X, everywhere.y, theta)
-    pairs = own.sum(axis=0)[mixture.classes_of]
-    return Statistics(count=own.sum(axis=0), pairs=pairs, components=components)
+    count = (block.weights(len(factor)) * factor).sum(axis=0)
+    components = mixture.component.expected_statistics(block.X, _in_all(mixture, factor, block).y, theta)
+    return Statistics(count=count, pairs=count[mixture.classes_of], components=components)
 
 
 def _expectation(mixture: MixtureFamily, parameters: MixtureParameters, block: Block) -> Statistics:
@@ -498,13 +474,13 @@ def _expectation(mixture: MixtureFamily, parameters: MixtureParameters, block: B
 
 
 def _first_rows(rows: Rows, n_classes: int) -> list[NDArray[np.intp]]:
-    """The first `SEEDS` rows of each class, each as the number of its block and its place there."""
+    """The first `TYPICAL_ROWS` rows of each class, each as the number of its block and its place there."""
     found = [np.empty((0, 2), dtype=np.intp)] * n_classes
     for number, block in enumerate(rows):
         for y, known in enumerate(found):
-            own = np.flatnonzero(block.y == y)[: SEEDS - len(known)]
-            found[y] = np.vstack([known, np.column_stack([np.full(len(own), number), own])])
-        if all(len(known) == SEEDS for known in found):
+            places = np.flatnonzero(block.y == y)[: TYPICAL_ROWS - len(known)]
+            found[y] = np.vstack([known, np.column_stack([np.full(len(places), number), places])])
+        if all(len(known) == TYPICAL_ROWS for known in found):
             break
     return found
 

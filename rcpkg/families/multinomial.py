@@ -30,17 +30,15 @@ class MultinomialFamily(CountFamily):
         self.length_ = float(statistics.cells.sum() / statistics.count.sum())
 
     def _check_counts(self, X: Array | csr_array) -> None:
-        counts = X.data if issparse(X) else X
-        if np.fmin.reduce(counts, axis=None, initial=0) < 0:
-            j = X.indices[np.nanargmin(counts)] if issparse(X) else int(np.argmax((counts < 0).any(axis=0)))
-            raise ValueError(
-                f"Negative values in data passed to MultinomialNB (input X): {self._feature_name(j)}; counts are >= 0"
-            )
-        if np.fmax.reduce(counts, axis=None, initial=0) > BEYOND:
-            j = X.indices[np.nanargmax(counts)] if issparse(X) else int(np.argmax((counts > BEYOND).any(axis=0)))
-            raise ValueError(
-                f"{self._feature_name(j)} holds counts beyond 2**53, to which floats add no one: rescale X"
-            )
+        counts = _data(X)
+        with np.errstate(invalid="ignore"):  # of missing counts
+            bad = (counts < 0) | (counts > BEYOND)
+        if bad.any():
+            place = np.unravel_index(bad.argmax(), bad.shape)
+            name = self._feature_name(int(X.indices[place] if issparse(X) else place[1]))
+            if counts[place] < 0:
+                raise ValueError(f"Negative values in data passed to MultinomialNB (input X): {name}; counts are >= 0")
+            raise ValueError(f"{name} holds counts beyond 2**53, to which floats add no one: rescale X")
 
     def _lay_out(self, d: int) -> None:
         self.families_ = Families([()], np.array([d]))

@@ -49,7 +49,7 @@ class CategoricalSettings(ClassPrior):
     prior_strength: float | ArrayLike = 0.0
 
 
-class NetworkFamily(CategoricalSettings, StateFamily):
+class CategoricalFamily(CategoricalSettings, StateFamily):
     """Bayesian networks: p(x, y) = p(y) ∏_j p(x_j | x_pa(j), y); of this one no feature is a parent: naive Bayes.
 
     A decomposable network is a full exponential family. Any other is a curved one, with η but neither μ nor ψ, which
@@ -216,9 +216,9 @@ class NetworkFamily(CategoricalSettings, StateFamily):
 
     def _safe_sums(self, old: Statistics, change: Statistics, count: Array) -> Array:
         """Each feature takes in the rows that its class does."""
-        before, rows = self.families_.sums(old.cells), (count - old.count)[:, None]
+        sums, rows = self.families_.sums(old.cells), (count - old.count)[:, None]
         # with more pseudo-rows for the class than for the feature a class may lose more rows than a feature has
-        return np.where(before + rows > 0, before + rows, safe_counts(before, rows))
+        return np.where(sums + rows > 0, sums + rows, safe_counts(sums, rows))
 
     def _cell_name(self, y: int, column: int) -> str:
         families = self.families_
@@ -251,10 +251,6 @@ class NetworkFamily(CategoricalSettings, StateFamily):
         return X
 
 
-class CategoricalFamily(NetworkFamily):
-    """Naive Bayes for categories."""
-
-
 @constructed
 class NetworkSettings(CategoricalSettings):
     """Settings of the networks in which features are parents."""
@@ -263,7 +259,7 @@ class NetworkSettings(CategoricalSettings):
     prior_strength: float | ArrayLike = 1.0
 
 
-class StructuredFamily(NetworkSettings, NetworkFamily):
+class StructuredFamily(NetworkSettings, CategoricalFamily):
     """Networks in which features are parents: learnt ones, unless a ``structure`` is given."""
 
     structure: Parents | None = None
@@ -289,18 +285,18 @@ class StructuredFamily(NetworkSettings, NetworkFamily):
     def _given_parents(self) -> Parents:
         """Parents that ``structure`` names, each a sequence of integers."""
         try:
-            given = [tuple(int(p) for p in pa) for pa in self.structure]
-            plain = all(p == q for pa, kept in zip(self.structure, given) for p, q in zip(pa, kept))
+            parents = [tuple(int(p) for p in pa) for pa in self.structure]
+            plain = all(p == q for pa, numbers in zip(self.structure, parents) for p, q in zip(pa, numbers))
         except (TypeError, ValueError):
             plain = False
         if not plain or any(
-            p < 0 or p >= len(given) or pa.count(p) > 1 or p == j for j, pa in enumerate(given) for p in pa
+            p < 0 or p >= len(parents) or pa.count(p) > 1 or p == j for j, pa in enumerate(parents) for p in pa
         ):
             raise ValueError(
                 "structure must list the parents of each feature, other features by their numbers 0, 1, …, such as "
                 f"[[], [0], [0, 1]]; got {self.structure!r}"
             )
-        return given
+        return parents
 
     def learn_structure(self, rows: Rows) -> None:
         """Learn the parents from these rows, if none are given."""

@@ -1,9 +1,10 @@
 """Conditionally independent blocks of features, each with a model of its own."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import field
 from functools import partial
+from itertools import repeat
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,17 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils._indexing import _get_column_indices
-from sklearn.utils.metaestimators import _BaseComposition, available_if
 
+from rcpkg._bases import _BaseComposition
 from rcpkg.base import Array, constructed
 from rcpkg.capabilities import MARGINALS, can
 from rcpkg.columns import in_columns
 from rcpkg.families.classifier import ClosedFormClassifier
-from rcpkg.families.family import ClassPrior, Family, feature_name
+from rcpkg.families.family import ClassPrior, Family, feature_name, if_all_have
 from rcpkg.families.features import ProductFeatures
 from rcpkg.families.named_categories import NamedCategories
 from rcpkg.families.portions import chosen, part_of
-from rcpkg.families.statistics import Statistics
+from rcpkg.families.statistics import Statistics, class_counts
 from rcpkg.rows import Rows
 
 
@@ -57,12 +58,6 @@ class ProductSettings(ClassPrior):
     prior_strength: float = field(init=False, default=0.0)
 
 
-def _of_all_blocks(method: Callable[..., Any]) -> Any:
-    """Decorator of a method that a product has if all its blocks have it."""
-    name = method.__name__
-    return available_if(lambda self: all(hasattr(family, name) for family in self.families))(method)
-
-
 @constructed
 class ProductFamily(ProductSettings, Family):
     """Families of conditionally independent ``blocks`` of features, by name, and the numbers of their ``columns_``."""
@@ -79,10 +74,8 @@ class ProductFamily(ProductSettings, Family):
         """Each block knows of the rows what concerns its columns; what is known to other products stays as it is."""
         super().describe(**rows)
         if hasattr(self, "columns_"):
-            of_blocks = map(self._description, self.columns_)
-            self.blocks = {
-                name: copy(family).describe(**known) for (name, family), known in zip(self.blocks.items(), of_blocks)
-            }
+            known = map(self._description, self.columns_)
+            self.blocks = {name: copy(part).describe(**rows) for (name, part), rows in zip(self.blocks.items(), known)}
         return self
 
     def _description(self, columns: NDArray[np.intp]) -> dict[str, Any]:
@@ -94,142 +87,135 @@ class ProductFamily(ProductSettings, Family):
             known["feature_names_in_"] = self.feature_names_in_[columns]
         return known
 
-    @property
-    def unseen(self) -> NDArray[np.intp]:
-        of_blocks = [columns[family.unseen] for family, columns in zip(self.families, self.columns_)]
-        return np.sort(np.concatenate(of_blocks))
+    def _each(self, method: str, *arguments: Iterable) -> list[Any]:
+        """What a method of each block gives for its part of each argument."""
+        return [getattr(part, method)(*of_block) for part, *of_block in zip(self.families, *arguments)]
 
-    def prepare(self, X: Array) -> None:
-        super().prepare(X)
-        for family, columns in zip(self.families, self.columns_):
-            family.prepare(X[:, columns])
+    def _statistics(self, method: str, *arguments: Iterable) -> Statistics:
+        """The same as statistics, by the names of the blocks."""
+        return Statistics(**dict(zip(self.blocks, self._each(method, *arguments))))
 
-    def representatives(self, X: Array) -> Array:
-        """Representatives of the blocks side by side; a block with fewer rows than another repeats them."""
-        parts = [family.representatives(X[:, columns]) for family, columns in zip(self.families, self.columns_)]
-        rows = np.tile(X[:1], (max(map(len, parts)), 1))
-        for part, columns in zip(parts, self.columns_):
-            rows[:, columns] = part[np.arange(len(rows)) % len(part)]
+    def _parts(self, X: Array | tuple) -> tuple:
+        """The columns of each block; encoded rows are divided already."""
+        return X if isinstance(X, tuple) else tuple(X[:, columns] for columns in self.columns_)
+
+    def _filled(self, rows: NDArray, parts: Iterable[NDArray]) -> NDArray:
+        """The ``rows`` with the parts of the blocks in their columns."""
+        for columns, part in zip(self.columns_, parts):
+            rows[:, columns] = part
         return rows
 
-    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
-        return self._blockwise("extend_statistics", self._parts(X), statistics)
+    @property
+    def unseen(self) -> NDArray[np.intp]:
+        return np.sort(np.concatenate([columns[part.unseen] for part, columns in zip(self.families, self.columns_)]))
 
     @property
     def learns_structure(self) -> bool:  # type: ignore[override]
-        return any(family.learns_structure for family in self.families)
+        return any(part.learns_structure for part in self.families)
 
     def learn_structure(self, rows: Rows) -> None:
-        for family, columns in zip(self.families, self.columns_):
-            if family.learns_structure or hasattr(family, "structure"):
-                family.learn_structure(rows.map(partial(chosen, columns)))
+        for part, columns in zip(self.families, self.columns_):
+            if part.learns_structure or hasattr(part, "structure"):
+                part.learn_structure(rows.map(partial(chosen, columns)))
 
-    def check_complete(self, X: tuple) -> None:
-        for family, x in zip(self.families, X):
-            family.check_complete(x)
+    def prepare(self, X: Array) -> None:
+        super().prepare(X)
+        self._each("prepare", self._parts(X))
 
-    def check_full(self, X: tuple) -> None:
-        for family, x in zip(self.families, X):
-            family.check_full(x)
-
-    def _parts(self, X: Array | tuple) -> tuple:
-        return X if isinstance(X, tuple) else tuple(X[:, columns] for columns in self.columns_)
+    def representatives(self, X: Array) -> Array:
+        """Representatives of the blocks side by side; a block with fewer rows than another repeats them."""
+        parts = self._each("representatives", self._parts(X))
+        n = max(map(len, parts))
+        return self._filled(np.tile(X[:1], (n, 1)), [part[np.arange(n) % len(part)] for part in parts])
 
     def encode(self, X: Array) -> tuple:
-        return tuple(family.encode(x) for family, x in zip(self.families, self._parts(X)))
+        return tuple(self._each("encode", self._parts(X)))
 
-    def _blockwise(self, method: str, *arguments: Iterable) -> Statistics:
-        """Call a method of each block with its part of each argument; the results go by the names of the blocks."""
-        parts = (getattr(family, method)(*of_block) for family, *of_block in zip(self.families, *arguments))
-        return Statistics(**dict(zip(self.blocks, parts)))
+    def check_complete(self, X: tuple) -> None:
+        self._each("check_complete", X)
 
-    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
-        parts = self._parts(X)
-        return self._blockwise("expected_statistics", parts, [weights] * len(parts), parameters.blocks)
+    def check_full(self, X: tuple) -> None:
+        self._each("check_full", X)
 
     def statistics(self, X: Array | tuple, weights: Array) -> Statistics:
-        parts = self._parts(X)
-        return self._blockwise("statistics", parts, [weights] * len(parts))
+        return self._statistics("statistics", self._parts(X), repeat(weights))
+
+    def expected_statistics(self, X: Array | tuple, weights: Array, parameters: ProductParameters) -> Statistics:
+        return self._statistics("expected_statistics", self._parts(X), repeat(weights), parameters.blocks)
+
+    def extend_statistics(self, X: Array, statistics: Statistics) -> Statistics:
+        return self._statistics("extend_statistics", self._parts(X), statistics)
+
+    def raw_statistics(self, rows: Rows) -> Statistics:
+        return self._statistics("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
+
+    def closed_form_statistics(self, rows: Rows) -> Statistics:
+        places = range(len(self.blocks))
+        return self._statistics("closed_form_statistics", [rows.map(partial(part_of, k)) for k in places])
+
+    def fix_prior(self, statistics: Statistics, n_rows: int) -> None:
+        self._each("fix_prior", statistics, repeat(n_rows))
 
     def parameters(self, statistics: Statistics) -> ProductParameters:
         """The parameters of each block, and the class distribution from the counts that all blocks share."""
-        parts = list(statistics)
-        return ProductParameters(
-            self.class_log_prior(parts[0].count), tuple(m.parameters(s) for m, s in zip(self.families, parts))
-        )
+        log_prior = self.class_log_prior(class_counts(statistics))
+        return ProductParameters(log_prior, tuple(self._each("parameters", statistics)))
 
     def log_joint(self, X: Array | tuple, parameters: ProductParameters) -> Array:
         """log p(y) + Σ_b [log p_b(x_b, y) − log p_b(y)]."""
         joint = parameters.log_prior
-        for family, x, block in zip(self.families, self._parts(X), parameters.blocks):
-            joint = joint + family.log_joint(x, block) - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
+        for of_block, block in zip(self._each("log_joint", self._parts(X), parameters.blocks), parameters.blocks):
+            joint = joint + of_block - np.where(np.isneginf(block.log_prior), 0.0, block.log_prior)
         return joint
 
-    @_of_all_blocks
+    @if_all_have
     def natural_parameters(self, parameters: ProductParameters) -> Statistics:
         """The η of each block; the class term log p(y) once, in the first block."""
-        first, *others = parameters.blocks
-        others = [block._replace(log_prior=np.zeros_like(block.log_prior)) for block in others]
-        blocks = [first._replace(log_prior=parameters.log_prior), *others]
-        return self._blockwise("natural_parameters", blocks)
+        terms = [parameters.log_prior, *[np.zeros_like(parameters.log_prior)] * (len(self.blocks) - 1)]
+        blocks = [block._replace(log_prior=term) for block, term in zip(parameters.blocks, terms)]
+        return self._statistics("natural_parameters", blocks)
 
-    @_of_all_blocks
+    @if_all_have
     def from_natural(self, natural: Statistics) -> ProductParameters:
         """Parameters of each block; the class distribution is the normalised product of those of the blocks."""
-        blocks = tuple(family.from_natural(part) for family, part in zip(self.families, natural))
+        blocks = tuple(self._each("from_natural", natural))
         log_prior = np.sum([block.log_prior for block in blocks], axis=0)
         return ProductParameters(log_prior - logsumexp(log_prior), blocks)
 
-    @_of_all_blocks
-    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
-        return np.sum([m.scores(x, part) for m, x, part in zip(self.families, self._parts(X), natural)], axis=0)
-
-    @_of_all_blocks
+    @if_all_have
     def mean_parameters(self, parameters: ProductParameters) -> Statistics:
         """The μ of each block, with the class distribution of the product."""
         blocks = [block._replace(log_prior=parameters.log_prior) for block in parameters.blocks]
-        return self._blockwise("mean_parameters", blocks)
+        return self._statistics("mean_parameters", blocks)
 
-    @_of_all_blocks
+    @if_all_have
     def class_log_partition(self, natural: Statistics) -> Array:
-        return np.sum([family.class_log_partition(part) for family, part in zip(self.families, natural)], axis=0)
+        return np.sum(self._each("class_log_partition", natural), axis=0)
 
-    @_of_all_blocks
+    @if_all_have
+    def scores(self, X: Array | tuple, natural: Statistics) -> Array:
+        return np.sum(self._each("scores", self._parts(X), natural), axis=0)
+
+    @if_all_have
     def safe_update(self, old: Statistics, change: Statistics) -> Statistics:
-        return self._blockwise("safe_update", old, change)
+        return self._statistics("safe_update", old, change)
 
     def precondition(self, old: Statistics, expected: Statistics, change: Statistics) -> Statistics:
-        return self._blockwise("precondition", old, expected, change)
+        return self._statistics("precondition", old, expected, change)
 
-    @_of_all_blocks
+    @if_all_have
     def pooled_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Observed class weights and the pooled blocks, with the pseudo-rows of the block that needs most."""
-        pooled = [family.pooled_parameters(part) for family, part in zip(self.families, statistics)]
-        return self._joined(self.class_log_prior(next(iter(statistics)).count), pooled)
+        blocks, sizes = zip(*self._each("pooled_parameters", statistics))
+        return ProductParameters(self.class_log_prior(class_counts(statistics)), blocks), max(sizes)
 
-    @_of_all_blocks
+    @if_all_have
     def grand_parameters(self, statistics: Statistics) -> tuple[ProductParameters, float]:
         """Equal class weights and the grand blocks, with the pseudo-rows of the block that needs most."""
-        grand = [family.grand_parameters(part) for family, part in zip(self.families, statistics)]
-        return self._joined(grand[0][0].log_prior, grand)
+        blocks, sizes = zip(*self._each("grand_parameters", statistics))
+        return ProductParameters(blocks[0].log_prior, blocks), max(sizes)
 
-    def _joined(self, log_prior: Array, targets: list[tuple[Any, float]]) -> tuple[ProductParameters, float]:
-        blocks, sizes = zip(*targets)
-        return ProductParameters(log_prior, blocks), max(sizes)
-
-    def fix_prior(self, statistics: Statistics, n_rows: int) -> None:
-        for family, part in zip(self.families, statistics):
-            family.fix_prior(part, n_rows)
-
-    def raw_statistics(self, rows: Rows) -> Statistics:
-        return self._blockwise("raw_statistics", [rows.map(partial(chosen, columns)) for columns in self.columns_])
-
-    def closed_form_statistics(self, rows: Rows) -> Statistics:
-        return self._blockwise(
-            "closed_form_statistics", [rows.map(partial(part_of, k)) for k in range(len(self.families))]
-        )
-
-    @_of_all_blocks
+    @if_all_have
     def feature_map(
         self,
         X: tuple,
@@ -237,74 +223,60 @@ class ProductFamily(ProductSettings, Family):
         statistics: Statistics | None = None,
         pooled: ProductParameters | None = None,
     ) -> ProductFeatures:
-        names = list(self.blocks)
-        of_blocks = statistics or [None] * len(names), [None] * len(names) if pooled is None else pooled.blocks
-        maps = [m.feature_map(x, kind, s, p) for m, x, s, p in zip(self.families, X, *of_blocks)]
-        return ProductFeatures(maps, names)
+        parameters = repeat(None) if pooled is None else pooled.blocks
+        maps = self._each("feature_map", X, repeat(kind), statistics or repeat(None), parameters)
+        return ProductFeatures(maps, list(self.blocks))
 
-    @_of_all_blocks
+    @if_all_have
     def redraw(self, X: Array, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
-        drawn = X.copy()
-        for family, columns in zip(self.families, self.columns_):
-            drawn[:, columns] = family.redraw(X[:, columns], y, rng)
-        return drawn
+        return self._filled(X.copy(), self._each("redraw", self._parts(X), repeat(y), repeat(rng)))
 
-    @_of_all_blocks
-    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
-        parts = zip(self.blocks.items(), self._parts(X), parameters.blocks)
-        return {name: family.expected_rows(x, weights, block) for (name, family), x, block in parts}
-
-    def graph(self, d: int) -> NDArray[np.bool_]:
-        joined = np.zeros((d, d), dtype=bool)
-        for family, columns in zip(self.families, self.columns_):
-            joined[np.ix_(columns, columns)] = family.graph(len(columns))
-        return joined
-
-    def missing(self, X: Array) -> NDArray[np.bool_]:
-        """Block by block; columns of no block say nothing."""
-        silent = np.ones(X.shape, dtype=bool)
-        for family, columns in zip(self.families, self.columns_):
-            silent[:, columns] = family.missing(X[:, columns])
-        return silent
-
-    @_of_all_blocks
-    def frozen(self, parameters: ProductParameters) -> list[dict[str, Any]]:
-        parts = zip(self.families, parameters.blocks, self.columns_)
-        return [
-            part | {"columns": columns[part["columns"]]}
-            for family, theta, columns in parts
-            for part in family.frozen(theta)
-        ]
-
-    def log_base(self, X: Array) -> Array | float:
-        return sum(family.log_base(x) for family, x in zip(self.families, self._parts(X)))
-
-    @_of_all_blocks
+    @if_all_have
     def draw(self, parameters: ProductParameters, y: NDArray[np.intp], rng: np.random.RandomState) -> Array:
         unused = np.setdiff1d(np.arange(self.n_features_in_), np.concatenate(self.columns_))
         if unused.size:
             raise ValueError(f"columns {unused.tolist()} belong to no block, so that rows cannot be sampled")
         X = np.empty((len(y), self.n_features_in_), dtype=object if self.names else float)
-        for family, columns, block in zip(self.families, self.columns_, parameters.blocks):
-            X[:, columns] = family.draw(block, y, rng)
-        return X
+        return self._filled(X, self._each("draw", parameters.blocks, repeat(y), repeat(rng)))
+
+    @if_all_have
+    def expected_rows(self, X: Array, weights: Array, parameters: ProductParameters) -> dict[str, Any]:
+        return dict(zip(self.blocks, self._each("expected_rows", self._parts(X), repeat(weights), parameters.blocks)))
+
+    def missing(self, X: Array) -> NDArray[np.bool_]:
+        """Block by block; columns of no block say nothing."""
+        return self._filled(np.ones(X.shape, dtype=bool), self._each("missing", self._parts(X)))
+
+    def graph(self, d: int) -> NDArray[np.bool_]:
+        joined = np.zeros((d, d), dtype=bool)
+        for columns, of_block in zip(self.columns_, self._each("graph", map(len, self.columns_))):
+            joined[np.ix_(columns, columns)] = of_block
+        return joined
+
+    @if_all_have
+    def frozen(self, parameters: ProductParameters) -> list[dict[str, Any]]:
+        blocks = zip(self.columns_, self._each("frozen", parameters.blocks))
+        return [part | {"columns": columns[part["columns"]]} for columns, parts in blocks for part in parts]
+
+    def log_base(self, X: Array) -> Array | float:
+        return sum(self._each("log_base", self._parts(X)))
 
     @property
     def has_prior(self) -> bool:
         return super().has_prior or any(part.has_prior for part in self.families)
+
+    def without_prior(self) -> Self:
+        product = super().without_prior()
+        product.blocks = dict(zip(self.blocks, self._each("without_prior")))
+        return product
 
     def same_form(self, other: object) -> bool:
         return (
             super().same_form(other)
             and list(self.blocks) == list(other.blocks)
             and all(map(np.array_equal, self.columns_, other.columns_))
-            and all(mine.same_form(theirs) for mine, theirs in zip(self.families, other.families))
+            and all(self._each("same_form", other.families))
         )
-
-    def without_prior(self) -> Self:
-        product = super().without_prior()
-        product.blocks = {name: family.without_prior() for name, family in self.blocks.items()}
-        return product
 
 
 class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=ProductFamily):
@@ -358,6 +330,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
 
     blocks: list[tuple[str, ClosedFormClassifier, Any]] = field(kw_only=False)
 
+    columns_: ClassVar[list[NDArray[np.intp]]]
+
     @property
     def _named_models(self) -> list[tuple[str, ClosedFormClassifier]]:
         try:
@@ -402,8 +376,8 @@ class ProductModel(ProductSettings, NamedCategories, _BaseComposition, family=Pr
         return model
 
     def _description(self) -> dict[str, Any]:
-        columns = {"columns_": [of for of in self.columns_ if len(of)]} if hasattr(self, "columns_") else {}
-        return super()._description() | columns
+        used = [columns for columns in getattr(self, "columns_", ()) if len(columns)]
+        return super()._description() | ({"columns_": used} if hasattr(self, "columns_") else {})
 
     def _prepare(self, X: Array) -> None:
         names = [name for name, _, _ in self._checked_blocks()]

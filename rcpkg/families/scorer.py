@@ -35,6 +35,9 @@ class Scorer:
     n_features_in_ : int
     """
 
+    classes_: list[Any]
+    n_features_in_: int
+
     def __init__(self, content: dict[str, Any]) -> None:
         if content.get("format") != FORMAT:
             raise ValueError(f"content must have the format {FORMAT!r}; got {content.get('format')!r}")

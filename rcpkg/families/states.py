@@ -64,17 +64,11 @@ class StateFamily(CountFamily):
 
     def _find_states(self, known: list[NDArray[np.intp]], X: Array) -> list[NDArray[np.intp]]:
         """The states of each feature: those declared, or those ``known`` and those of rows X."""
-        largest = np.array([states.max(initial=-1) for states in known]) + 1
         for rows in row_blocks(X):
-            codes = self._codes(X[rows])
-            upper = codes.max(axis=0) + 2  # one more than the codes 0, 1, …: the first counts missing values
-            largest = np.maximum(largest, upper - 1)
-            if self.n_states is None:
-                starts = np.cumsum(upper) - upper
-                seen = np.bincount((codes + (starts + 1)).ravel(), minlength=int(upper.sum())) > 0
-                by_feature = np.split(seen, starts[1:])
-                known = [np.union1d(old, np.flatnonzero(new[1:])) for old, new in zip(known, by_feature)]
-        return known if self.n_states is None else [np.arange(k) for k in self._declared(largest)]
+            known = [np.union1d(old, codes[codes >= 0]) for old, codes in zip(known, self._codes(X[rows]).T)]
+        if self.n_states is None:
+            return known
+        return [np.arange(k) for k in self._declared(np.array([states.max(initial=-1) for states in known]) + 1)]
 
     def _declared(self, largest: NDArray[np.intp]) -> NDArray[np.intp]:
         """``n_states``, one a feature, checked against the least numbers that the rows need."""

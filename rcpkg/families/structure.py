@@ -4,11 +4,12 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import xlogy
 
 from rcpkg.base import Array
+from rcpkg.families.cliques import Families
 from rcpkg.families.constants import DECIMALS, LARGEST_COUNTS
-from rcpkg.linalg import AT_A_TIME
 from rcpkg.rows import Block, Rows
 
 
@@ -39,9 +40,11 @@ def mutual_information(rows: Rows, n_states: NDArray[np.intp], n_classes: int) -
     return np.maximum(of_class, 0.0).round(DECIMALS), pairs.round(DECIMALS)
 
 
-def _columns(places: NDArray[np.intp], n_states: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Columns of the states of all features side by side; the last one for what is not known."""
-    return np.where(places < 0, int(n_states.sum()), places + np.cumsum(n_states) - n_states)
+def _indicators(block: Block, n_states: NDArray[np.intp]) -> csr_array:
+    """Rows (n, K) with a one for the state of each feature that is known."""
+    states = Families([()] * len(n_states), n_states)
+    states.lay_out()
+    return states.indicators(block.X)
 
 
 def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, last: int) -> Array:
@@ -60,30 +63,19 @@ def _of_pairs(counts_of_classes: Array, n_states: NDArray[np.intp], first: int, 
     return np.divide(nats, weight, out=np.zeros_like(nats), where=weight > 0)
 
 
-def _pair_counts(columns: NDArray[np.intp], weights: Array, n_states: NDArray[np.intp], chosen: slice) -> Array:
-    """Weights of the rows with a state u of a ``chosen`` feature and v of any, shape (K', K)."""
-    K, first = int(n_states.sum()), int(n_states[: chosen.start].sum())
-    ours = slice(first, first + int(n_states[chosen].sum()))
-    counts, rows = np.zeros((ours.stop - ours.start, K)), np.flatnonzero(weights)
-    size = max(1, AT_A_TIME // (K + 1))
-    for block in (rows[start : start + size] for start in range(0, len(rows), size)):
-        Z = np.zeros((len(block), K + 1))
-        Z[np.arange(len(block))[:, None], columns[block]] = 1.0
-        counts += (Z[:, ours] * weights[block, None]).T @ Z[:, :K]
-    return counts
-
-
 def _counts(n_states: NDArray[np.intp], n_classes: int, block: Block) -> Array:
     """Weights of the rows of a block with each state, by class, shape (r, K)."""
-    d, K = len(n_states), int(n_states.sum())
-    columns = _columns(block.X, n_states).ravel()
-    return np.array([np.bincount(columns, np.repeat(w, d), K + 1)[:K] for w in block.weights(n_classes).T])
+    return block.weights(n_classes).T @ _indicators(block, n_states)
 
 
 def _pairs(n_states: NDArray[np.intp], n_classes: int, chosen: slice, block: Block) -> Array:
     """Weights of the rows of a block with a state of ``chosen`` features and one of any, by class, shape (r, K', K)."""
-    columns = _columns(block.X, n_states)
-    return np.array([_pair_counts(columns, w, n_states, chosen) for w in block.weights(n_classes).T])
+    Z, counts = _indicators(block, n_states), []
+    ours = slice(int(n_states[: chosen.start].sum()), int(n_states[: chosen.stop].sum()))
+    for w in block.weights(n_classes).T:
+        rows = np.flatnonzero(w)
+        counts.append(((Z[rows, ours] * w[rows, None]).T @ Z[rows]).toarray())
+    return np.array(counts)
 
 
 def _of_classes(counts: Array, n_states: NDArray[np.intp]) -> Array:

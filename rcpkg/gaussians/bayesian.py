@@ -3,6 +3,7 @@ chapters 4, 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +17,11 @@ from rcpkg.gaussians.grid import BDA7_SEEDS, Seed, grid_log_predictive, seed_mat
 from rcpkg.gaussians.leave_one_out import grid_log_predictive_loo
 from rcpkg.gaussians.predictive import StudentTs, posterior_factor
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
-from rcpkg.linalg import Array
+from rcpkg.linalg import Array, Numbers
 from rcpkg.rows import Rows, in_memory
 
+SeedName = Literal["trace", "trace_pooled", "diag_class", "diag_pooled"]
+ClassPriorName = Literal["laplace", "empirical", "uniform"]
 NAMED_SEEDS = {
     "trace": Seed("trace_class"),
     "trace_pooled": Seed("trace_pooled"),
@@ -94,11 +97,15 @@ class BayesianQDA(PredictiveDensities, MomentClassifier):
            [0.  , 0.54, 0.46]])
     """
 
-    seed: str | ArrayLike = "trace"
+    seed: SeedName | Numbers = "trace"
     dof: float | None = None
-    prior: str = "inverse_wishart"
+    prior: Literal["inverse_wishart", "noninformative"] = "inverse_wishart"
     cost: ArrayLike | None = None
-    class_prior: str | ArrayLike = "laplace"
+    class_prior: ClassPriorName | Numbers = "laplace"
+
+    dof_: ClassVar[float]
+    seed_: ClassVar[Array]
+    statistics_: ClassVar[ClassStatistics]
 
     @in_memory
     @atomic
@@ -155,6 +162,9 @@ class PredictiveGrid(Grid):
 
 class PredictiveClassifier(PredictiveDensities, GridClassifier):
     """A classifier by the predictive densities of one (q, seed) of a `PredictiveGrid`."""
+
+    dof_: ClassVar[float]
+    seed_: ClassVar[Seed]
 
     def _adopt(self, grid: PredictiveGrid, place: tuple[int, ...], sample: Sample) -> None:
         self.dof_, self.seed_ = float(grid.dofs[place[0]]), grid.seeds[place[1]]
@@ -225,7 +235,7 @@ class BDA7(PredictiveClassifier):
     """
 
     dof_multiples: Sequence[float] = (1, 2, 3, 4, 5, 6)
-    class_prior: str | ArrayLike = "laplace"
+    class_prior: ClassPriorName | Numbers = "laplace"
 
     def _grid(self, d: int) -> PredictiveGrid:
         return PredictiveGrid(_dofs(self.dof_multiples, d), BDA7_SEEDS)

@@ -1,7 +1,7 @@
 """What the classifiers of counts, means and scatter matrices share: their training rows, and the choice from a grid."""
 
 from collections.abc import Iterator
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from rcpkg.choice import (
     log_losses,
     refuse_groups,
 )
-from rcpkg.gaussians.predictive import Gaussians, Spheres, StudentTs
+from rcpkg.gaussians.predictive import Gaussians, StudentTs
 from rcpkg.gaussians.scatter import ClassStatistics, Sample
 from rcpkg.linalg import AT_A_TIME, Array, slices
 from rcpkg.rows import Rows, in_memory
@@ -31,7 +31,7 @@ class MomentClassifier(SquareableRows, GenerativeClassifier):
     A subclass gives the densities, with their marginals, in ``_densities()``.
     """
 
-    def _densities(self) -> Spheres | Gaussians | StudentTs:
+    def _densities(self) -> Gaussians | StudentTs:
         raise NotImplementedError
 
     def _joint_log_proba(self, X: Array) -> Array:
@@ -92,9 +92,12 @@ class GridClassifier(MomentClassifier):
     """
 
     cv: int | str | BaseCrossValidator = "loo"
-    scoring: str = "error"
+    scoring: Literal["error", "log_loss"] = "error"
     cost: ArrayLike | None = None
 
+    statistics_: ClassVar[ClassStatistics]
+    cv_errors_: ClassVar[Array]
+    cv_log_loss_: ClassVar[Array]
     class_prior = "laplace"
 
     def _grid(self, d: int) -> Grid:

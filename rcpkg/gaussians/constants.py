@@ -14,11 +14,9 @@ SAFE_DOWNDATE = 1e-6
 # Far above rounding, about 1e-16 times the number of features, and far below the covariances of real features. Twice
 # as much calls a feature of twice the collinearity singular, so that its class has no density.
 
-#: Least eigenvalue of the correlation matrix of a shrunken covariance; below it the class has no density
+#: Least eigenvalue of the correlation matrix of a shrunken covariance, below which the class has no density; and least
+#: ratio of the volumes of two classes under the models VEI, VEE and VEV, below which the likelihood counts as unbounded
 SINGULAR_RATIO = 1e-10
-#: Least ratio of the volumes of two classes under the models VEI, VEE and VEV; below it the likelihood counts as
-#: unbounded, because one volume vanishes beside another
-VANISHING_VOLUME = 1e-10
 #: Weight that stands for a class without rows in the iterative models; any number moves no estimate that is far below
 #: one row and whose square root is positive
 ABSENT = 1e-300

@@ -3,6 +3,7 @@ with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from rcpkg.checks import check_number, check_sequence, refusal
 from rcpkg.gaussians.classifier import Grid, GridClassifier, MomentClassifier
 from rcpkg.gaussians.constants import SINGULAR_RATIO
 from rcpkg.gaussians.edda import EDDA_MODELS, edda_covariances
-from rcpkg.gaussians.predictive import Gaussians, Spheres
+from rcpkg.gaussians.predictive import Gaussians
 from rcpkg.gaussians.scatter import ClassStatistics, Sample, log_normal
 from rcpkg.linalg import Array
 from rcpkg.rows import Rows, in_memory
@@ -111,6 +112,10 @@ class RDA(GaussianDensities, GridClassifier):
     lambdas: Sequence[float] = FRIEDMAN_LAMBDA
     gammas: Sequence[float] = FRIEDMAN_GAMMA
 
+    lambda_: ClassVar[float]
+    gamma_: ClassVar[float]
+    covariances_: ClassVar[Array]
+
     def _grid(self, d: int) -> ShrunkenGrid:
         for name in ("lambdas", "gammas"):
             check_sequence(name, getattr(self, name), 0, 1)
@@ -189,6 +194,9 @@ class EDDA(GaussianDensities, GridClassifier):
     models: Sequence[str] = EDDA_MODELS
     tol: float = 1e-8
 
+    model_: ClassVar[str]
+    covariances_: ClassVar[Array]
+
     def _grid(self, d: int) -> EDDAGrid:
         if len(self.models) == 0 or not set(self.models) <= set(EDDA_MODELS):
             raise refusal("models", f"be some of {', '.join(EDDA_MODELS)}", self.models)
@@ -234,6 +242,9 @@ class NearestMeans(MomentClassifier):
            [0.  , 1.  , 0.  ]])
     """
 
+    means_: ClassVar[Array]
+    variance_: ClassVar[float]
+
     @in_memory
     @atomic
     def fit(
@@ -247,5 +258,5 @@ class NearestMeans(MomentClassifier):
         self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
         return self
 
-    def _densities(self) -> Spheres:
-        return Spheres(self.means_, self.variance_)
+    def _densities(self) -> Gaussians:
+        return Gaussians(self.means_, self.variance_ * np.eye(self.means_.shape[1]))

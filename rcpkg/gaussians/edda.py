@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rcpkg.checks import refusal, warn
-from rcpkg.gaussians.constants import ABSENT, VANISHING_VOLUME
+from rcpkg.gaussians.constants import ABSENT, SINGULAR_RATIO
 from rcpkg.linalg import Array, is_definite
 
 #: The fourteen models of Bensmail and Celeux: volume, shape and orientation are equal (E) or vary (V) over
@@ -57,7 +57,7 @@ def _volumes(spread: Array, n: Array) -> Array:
     present = n > ABSENT
     largest = np.where(present, scale, -np.inf).max(axis=-1, keepdims=True)
     smallest = np.where(present, scale, np.inf).min(axis=-1, keepdims=True)
-    return np.where(smallest > VANISHING_VOLUME * largest, scale, np.nan)
+    return np.where(smallest > SINGULAR_RATIO * largest, scale, np.nan)
 
 
 def _iterate(sweep: Callable, data: tuple[Array, ...], state: tuple[Array, ...], tol: float, max_iter: int) -> tuple:
@@ -161,7 +161,7 @@ def edda_covariances(
 
     Minimises :math:`\sum_h\operatorname{tr}(W_h\Sigma_h^{-1})+n_h\log|\Sigma_h|`. VEI, VEE, EVE, VVE and VEV iterate
     until the criterion per row falls by at most ``tol`` in a sweep, or ``max_iter`` sweeps. Where the likelihood has no
-    maximum (for VEI, VEE and VEV also: see `VANISHING_VOLUME`) the problem is reported as not feasible.
+    maximum (for VEI, VEE and VEV also: see `SINGULAR_RATIO`) the problem is reported as not feasible.
 
     Parameters
     ----------

@@ -38,17 +38,6 @@ def log_bracket(count: Array | float, quadratic: Array) -> Array:
     return np.log1p(count / (count + 1) * quadratic)
 
 
-def _cholesky(D: Array) -> Factor:
-    """Cholesky factor of D = S + B, or PredictiveNotDefined where D is numerically singular."""
-    factor = cholesky(D)
-    if factor.pivot <= len(D) * EPS:
-        raise PredictiveNotDefined(
-            f"S + B is singular (d = {len(D)}): choose a positive definite seed on the scale of the features; the "
-            f"noninformative prior needs at least {len(D) + 1} rows in general position"
-        )
-    return factor
-
-
 def posterior_factor(
     count: float, scatter: Array, seed: Array, dof: float, measure: str = "fisher"
 ) -> tuple[Factor, float]:
@@ -59,7 +48,13 @@ def posterior_factor(
         raise PredictiveNotDefined("no row of the class is left: the flat prior of the mean needs at least one")
     if a <= d - 1:
         raise PredictiveNotDefined(f"{a - d + 1:g} degrees of freedom: raise dof = {dof:g} by more than {d - 1 - a:g}")
-    return _cholesky(scatter + seed), a
+    factor = cholesky(scatter + seed)
+    if factor.pivot <= d * EPS:
+        raise PredictiveNotDefined(
+            f"S + B is singular (d = {d}): choose a positive definite seed on the scale of the features; the "
+            f"noninformative prior needs at least {d + 1} rows in general position"
+        )
+    return factor, a
 
 
 def log_predictive(
@@ -87,25 +82,8 @@ def log_predictive(
     return log_t(count, a, len(scatter), factor.log_det, log_bracket(count, quadratic))
 
 
-class Spheres(NamedTuple):
-    """Gaussians N(μ_h, σ²I): means (r, d) and the common variance."""
-
-    means: Array
-    variance: float
-
-    def log_density(self, X: Array) -> Array:
-        """log p(x | h) of what each row has, shape (n, r)."""
-        seen = np.count_nonzero(~np.isnan(X), axis=1)[:, None]
-        squares = np.nansum((X[:, None, :] - self.means) ** 2, axis=-1)
-        return gaussian_log_density(seen, seen * np.log(self.variance), squares / self.variance)
-
-    def expected_rows(self, X: Array, weights: Array) -> Array:
-        """Σ_h W_ih E[x_i | what row i has, h], shape (n, d), for weights (n, r) that sum to one in each row."""
-        return np.where(np.isnan(X), weights @ self.means, X)
-
-
 class Gaussians(NamedTuple):
-    """Gaussians N(μ_h, Σ_h): means (r, d) and positive definite covariances (r, d, d)."""
+    """Gaussians N(μ_h, Σ_h): means (r, d) and positive definite covariances, (r, d, d) or, of all classes, (d, d)."""
 
     means: Array
     covariances: Array
@@ -117,7 +95,8 @@ class Gaussians(NamedTuple):
         return gaussian_log_density(rows.n_seen[:, None], log_det, squares)
 
     def expected_rows(self, X: Array, weights: Array) -> Array:
-        """As `Spheres.expected_rows`: each E[x_m | x_o, h] is the regression μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)."""
+        """Σ_h W_ih E[x_i | what row i has, h], shape (n, d), for weights (n, r) that sum to one in each row: each
+        E[x_m | x_o, h] is the regression μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)."""
         return GappyRows(X).expected(weights, self.means, self.covariances)
 
 

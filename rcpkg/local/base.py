@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,10 +39,14 @@ class LocalClassifier(SquareableRows):
     Rows with gaps are refused, in training and in prediction.
     """
 
-    n_neighbors: int | str | Sequence[int] = 5
-    scoring: str = "error"
+    n_neighbors: int | Literal["cv"] | Sequence[int] = 5
+    scoring: Literal["error", "log_loss"] = "error"
     cost: ArrayLike | None = None
 
+    n_neighbors_: ClassVar[int]
+    grid_: ClassVar[NDArray[np.intp]]
+    cv_errors_: ClassVar[Array]
+    cv_log_loss_: ClassVar[Array]
     _why_no_gaps = (
         "for which {name} has no rule: distances over fewer features choose other neighbours, and no joint model sums "
         "them out; impute them, or take BDA7, whose densities have marginals"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -206,7 +206,7 @@ class BregmanKNN(Pooled, GenerativeClassifier):
     array([2])
     """
 
-    weights: str = "uniform"
+    weights: Literal["uniform", "distance", "kernel", "tricube"] = "uniform"
     smoothing: ArrayLike = 1.0
 
     def _index(self, X: Array) -> None:

@@ -85,18 +85,12 @@ def log_density_of_gram(bordered: Array, d: int) -> Array:
     # the border of ones makes the factor's last row w = L^{-1} 1; s_K <= K, so K + 1 keeps it definite
     bordered[..., :K, K] = 1.0
     bordered[..., K, K] = K + 1.0
-    _factor_in_place(bordered.reshape(-1, K + 1, K + 1))
+    for matrix in bordered.reshape(-1, K + 1, K + 1):  # numpy's batched routine copies and transposes: a third slower
+        if dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)[1]:
+            raise LostSeed("the seed vanishes beside the spread of the neighbours; standardise X or raise the seed")
     log_det = 2.0 * np.cumsum(np.log(bordered[..., diagonal, diagonal]), axis=-1)
     s = np.cumsum(bordered[..., :K, K] ** 2, axis=-1)
     return log_t(sizes, sizes + d + 3, d, log_det + np.log(s / sizes), np.log(sizes / (sizes + 1) * (1 + 1 / s)))
-
-
-def _factor_in_place(A: Array) -> None:
-    """Overwrite the upper triangle of each A[i], shape (m, m), by its transposed Cholesky factor."""
-    for matrix in A:  # numpy's batched routine copies and transposes: a third slower
-        _, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
-            raise LostSeed("the seed vanishes beside the spread of the neighbours; standardise X or raise the seed")
 
 
 def _by_updates(Z: Array, squares: Array) -> Array:

@@ -1,12 +1,13 @@
 """Local Bayesian discriminant analysis (thesis2007 ch. 6), at every neighbourhood size at once."""
 
+from typing import ClassVar, Literal
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rcpkg.base import GenerativeClassifier, constructed
 from rcpkg.checks import check_numbers, refusal
 from rcpkg.gaussians.constants import LEAST_REST
-from rcpkg.linalg import Array, cholesky
+from rcpkg.linalg import Array, Numbers, cholesky
 from rcpkg.local.base import PerClass, Scorer
 from rcpkg.local.constants import LEAST_SCALE
 from rcpkg.local.density import by_updates, local_bda_log_density, neighborhood_log_density
@@ -78,7 +79,9 @@ class LocalBDA(PerClass, GenerativeClassifier):
            [0.  , 0.11, 0.89]])
     """
 
-    seed: ArrayLike | str = 1.0
+    seed: float | Numbers | Literal["trace", "diag", "neighborhood"] = 1.0
+
+    seed_: ClassVar[Array]
 
     def _index(self, X: Array) -> None:
         super()._index(X)

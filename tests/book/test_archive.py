@@ -1,4 +1,4 @@
-"""The archive of a release: the same bytes twice, checksums that hold, and a crate that describes every result."""
+"""The archive of a release: the same bytes twice, and checksums that hold."""
 
 import subprocess
 import tarfile
@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import archive
 import pytest
-from conftest import ROOT
 
 FILES = ["README.md", "data/results/thesis2007_table_2.2.csv", "data/results/rc2025_table_1.jsonl", ".ci/run"]
 DATE = datetime(2026, 1, 2, tzinfo=UTC)
@@ -44,26 +43,3 @@ def test_checksums_hold_in_an_empty_folder(members, tmp_path):
 def test_pages_that_are_not_built_are_asked_for(tmp_path):
     with pytest.raises(SystemExit, match="make book"):
         archive.contents(FILES, tmp_path / "html")
-
-
-def references(entity):
-    """What an entity refers to within the crate."""
-    for value in entity.values():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, dict) and not item["@id"].startswith("http"):
-                yield item["@id"]
-
-
-def test_crate_describes_each_file_of_cells_and_all_that_it_refers_to():
-    """How each was computed: by which commit, packages and registry of data sets; no identifier stands twice."""
-    files = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "data" / "results").glob("*.*"))]
-    graph = archive.crate(files)["@graph"]
-    whole = {entity["@id"]: entity for entity in graph}
-    assert len(whole) == len(graph)
-    assert {name for entity in graph for name in references(entity)} <= whole.keys()
-    runs = [entity for entity in graph if entity["@type"] == "CreateAction"]
-    assert {item["@id"] for run in runs for item in run["result"]} == {n for n in files if n.endswith(".jsonl")}
-    for run in runs:
-        kinds = {whole[item["@id"]]["@type"] for item in run["instrument"]}
-        assert kinds == {"SoftwareSourceCode", "SoftwareApplication"}, run["name"]
-        assert run["object"] == [{"@id": archive.REGISTRY}]

@@ -1,5 +1,7 @@
 """The study of networks without its two defects: what its protocol promises."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,7 +59,7 @@ def test_nominal_sets_are_those_without_numbers():
 @pytest.mark.parametrize("method", ["NB", "KDB", before.NAIVE, before.BOOSTING])
 def test_where_nothing_is_cut_nothing_changes(method):
     """The rule by which stored cells are taken as they are; both studies run with the packages that are installed."""
-    cell = next(c for c in cells_of(STUDY, before.STUDY_NAME) if (c.row, c.method) == ("tic_tac_toe", method))
+    cell = next(c for c in cells_of(STUDY, study.STUDY_NAME) if (c.row, c.method) == ("tic_tac_toe", method))
     assert study.untouched(cell.row, method) and not study.untouched("iris", method)
     seed = runner.cell_seed(cell)
     again = {record.metric: record.value for record in study.compare_within(cell, seed)}
@@ -66,17 +68,15 @@ def test_where_nothing_is_cut_nothing_changes(method):
             assert again[record.metric] == pytest.approx(record.value, rel=1e-10)
 
 
-def test_cells_are_those_that_a_defect_touches_and_the_rivals():
+def test_every_learner_meets_the_same_divisions_by_the_protocol_that_fits_it():
+    """Once on each set; where neither defect touches a cell by the protocol of the first run."""
     cells = cells_of(STUDY, study.STUDY_NAME)
-    asked = {(cell.row, cell.method) for cell in cells}
-    assert len(asked) == len(cells)
-    old = {(cell.row, cell.method) for cell in cells_of(STUDY, before.STUDY_NAME)}
-    kept = old - asked
-    assert {method for name, method in kept if name not in study.NOMINAL} == set(study.UNTUNED)
-    assert asked - old == {(name, method) for name in before.sets() for method in set(study.RIVALS) - {study.LOGISTIC}}
-    assert not any(study.untouched(*of) for of in asked) and all(study.untouched(*of) for of in kept)
-    seeds = {(cell.row, runner.cell_seed(cell)) for cell in (*cells, *cells_of(STUDY, before.STUDY_NAME))}
-    assert len(seeds) == len(before.sets())
+    assert sorted((c.row, c.method) for c in cells) == sorted((n, m) for n in before.sets() for m in study.LEARNERS)
+    assert len({(cell.row, runner.cell_seed(cell)) for cell in cells}) == len(before.sets())
+    first = {(cell.row, cell.method) for cell in cells if cell.protocol.endswith("calibrated_networks:compare")}
+    assert first == {(cell.row, cell.method) for cell in cells if study.untouched(cell.row, cell.method)}
+    assert {method for name, method in first if name not in study.NOMINAL} == set(study.UNTUNED)
+    assert not set(study.RIVALS) & {method for _, method in first}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -134,28 +134,17 @@ def test_logistic_regression_is_converged():
     assert len(gradients) > 30 and max(gradients) <= study.GRADIENT
 
 
-def test_what_is_read_is_what_is_stored_here_or_there():
+def test_what_is_read_is_what_is_stored():
+    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
     names = study.stored()
-    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
-    there = {
-        done.key: {r.metric: r.value for r in done.records}
-        for done in runner.read(runner.table_path(STUDY, before.STUDY_NAME))
-    }
-    table = study.means("log_loss", names)
-    assert list(table) == list(study.LEARNERS) and not table.isna().any(axis=None)
-    for name in names:
-        for method in table:
-            source = there if study.untouched(name, method) else here
-            assert table.loc[name, method] == pytest.approx(source[f"{name}/{method}"]["log_loss"])
-
-
-def test_curves_are_those_without_a_defect():
-    table, old = study.curves("log_loss"), before.curves("log_loss")
-    here = {done.key: {r.metric: r.value for r in done.records} for done in DONE}
-    assert list(table.index) == list(old.index)
-    for name, rows in table.index:
-        for method in table:
-            kept = here.get(f"{name}/{method}/{rows} rows", {}).get("log_loss", np.nan)
-            if study.untouched(name, method):
-                kept = old.loc[(name, rows), method] if method in old else np.nan
-            assert table.loc[(name, rows), method] == pytest.approx(kept, nan_ok=True)
+    for aside, costly in product((False, True), repeat=2):
+        part = [n for n in names if before.sets()[n][1] == aside and (n in before.COSTLY) == costly]
+        assert study.stored(aside=aside, costly=costly) == part
+    for metric in study.METRICS:
+        table = study.means(metric, names)
+        assert list(table.index) == names and list(table) == list(study.LEARNERS)
+        assert all(table.loc[n, m] == pytest.approx(here[f"{n}/{m}"][metric]) for n in names for m in table)
+    curves = study.curves("log_loss")
+    for name, rows in curves.index:
+        kept = [here.get(f"{name}/{m}/{rows} rows", {}).get("log_loss", np.nan) for m in curves]
+        assert curves.loc[(name, rows)].to_numpy() == pytest.approx(np.array(kept), nan_ok=True)

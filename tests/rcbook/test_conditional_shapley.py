@@ -58,3 +58,10 @@ def test_a_cell_has_an_error_and_a_time():
     cell = Cell("study", study.STUDY_NAME, study.LINEAR, study.JOINT, setting_value="0.5", arguments={"repetitions": 1})
     error, seconds = study.compared(cell, 0)
     assert (error.metric, seconds.metric) == ("error", "seconds") and 0 < error.value < 0.1
+
+
+def test_the_stored_study_is_whole():
+    error, seconds = study.table("error"), study.table("seconds")
+    assert error.shape == (len(study.FUNCTIONS) * len(study.CORRELATIONS), len(study.WAYS))
+    assert (error > 0).all(axis=None) and (seconds > 0).all(axis=None)
+    assert study.verdicts().all()  # what the page says

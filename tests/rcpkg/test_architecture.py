@@ -23,7 +23,8 @@ FLOORS = (
     ("rcpkg.base",),
     ("rcpkg.rows",),
     ("rcpkg.checks", "rcpkg.gaps"),
-    ("rcpkg._docs", "rcpkg._version", "rcpkg.capabilities", "rcpkg.columns", "rcpkg.linalg", "rcpkg.progress"),
+    ("rcpkg.capabilities", "rcpkg.columns", "rcpkg.linalg"),
+    ("rcpkg._bases", "rcpkg._docs", "rcpkg._version", "rcpkg.progress"),
 )
 FLOOR = {room: number for number, rooms in enumerate(reversed(FLOORS)) for room in rooms}
 SOURCES = {

@@ -261,3 +261,20 @@ def test_em_that_does_not_converge_says_so(monkeypatch):
     _, X, y = pattern_rows()
     with pytest.warns(ConvergenceWarning, match="EM has not converged after 3 steps"):
         QDA().fit(X, y)
+
+
+@pytest.mark.parametrize("model", [QDA(rows_per_feature=0.0), LDA(), QDA(prior_strength=1.0)], ids=repr)
+def test_shortcuts_of_em_end_where_its_steps_do_and_sooner(model, caplog):
+    X = np.random.default_rng(0).standard_normal((240, 4)) @ np.triu(np.ones((4, 4)))
+    y, X[np.random.default_rng(1).uniform(size=X.shape) < 0.5] = np.arange(240) % 2, np.nan
+    with caplog.at_level("DEBUG", "rcpkg"):
+        fitted = clone(model).fit(X, y)
+    (block,) = model._training_rows(X, y, None)
+    places = []
+    start = GaussianNB().fit(X, y).parameters_._replace(covariance=np.tile(np.eye(4), (2, 1, 1)))
+    for s, theta in em(model.family_, Blocks([block]), start):
+        places.append(em_module.Place(s, model.family_.natural_parameters(theta)))
+        if len(places) > 1 and (places[-1] - places[-2]).length <= em_module.EM_TOL * len(y):
+            break
+    assert_allclose(fitted.parameters_.covariance, theta.covariance, rtol=1e-3, atol=1e-4)
+    assert 1 < len(caplog.records) < len(places) / 2

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,23 @@ def test_the_script_runs():
     environment = {**os.environ, "PYTHONPATH": SOURCES}
     done = subprocess.run([sys.executable, SCRIPT], env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def named_attributes(kind):
+    """The names in the section Attributes of a docstring."""
+    section = re.search(r"Attributes\n\s*-+\n(.*?)(\n *[A-Z][\w ]*\n *---|\Z)", inspect.getdoc(kind) or "", re.DOTALL)
+    lines = section[1].splitlines() if section else []
+    heads = [line.partition(" :")[0] for line in lines if re.match(r"[\w, ]+( :|$)", line) and line[0] != " "]
+    return [name for head in heads for name in head.split(", ") if name.endswith("_")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_fitted_attributes_have_types(name):
+    kind = PUBLIC[name]
+    typed = {each for base in kind.__mro__ for each in inspect.get_annotations(base)}
+    for attribute in set(named_attributes(kind)) - typed:
+        found = inspect.getattr_static(kind, attribute)
+        assert "return" in inspect.get_annotations(getattr(found, "fget", None) or found.func), attribute
 
 
 @pytest.mark.parametrize("name", PUBLIC)

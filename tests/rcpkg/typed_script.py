@@ -114,6 +114,28 @@ def divergences() -> dict[str, float]:
     return {name: float(d(p, q)) for name, d in named.items() if d.domain.event_ndim == 1}
 
 
+def mistakes() -> None:
+    """Slips of a reader, which a checker finds: mypy --strict would call these remarks unused if it did not."""
+    rcpkg.RiskCalibrationCV(rcpkg.LDA(), target_weigths=[3.0])  # type: ignore[call-arg]
+    rcpkg.QDA(prior_strenght=1.0)  # type: ignore[call-arg]
+    rcpkg.TableClassifier(budgets=1.0)  # type: ignore[call-arg]
+    rcpkg.BregmanClustering(n_cluster=2)  # type: ignore[call-arg]
+    rcpkg.ProductModel([], prior=1.0)  # type: ignore[call-arg]
+    rcpkg.RiskCalibration(rcpkg.LDA(), target="pool")  # type: ignore[arg-type]
+    rcpkg.BayesianQDA(seed="tace")  # type: ignore[arg-type]
+    rcpkg.QDA(prior_covariance="diag")  # type: ignore[arg-type]
+    rcpkg.LocalBDA(n_neighbors="vc")  # type: ignore[arg-type]
+
+
+def fitted_attributes() -> tuple[float, str, bool]:
+    """What a fit has found has types, too."""
+    X, y = rows(0)
+    model = rcpkg.RiskCalibrationCV(rcpkg.LDA()).fit(X, y)
+    weight: float = model.target_weight_
+    reason: str = model.stop_reason_
+    return weight, reason, model.converged_
+
+
 def tables() -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """A printed table, the register of the data sets, and their names."""
     return published.table("rc2025", "3"), datasets.table(), datasets.names()

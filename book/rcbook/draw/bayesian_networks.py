@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from rcbook.experiments.studies import calibrated_networks as before
 from rcbook.experiments.studies import calibrated_networks_mended as study
-from rcbook.experiments.studies.honest_comparison import ROPE
 from rcbook.words import in_words
 from rcpkg import TAN, plotting
 from rcpkg.base import Array
@@ -129,59 +128,12 @@ def moved(of_naive: Array, of_tree: Array, names: Sequence[str]) -> Figure:
     return figure
 
 
-def mended(
-    tables: Mapping[str, pd.DataFrame], both: Sequence[str], first: Mapping[str, pd.DataFrame]
-) -> Callable[..., Any]:
-    """On how many sets a learner gains or loses from the first run to the second."""
-
-    def mending(metric="log_loss", margin=ROPE["log_loss"]):
-        """What the mended run changed, over the sets of which the first has cells too."""
-        change = tables[metric].loc[both, list(before.LEARNERS)] - first[metric]
-        return pd.DataFrame(
-            {
-                "less by 0.01": (change < -margin).sum(),
-                "more by 0.01": (change > margin).sum(),
-                "mean change": change.mean().round(3) + 0.0,
-                "greatest fall": change.min().round(3),
-                "set of the fall": change.idxmin().where(change.min() < 0),
-                "greatest rise": change.max().round(3),
-                "set of the rise": change.idxmax().where(change.max() > 0),
-            }
-        ).replace("breast_cancer_wisconsin", "breast cancer")
-
-    n_rows = np.array([before.sets()[name][0] for name in both])
-    change = tables["log_loss"].loc[both, study.LOGISTIC] - first["log_loss"][study.LOGISTIC]
-    for label, part in (("up to", n_rows <= before.FEW_ROWS), ("beyond", n_rows > before.FEW_ROWS)):
-        less, more = (change[part] < 0).sum(), (change[part] > 0).sum()
-        print(f"logistic regression {label} {before.FEW_ROWS:,} rows: less on {less} sets, more on {more}")
-    return mending
-
-
-def ranks_of_learners(
-    first: Mapping[str, pd.DataFrame],
-    tables: Mapping[str, pd.DataFrame],
-    both: Sequence[str],
-    METRICS: Mapping[str, str],
-    everywhere: Sequence[str],
-) -> Callable[..., Any]:
-    """Mean ranks of all learners by log-loss and error."""
-
-    def ranks():
-        """Mean ranks over all sets, in the first run and in the mended one, and median seconds."""
-        old = first["log_loss"].rank(axis=1).mean()
-        same = tables["log_loss"].loc[both, list(before.LEARNERS)]
-        columns = {
-            ("first run", "log-loss"): old,
-            ("mended", "log-loss"): same.rank(axis=1).mean(),
-            ("mended", "error"): tables["error_percent"].loc[both, list(before.LEARNERS)].rank(axis=1).mean(),
-        }
-        for metric, title in METRICS.items():
-            columns["mended, with rivals", title] = tables[metric].rank(axis=1).mean()
-        table = pd.DataFrame(columns).reindex(tables["log_loss"].columns).round(1)
-        table["seconds", "median"] = tables["seconds"].median().round(2)
-        return table.rename_axis(f"mean rank over {len(everywhere)} sets")
-
-    return ranks
+def ranks_of_learners(tables: Mapping[str, pd.DataFrame], METRICS: Mapping[str, str]) -> pd.DataFrame:
+    """Mean ranks of all learners by each score, and median seconds."""
+    columns = {("mean rank", title): tables[metric].rank(axis=1).mean() for metric, title in METRICS.items()}
+    table = pd.DataFrame(columns).reindex(tables["log_loss"].columns).round(1)
+    table["seconds", "median"] = tables["seconds"].median().round(2)
+    return table.rename_axis(f"over {len(tables['log_loss'])} sets")
 
 
 def ranks_by_size(
@@ -272,24 +224,12 @@ def losses_by_size(tables: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def learning_curves() -> tuple[pd.DataFrame, Figure]:
-    """Log-loss over the number of rows, on four sets."""
-    whole = study.curves("log_loss")
-    first_curves = before.curves("log_loss").drop(columns="logistic regression")
-    of_sets = whole.combine_first(first_curves)
-    shown = of_sets.index.get_level_values(0).unique()
-    figure, axes = plt.subplots(3, 2, figsize=(6.4, 7.6), layout="constrained", sharex=True)
-    for ax, name in zip(axes.flat, shown):
-        for (learner, (label, style)), colour, marker in zip(
-            STYLES.items(), plotting.palette, plotting.markers
-        ):
-            curve = of_sets.loc[name, learner].dropna()
-            ax.semilogx(curve.index, curve, style, marker=marker, color=colour, markersize=4, label=label)
-        ax.set(title=in_words(name), xlabel="training rows")
-        ax.tick_params(labelbottom=True)
-    for ax in axes[:, 0]:
-        ax.set(ylabel="log-loss on test rows")
-    for ax in axes.flat[len(shown) :]:
-        ax.axis("off")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=2)
-    return of_sets, figure
+    """Log-loss over the number of rows of connect-4."""
+    curves = study.curves("log_loss").loc["connect_4"]
+    figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for (learner, (label, style)), colour, marker in zip(STYLES.items(), plotting.palette, plotting.markers):
+        curve = curves[learner].dropna()
+        ax.semilogx(curve.index, curve, style, marker=marker, color=colour, markersize=4, label=label)
+    ax.set(xlabel="training rows", ylabel="log-loss on test rows")
+    figure.legend(loc="outside upper left", ncols=2)
+    return curves, figure

@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from rcbook.experiments import results
 from rcbook.experiments.comparisons import contest
+from rcbook.experiments.studies import choice_of_target, recommended_calls
 from rcbook.experiments.studies import gain_of_calibration as study
 from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies import post_hoc_calibration as post_hoc
@@ -456,6 +457,23 @@ def large_sets() -> dict[str, pd.DataFrame]:
     shown["seconds"].insert(0, "rows", rows.reindex(table.index))
     shown["log_loss"].insert(0, "model", [study.MANY_ROWS[name][1] for name in table.index])
     return shown
+
+
+def losses_by_target() -> pd.DataFrame:
+    """Mean log-losses of the study of the target, a row a group of sets."""
+    return choice_of_target.means(results("study", "choice-of-target")).round(3)
+
+
+def silent_fits() -> pd.DataFrame:
+    """Fits that are worse than the class frequencies or the closed form, and say so or not, of both studies."""
+    calls = results("study", recommended_calls.STUDY_NAME)
+    rivals = {"class frequencies": "frequencies", "closed form": "closed"}
+    by_rival = {name: recommended_calls.silent(calls, of) for name, of in rivals.items()}
+    found = {"tables by folds": pd.concat(by_rival)}
+    found["sets, 75 and 300 rows"] = choice_of_target.silent(results("study", "choice-of-target"))
+    columns = ["fits", "say so", "worse", "silent", "silent, by 2 errors"]
+    table = pd.concat(found)[columns].astype("Int64").sort_index()
+    return table[table.fits > 0].astype(object).fillna("–")
 
 
 def times_of_choices() -> dict[str, dict[str, Any]]:

@@ -8,8 +8,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from rcbook.small_families import derivative, entries, random_like
 from rcpkg import ConditionalLikelihood, KDependenceBayes, RiskCalibration, Statistics
 from rcpkg.base import Array
+from rcpkg.calibration import Objective, Safe, Stop, climb
 from rcpkg.families import one_hot
 from rcpkg.families.cliques import Families
 from rcpkg.families.count_model import CategoricalParameters
@@ -49,9 +51,9 @@ def full_families(
 
 def mirror_steps(
     y: Array, networks: Mapping[str, KDependenceBayes], X: Array
-) -> tuple[list[float], list[Array], list[float], Array]:
-    """Slopes, posteriors and statistics of networks with targets."""
-    rng, slopes, ends, gaps_of_tables = np.random.default_rng(802), [], [], []
+) -> tuple[list[float], list[Array], list[float], list[float], Array]:
+    """Slopes, posteriors and statistics of networks with targets, and what safe steps add to the objective."""
+    slopes, ends, gaps_of_tables, rises = [], [], [], []
     Y = one_hot(y, 3)
     for model in networks.values():
         eta = model.family_.natural_parameters(model.parameters_)
@@ -63,10 +65,7 @@ def mirror_steps(
         scores = model.family_.scores(X, eta)
         P = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
         gradient = model.statistics(X, Y - P)
-        for _ in range(5):
-            v = eta.unravel(rng.normal(size=eta.ravel().size))
-            up, down = likelihood(eta + 1e-4 * v), likelihood(eta + -1e-4 * v)
-            slopes.append((up - down) / 2e-4 - gradient.dot(v))
+        slopes += [(derivative(likelihood, eta, v) - gradient.dot(v)) / len(y) for v in entries(model, X)]
         for target in "pooled", "generative", "nested":
             settings = {"target": target, "target_weight": 1.0, "tol": 1e-8}
             by_steps = RiskCalibration(model, step="safe", **settings).fit(X, y)
@@ -75,11 +74,14 @@ def mirror_steps(
             s, found = by_steps.estimator_.statistics_, by_steps.estimator_
             m_mu = s.count.sum() * found.family_.mean_parameters(found.parameters_)
             gaps_of_tables.append(np.abs((s - m_mu).ravel()).max())
-    return slopes, ends, gaps_of_tables, Y
+            objective = Objective.of(model, X, y, target=target, target_weight=1.0)
+            trail = climb(objective, Safe(), Stop(), 30, keep_points=True)
+            rises += [*np.diff([point.value for point in trail.points])]
+    return slopes, ends, gaps_of_tables, rises, Y
 
 
-def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array]:
-    """Ends of searches over networks, beside logistic regression."""
+def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array, Array]:
+    """Ends of searches over networks, beside logistic regression, and beside a posterior of an exclusive or."""
     triples = np.array(list(product([0, 1], repeat=3)))
     apart_by_u = triples[:, 0] ^ triples[:, 1]
     p1 = np.where(apart_by_u == 1, 0.85 - 0.1 * triples[:, 2], 0.2 + 0.1 * triples[:, 2])
@@ -87,8 +89,8 @@ def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array]:
     weights = 50 * np.column_stack([1 - p1, p1]).ravel()
     labels = np.tile([0, 1], 8)
 
-    def network_loss(z):
-        "Mean log-loss of the network with these log odds of its distributions."
+    def network_loss(z, p1=p1):
+        "Mean log-loss of the network with these log odds of its distributions, where p1 is the posterior."
         one, zero = -np.logaddexp(0, -z), -np.logaddexp(0, z)
         joint = np.empty((8, 2))
         for c in (0, 1):
@@ -111,12 +113,15 @@ def logistic_networks() -> tuple[list[dict], float, RiskCalibration, Array]:
         )
         for seed in range(8)
     ]
+    odd = np.where(apart_by_u == 1, 0.85, 0.2)  # of x_0 xor x_1 alone
+    xor = [minimize(network_loss, end.x, args=(odd,), method="L-BFGS-B", options={"maxiter": 2000}).fun for end in ends]
+    xor = np.array(xor) + np.mean(odd * np.log(odd) + (1 - odd) * np.log(1 - odd))
     joined = KDependenceBayes(structure=[[], [0], [0, 1]])
     regression = ConditionalLikelihood(joined, tol=1e-8)
     best = regression.fit(rows, labels, weights).history_.log_loss.iloc[-1]
     safe = RiskCalibration(joined, target_weight=0.0).fit(rows, labels, weights)
     losses = np.array([end.fun for end in ends])
-    return ends, best, safe, losses
+    return ends, best, safe, losses, xor
 
 
 def curved_network(curved: KDependenceBayes, X: Array, Y: Array, y: Array) -> tuple[list[float], Array]:
@@ -215,6 +220,23 @@ def nested_targets(
     )
 
 
+def chords_with_a_target(
+    few: tuple[Array, Array], structure: list, b: float, target: Statistics, size: float
+) -> list[bool]:
+    """Whether the objective with a target lies above its chords."""
+    X, y = few
+    model, rng = KDependenceBayes(structure=structure).fit(X, y), np.random.default_rng(804)
+    eta = model.family_.natural_parameters(model.parameters_)
+
+    def penalised(eta):
+        scores = model.family_.scores(X, eta)
+        cll = (scores[np.arange(len(y)), y] - logsumexp(scores, axis=1)).sum()
+        return cll + b * (target.dot(eta) - size * model.family_.log_partition(eta))
+
+    ends = [[eta + random_like(eta, rng, scale) for _ in range(2)] for scale in np.repeat((0.3, 1.0, 3.0), 20)]
+    return [penalised(0.5 * v + 0.5 * w) > 0.5 * (penalised(v) + penalised(w)) for v, w in ends]
+
+
 def smoothing_by_contexts(
     few_y: Array,
     b: float,
@@ -224,8 +246,9 @@ def smoothing_by_contexts(
     s: Array,
     target: Statistics,
     nested: CategoricalParameters,
-) -> tuple[Array, Array, float, Array, list[Array]]:
-    """Weights of smoothing by context, and Dirichlet totals."""
+) -> tuple[Array, Array, float, Array, list[Array], Array, Array, Array]:
+    """Weights of smoothing by context, and Dirichlet totals; what contexts without rows have beside the nested network;
+    and by how much the totals of a class in the tables of a joint distribution, and of pseudo-counts of one, differ."""
     n, size_b = len(few_y), b * size
     weight = families_of.totals(t) / (families_of.totals(s) + families_of.totals(t))
     expected = n * families_of.totals(target.cells) / size  # by the nested network
@@ -237,4 +260,15 @@ def smoothing_by_contexts(
     # pseudo-counts of Dirichlet smoothing with c = 1, and what ties tables
     c_table = families_of.split(np.exp(nested.log_prob))
     totals = [table.reshape(3, -1).sum(axis=1) for table in c_table]
-    return weight, rarer, linear, level, totals
+    # in contexts without rows, in both formulas
+    theta = np.exp(nested.log_prob)
+    has_rows = np.repeat(np.arange(len(families_of.lengths)) % 5 > 0, families_of.lengths)  # the others are emptied
+    fewer, own = s * has_rows, families_of.totals(s * has_rows)
+    smoothed = [(fewer + part * theta) / (own + part) for part in (families_of.totals(t), 1.0)]
+    alone = np.array([(found - theta)[:, ~has_rows] for found in smoothed])
+    # the totals of a class in the tables of a joint distribution, and of one pseudo-count a cell
+    joint, ones = (
+        [table.reshape(3, -1).sum(axis=1) for table in families_of.split(cells)]
+        for cells in (target.cells, np.ones_like(target.cells))
+    )
+    return weight, rarer, linear, level, totals, alone, np.ptp(joint, axis=0), np.ptp(ones, axis=0)

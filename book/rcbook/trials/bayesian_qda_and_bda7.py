@@ -123,6 +123,33 @@ def slope(masses: Array) -> float:
     return np.log10(masses[-1] / masses[-2])
 
 
+def maxima_of_the_prior() -> tuple[list[bool], list[bool]]:
+    """Whether the prior, as a function, is lower beside B/q for two positive q; and grows with the covariance for
+    others."""
+    rng, B, d = np.random.default_rng(151), np.array([[2.0, 0.5], [0.5, 1.0]]), 2
+
+    def log_prior(Sigma, q):
+        return -q / 2 * np.linalg.slogdet(Sigma)[1] - np.trace(np.linalg.solve(Sigma, B)) / 2
+
+    lower = [
+        log_prior(B / q + size * (E + E.T), q) < log_prior(B / q, q)
+        for q, size in ((9.0, 1e-3), (0.5, 0.1))
+        for E in rng.normal(size=(100, d, d))
+    ]
+    grows = [log_prior(10 * c * B, q) > log_prior(c * B, q) for q in (0.0, -1.0) for c in (1, 10, 100, 1000)]
+    return lower, grows
+
+
+def attained_certificates() -> tuple[float, float]:
+    """The remainder of the quadratic form over its bound, less one, and that of the determinant over its, where M is a
+    small multiple ρ of the identity."""
+    rho, d = 0.01, 4
+    powers = np.random.default_rng(152).exponential() * rho ** np.arange(3)  # Q_0, Q_1, Q_2
+    quadratic = powers[0] / (1 - rho) - powers.sum()
+    determinant = -d * np.log1p(-rho) - d * rho - d * rho**2 / 2
+    return quadratic / (rho / (1 - rho) * powers[2]) - 1, determinant / (rho / (3 * (1 - rho)) * d * rho**2)
+
+
 def prior_of_covariances() -> tuple[int, list[bool], list[Array], list[float], list[float], list[float]]:
     """Mode, mean and mass of the prior on covariances, for both measures."""
     d, q, B = 2, 9.0, np.array([[2.0, 0.5], [0.5, 1.0]])

@@ -133,14 +133,14 @@ def optima_of_models() -> tuple[
         slopes = B[:, 1:] if r > 2 else B[:, 1:] - B[::-1, 1:]
         pull = np.column_stack([np.zeros(r), slopes * 0.5 / n])
         g = (P - np.eye(r)[:, labels]) @ phi.T / n + pull
-        V = rng.normal(size=B.shape)
-        V -= V.mean(axis=0)
-        bend = np.sum(V * (hessian(objective, B) @ V.ravel()).reshape(V.shape))
-        bend += 0.5 / n * (np.sum(V[:, 1:] ** 2) * (1 if r > 2 else 2))
-        ends = [objective(B + t * V) for t in (1e-4, -1e-4)]
-        slope = (ends[0].value - ends[1].value) / 2e-4
-        change = np.sum(V * (ends[0].gradient - ends[1].gradient)) / 2e-4
-        derivatives.append([slope / np.sum(g * V) - 1, change / bend - 1])
+        ways = np.eye(B.size).reshape(-1, *B.shape)
+        ways = ways - ways.mean(axis=1, keepdims=True)  # each entry, off the trivial directions
+        H, flat = hessian(objective, B), ways.reshape(len(ways), -1)
+        stiff = 0.5 / n * (1 if r > 2 else 2) * np.einsum("vrk,wrk->vw", ways[:, :, 1:], ways[:, :, 1:])
+        ends = [[objective(B + t * V) for V in ways] for t in (1e-4, -1e-4)]
+        slope = [(up.value - down.value) / 2e-4 for up, down in zip(*ends)]
+        change = np.array([np.ravel(up.gradient - down.gradient) / 2e-4 for up, down in zip(*ends)])
+        derivatives += [*(slope - flat @ g.ravel()), *np.ravel(change @ flat.T - flat @ H @ flat.T - stiff)]
     draws = rng.dirichlet(np.ones(2), (2, 10_000))  # of two words, or states
     slopes = np.log(draws[0] / draws[1])
     weights = rng.dirichlet(np.ones(2), 10_000)

@@ -538,6 +538,14 @@ def training_with_gaps(
     return counted, wins_of, numbers, states, fewer, of_boosting, own
 
 
+def attained_fall() -> float:
+    """The probability of a fall less Markov's bound where the posterior takes the values t and 1 alone."""
+    bit = np.array([[0.0], [1.0], [1.0]])
+    model, t = CategoricalNB().fit(bit, [0, 0, 1], [6.0, 3.0, 1.0]), 0.75  # P(x = 1) = 0.4, p(c | x = 1) = t
+    at_c, share = model.predict_proba(bit[:2])[:, 0], np.exp(model.predict_joint_log_proba(bit[:2])).sum(axis=1)
+    return share[at_c <= t + 1e-9].sum() - (1 - share @ at_c) / (1 - t)
+
+
 def reasons(ends: Mapping[str, Any], every: Array) -> tuple[RiskCalibration, list[float], Array, dict[str, Array]]:
     """Probabilities of a fall and contributions, beside the bound and Shapley values."""
     independent = ends["Newton"]

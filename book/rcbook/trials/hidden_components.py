@@ -162,11 +162,16 @@ def gradients(X: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     found = found.at(found.start).gradient.components
     library = np.concatenate([found.count[:, None], found.first, found.second], axis=1).reshape(eta.shape)
 
-    rng, bends = np.random.default_rng(141), []
-    for _ in range(20):
-        v = rng.normal(size=eta.shape) * 0.1
-        up, here, down = (conditional(eta + step * v, X, y)[0] for step in (1e-3, 0.0, -1e-3))
-        bends.append(((up - 2 * here + down) / 1e-6 - bend(eta, v, X, y)) / len(y))
+    # the Hessian in the units of the statistics: changes of the gradient less variances along sums and differences
+    units = np.broadcast_to(1 / np.sqrt(np.mean(powers(X) ** 2, axis=0)), eta.shape)
+    ways = [v.reshape(eta.shape) for v in np.diag(units.ravel())]
+    changes = [(conditional(eta + 1e-5 * v, X, y)[1] - conditional(eta - 1e-5 * v, X, y)[1]) / 2e-5 for v in ways]
+    bends = [
+        (np.sum(change * w) - (bend(eta, v + w, X, y) - bend(eta, v - w, X, y)) / 4) / len(y)
+        for change, v in zip(changes, ways)
+        for w in ways
+    ]
+    rng = np.random.default_rng(141)
     return (differences - by_hand) / largest, (library - by_hand) / largest, np.array(bends), slopes_with_gaps(rng)
 
 

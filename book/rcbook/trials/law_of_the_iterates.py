@@ -184,16 +184,20 @@ def covariances(
     return gaps, spectral, between, sampled, many
 
 
-def at_boundary(case: Laws) -> Array:
-    """What the log odds at the boundary are of the natural parameters."""
-    score = np.diff(case.model.predict_log_proba(case.X))[:, 0]
-    at = np.interp(0.0, score, case.X[:, 0])
-    near = MinimalForm(case.model.family_, case.model.family_.encode(np.array([[at]])), case.start)
-    return np.diff(vectors(near)[0], axis=0)[0]
+def at_boundary(case: Laws, z: float) -> Array:
+    """What the log odds at the boundary, z on the line of the means, and the slopes across it are of the natural
+    parameters, one row each."""
+    d = case.X.shape[1]
+    points = np.vstack([np.zeros(d), np.eye(d)[1:]])
+    points[:, 0] = z
+    near = MinimalForm(case.model.family_, case.model.family_.encode(points), case.start)
+    found = np.diff(vectors(near), axis=1)[:, 0]
+    found[1:] -= found[0]
+    return found
 
 
-def efron(distance: float, pi: float) -> float:
-    """The ratio of the theorem of chapter 1, in one dimension."""
+def efron(distance: float, pi: float, d: int) -> float:
+    """The ratio of the theorem of chapter 1."""
     z, step = np.linspace(-12, 12, 4801, retstep=True)
     one, zero = norm.pdf(z - distance / 2), norm.pdf(z + distance / 2)
     density = one * zero / (pi * one + (1 - pi) * zero)
@@ -201,36 +205,43 @@ def efron(distance: float, pi: float) -> float:
     v = (2 * pi - 1) * distance / 2
     V = [[1 + distance**2 / 4, v], [v, 1 + 2 * pi * (1 - pi) * distance**2]]
     t = np.array([1, -np.log(pi / (1 - pi)) / distance])
-    return (t @ V @ t) / (t @ np.linalg.solve([A[:2], A[1:]], t))
+    across = 1 + pi * (1 - pi) * distance**2, 1 / A[0]
+    return (t @ V @ t + (d - 1) * across[0]) / (t @ np.linalg.solve([A[:2], A[1:]], t) + (d - 1) * across[1])
 
 
 def efficiency(
     lr: float, grid: Array, of_normals: Callable[..., Any]
 ) -> tuple[dict[tuple, pd.Series], list[float], list[float]]:
-    """Variances of boundaries of normal classes after updates, and without end."""
+    """Variances of boundaries of normal classes after updates, and without end, in one and in two dimensions."""
 
-    def of_boundary(case, updates):
-        """Variance of the log odds at the boundary after so many updates."""
+    def of_boundary(case, updates, W):
+        """Variance of the log odds at the boundary after so many updates, and of the slopes across it."""
         C = case.conditional(case.model.predict_proba(case.X))
         lambdas, V = eigh(C, case.information(case.model.parameters_))
-        w = at_boundary(case) @ V
         seen = lambdas > 1e-9
         filtered = 1 - (1 - lr * lambdas[seen]) ** updates
-        return np.sum(w[seen] ** 2 * (1 + filtered**2 * (1 / lambdas[seen] - 1)))
+        return np.sum((W @ V)[:, seen] ** 2 * (1 + filtered**2 * (1 / lambdas[seen] - 1)))
 
+    second = np.arange(-8, 8.1, 0.25)
+    across = norm.pdf(second) / norm.pdf(second).sum()
+    plane = np.array([(a, b) for a in grid[:, 0] for b in second])
     efficiency, off, on_the_way = {}, [], []
-    for pi in (0.5, 0.8):
-        for distance in (1.0, 2.0, 3.0):
-            means = np.array([-distance / 2, distance / 2])
-            case = Laws(LDA(), grid, of_normals([1 - pi, pi], means, [1, 1]))
-            variance = {k: of_boundary(case, k) for k in (0, 1, 4, 16, 64, np.inf)}
-            ratio = pd.Series(variance[0] / pd.Series(variance))
+    pairs = [(pi, distance, 1) for pi in (0.5, 0.8) for distance in (1.0, 2.0, 3.0)]
+    for pi, distance, d in [*pairs, (0.5, 2.0, 2), (0.8, 2.0, 2)]:
+        q = of_normals([1 - pi, pi], np.array([-distance / 2, distance / 2]), [1, 1])
+        if d == 2:
+            q = (q[:, None] * across[:, None]).reshape(-1, 2)
+        case = Laws(LDA(), grid if d == 1 else plane, q)
+        W = at_boundary(case, -np.log(pi / (1 - pi)) / distance)
+        variance = {k: of_boundary(case, k, W) for k in (0, 1, 4, 16, 64, np.inf)}
+        ratio = pd.Series(variance[0] / pd.Series(variance))
+        if d == 1:
             efficiency[pi, distance] = ratio
-            off.append(ratio[np.inf] - efron(distance, pi))
-            w = np.linalg.solve(case.information(case.model.parameters_), at_boundary(case))
-            for k, m in enumerate(case.influences(lr, 16)):
-                if k in variance:
-                    on_the_way.append(w @ case.covariance(m) @ w / variance[k] - 1)
+        off.append(ratio[np.inf] - efron(distance, pi, d))
+        w = np.linalg.solve(case.information(case.model.parameters_), W.T)
+        for k, m in enumerate(case.influences(lr, 16)):
+            if k in variance:
+                on_the_way.append(np.trace(w.T @ case.covariance(m) @ w) / variance[k] - 1)
     return efficiency, off, on_the_way
 
 
@@ -572,6 +583,30 @@ def statistics_by_hand() -> list[float]:
     return off
 
 
+def exactness(samples: int = 100, draws: int = 9) -> tuple[float, Array]:
+    """Of twelve rows of a right model, tested with nine draws: a p-value of the test that the p-values of LDA are
+    equally frequent; and, of naive Bayes of two bits, where statistics tie, how often p ≤ α, less α, in standard
+    errors."""
+    rng = np.random.RandomState(916)
+    y = np.arange(12) % 2
+    found = []
+    for model, draw in (
+        (LDA(), lambda: rng.standard_normal((12, 1)) + y[:, None]),
+        (BernoulliNB(), lambda: (rng.uniform(size=(12, 2)) < 0.4 + 0.2 * y[:, None]).astype(float)),
+    ):
+        p = []
+        with warnings.catch_warnings(action="ignore"):  # of rows that tell little
+            while len(p) < samples:
+                X = draw()
+                if np.ptp(X[y == 0], axis=0).all() and np.ptp(X[y == 1], axis=0).all():
+                    p.append(calibration_test(model, X, y, n_bootstrap=draws, random_state=rng).p_value)
+        found.append(np.round((draws + 1) * np.array(p)))
+    of_lda, of_bits = (np.bincount(p.astype(int), minlength=draws + 2)[1:] for p in found)
+    alpha = np.arange(1, draws + 1) / (draws + 1)
+    over = of_bits.cumsum()[:-1] / samples - alpha
+    return chisquare(of_lda).pvalue, over / np.sqrt(alpha * (1 - alpha) / samples)
+
+
 def choices_of_the_covariance(samples: int = 60, draws: int = 19, n: int = 50) -> pd.DataFrame:
     """Share of samples that LDA's test rejects at 5 % if J is the covariance of the statistics that classes do not
     share, and of all: both on the same samples and the same rows drawn anew."""
@@ -714,6 +749,22 @@ def right_posteriors(
     loses = wasted["closed form"] > wasted.optimum
     often = rejected.loc[loses.index].mean(axis=1) > 20
     return wasted, of_each, of_posterior, loses, often
+
+
+def share_of_the_bound(rows: int, b: float = 0.5) -> float:
+    """The error of a step of Newton's method without a row over its bound, for a model of two class weights alone and
+    a target of so many rows. Then F = ⟨s, η⟩ − m lse(η) with the counts s of rows and target, m in all."""
+    s = rows * (np.array([0.8, 0.2]) + b * np.array([0.6, 0.4]))
+    without = s - np.array([0.0, 1.0])  # a row of the second class
+    m, p, exact = without.sum(), s / s.sum(), np.log(without / without.sum())
+    q, eta = np.array([0.0, 1.0]) - p, np.log(p)
+    newton = eta - np.linalg.pinv(m * (np.diag(p) - np.outer(p, p))) @ q
+    log_odds = np.linspace(np.diff(eta), np.diff(exact), 1001)
+    odd = expit(log_odds)
+    curvature = 2 * m * odd * (1 - odd)  # along (1, −1)/√2
+    slope = np.sqrt(2) * curvature * np.abs(1 - 2 * odd)
+    c, M = curvature.min(), slope.max()
+    return np.ptp(newton - exact) / (np.sqrt(2) * M / (2 * c) * (q @ q) / c**2)
 
 
 def leave_one_out() -> tuple[list[float], list[float], list[float], list[bool]]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
-from scipy.stats import invwishart, multivariate_t
+from scipy.stats import gamma, invwishart, kstest, multivariate_t
 from sklearn.mixture import GaussianMixture
 
 from rcbook.experiments.studies import seeds_of_local_bda as growth
@@ -58,6 +58,7 @@ def local_boundary() -> tuple[
     list[str],
     pd.DataFrame,
     pd.Series,
+    Array,
 ]:
     """Third differences, jumps and decisions of local BDA on cells."""
     rng = np.random.default_rng(63)
@@ -100,7 +101,11 @@ def local_boundary() -> tuple[
     columns += ["wrong by 2/(k+d+4)", "wrong by 2/k"]
     by_cost = pd.DataFrame(rows, columns=columns)
     unequal = by_cost["C01"] != by_cost["C10"]
-    return X, y, toy, neighbourhood, stays, third, first, jumps, points, rows, columns, by_cost, unequal
+    # (iii) three classes
+    X3, y3 = np.vstack([X, rng.normal([0.0, 1.2], 0.9, (12, 2))]), np.repeat([0, 1, 2], 12)
+    three = LocalBDA(n_neighbors=k).fit(X3, y3)
+    of_three = three.predict(points) == np.exp(-2 / (k + 6) * three.predict_joint_log_proba(points)).argmin(axis=1)
+    return X, y, toy, neighbourhood, stays, third, first, jumps, points, rows, columns, by_cost, unequal, of_three
 
 
 def one_factor(direct: Callable[..., Any]) -> tuple[Callable[..., Any], list[float], int]:
@@ -250,6 +255,32 @@ def parts_of_the_score(
     parts = pd.DataFrame(records, columns=["score", "turned", "run", "error"])
     ablated = parts.pivot_table(index="score", columns="turned", values="error", sort=False)
     return parts, ablated
+
+
+def attained_seed_bound() -> float:
+    """The share of the bound that is used where all rows of one class lie in one place, and those of the other at the
+    query, in many dimensions."""
+    k, d, reach = 30, 2000, 0.01
+    Z = np.zeros((2, k, d))
+    Z[1, :, 0] = reach
+    return abs(np.diff(local_bda_log_density(Z)[:, -1])[0]) / ((2 * k + d + 4) / 2 * reach**2)
+
+
+def radii(samples: int = 400, n: int = 2000, k: int = 5) -> tuple[list[float], list[float]]:
+    """p-values that n π_h f_h ω_d R_h^d is a sum of k standard exponential variables, for two classes of different
+    densities in the square; and how far the posteriors are from one half for scaled rows."""
+    rng, found = np.random.default_rng(71), [[], []]
+    for _ in range(samples):
+        of_class = rng.uniform(size=n) < 0.8
+        x = rng.uniform(-1, 1, size=(n, 2)) * np.where(of_class, 1.0, 0.5)[:, None]
+        squares = np.sum(x**2, axis=1)
+        for h, density in ((0, 0.8 / 4), (1, 0.2 / 1)):
+            own = np.sort(squares[of_class == (h == 0)])[k - 1]
+            found[h].append(n * density * np.pi * own)
+    Z = rng.normal(size=(100, 2, k, 2))
+    odds = [np.diff(local_bda_log_density(t * Z)[..., -1], axis=1) for t in (1e-1, 1e-3)]
+    apart = [np.abs(np.tanh(part / 2)).max() / 2 for part in odds]
+    return [kstest(part, gamma(k).cdf).pvalue for part in found], apart
 
 
 def limits_of_seeds() -> tuple[

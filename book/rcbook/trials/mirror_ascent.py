@@ -14,6 +14,7 @@ from rcbook.small_families import (
     calibrated,
     codes,
     derivative,
+    entries,
     every_x,
     families,
     log_likelihood,
@@ -62,23 +63,19 @@ def first_directions(
 
 def models_and_partitions() -> tuple[list[float], list[float], list[float]]:
     """Base measures, partitions and their slopes for all models."""
-    rng = np.random.default_rng(501)
-    remainders, partitions, slopes, t = [], [], [], 1e-5
+    remainders, partitions, slopes = [], [], []
     for model, X in families.values():
         eta = model.family_.natural_parameters(model.parameters_)
         mu = model.family_.mean_parameters(model.parameters_)
         log_h = model.predict_joint_log_proba(X) - model.family_.scores(X, eta)
         remainders.append(np.ptp(log_h, axis=1).max())
         partitions.append(model.family_.log_partition(eta))
-        v = random_like(eta, rng)
-        up, down = (model.family_.log_partition(eta + k * v) for k in (t, -t))
-        slope = (up - down) / (2 * t)
-        slopes.append((slope - mu.dot(v)) / (1 + abs(slope)))
+        slopes += [derivative(model.family_.log_partition, eta, v) - mu.dot(v) for v in entries(model, X)]
     return remainders, partitions, slopes
 
 
-def divergences_of_models() -> tuple[Array, Array, float, float]:
-    """The divergence of the partition beside KL, for two models."""
+def divergences_of_models() -> tuple[Array, Array, float, float, float]:
+    """The divergences of the partition and of its dual beside KL, for two models."""
     other = CategoricalNB(prior_strength=30.0).fit(codes, y)
     log_p, log_q = (m.predict_joint_log_proba(every_x) for m in (nb, other))
     kl = np.array([np.sum(np.exp(log_p) * (log_p - log_q)), np.sum(np.exp(log_q) * (log_q - log_p))])
@@ -87,12 +84,14 @@ def divergences_of_models() -> tuple[Array, Array, float, float]:
         for m in (nb, other)
     )
     bregman = nb.family_.log_partition(eta2) - nb.family_.log_partition(eta) - mu.dot(eta2 - eta)
+    # ψ* at means is Σ p log p
+    dual = np.sum(np.exp(log_p) * log_p) - np.sum(np.exp(log_q) * log_q) - eta2.dot(mu - mu2)
     both = (mu - mu2).dot(eta - eta2)
-    return log_p, kl, bregman, both
+    return log_p, kl, bregman, dual, both
 
 
-def gradients_and_chords() -> tuple[list[float], list[float], list[bool]]:
-    """Slopes, curvatures and chords of the conditional likelihood."""
+def gradients_and_chords() -> tuple[list[float], Array, list[bool]]:
+    """Slopes and curvatures of the conditional likelihood a row less the formulas, entry by entry, and chords."""
 
     def cll_at(model, X, eta):
         """CLL for any eta, a model's or not."""
@@ -106,20 +105,18 @@ def gradients_and_chords() -> tuple[list[float], list[float], list[bool]]:
     slopes_off, curvatures_off, chords = [], [], []
     for model, X in families.values():
         eta = model.family_.natural_parameters(model.parameters_)
-        v = random_like(eta, rng)
-        slope = gradient_at(model, X, eta).dot(v)
-        found = derivative(partial(cll_at, model, X), eta, v)
-        slopes_off.append((found - slope) / (1 + abs(slope)))
+        g, ways = gradient_at(model, X, eta), entries(model, X)
+        V = np.array([v.ravel() for v in ways])
+        slopes_off += [(derivative(partial(cll_at, model, X), eta, v) - g.dot(v)) / n for v in ways]
         C = posterior_curvature(row_statistics(model, X), model.predict_proba(X))
-        curvature = v.ravel() @ C @ v.ravel()
-        found = derivative(partial(gradient_at, model, X), eta, v).dot(v)
-        curvatures_off.append(found / curvature + 1)
+        bent = np.array([derivative(partial(gradient_at, model, X), eta, v).ravel() for v in ways])
+        curvatures_off.append(np.ravel(bent @ V.T + V @ C @ V.T) / n)
         for _ in range(20):  # far from the model; many of no model at all
             a, b = (eta + random_like(eta, rng, 3.0) for _ in range(2))
             ends = [cll_at(model, X, end) for end in (a, b)]
             middle = cll_at(model, X, 0.5 * (a + b))
             chords.append(middle - 0.5 * sum(ends) > 0)
-    return slopes_off, curvatures_off, chords
+    return slopes_off, np.concatenate(curvatures_off), chords
 
 
 def mirror_steps() -> tuple[list[float], Array, Array, Array, Array]:
@@ -148,12 +145,10 @@ def mirror_steps() -> tuple[list[float], Array, Array, Array, Array]:
     g = nb.statistics(codes, Y - nb.predict_proba(codes)).ravel()
     gradient_mu = np.linalg.pinv(fisher_eta, rcond=1e-10) @ g
     mu, slopes = nb.family_.mean_parameters(nb.parameters_), []
-    for _ in range(5):
-        W = rng.normal(size=Y.shape)
-        v = nb.statistics(codes, W - W.mean()) / n
-        slope = derivative(lambda mu: log_likelihood(nb, codes, nb.parameters(mu)), mu, v)
-        v = v.ravel()
-        slopes.append((slope, gradient_mu @ v, g @ v))
+    for e in entries(nb, codes):  # the change of μ with each entry of η
+        v = fisher_eta @ e.ravel()
+        slope = derivative(lambda mu: log_likelihood(nb, codes, nb.parameters(mu)), mu, mu.unravel(v))
+        slopes.append((slope / n, gradient_mu @ v / n, g @ v / n))
     seen, natural, plain = np.transpose(slopes)
     return falls, seen, natural, plain, np.concatenate(mirrored)
 
@@ -228,8 +223,8 @@ def targets(
     return weights, found, losses, over_bound, largest, apart, above, everyone
 
 
-def blends(rng: np.random.Generator) -> tuple[list[float], dict[float, float]]:
-    """The objective with a target as a blend, and near the boundary."""
+def blends(rng: np.random.Generator) -> tuple[list[float], list[list[float]], dict[float, float]]:
+    """The objective with a target as a blend, far away, and near the boundary."""
     model = CategoricalNB().fit(codes, y)  # part 3: F_b - CLL - b LL is a constant
     rest = []
     for _ in range(10):
@@ -238,6 +233,14 @@ def blends(rng: np.random.Generator) -> tuple[list[float], dict[float, float]]:
         joint = model.log_joint(codes, theta)
         target = model.statistics_.dot(model.family_.natural_parameters(theta))
         rest.append(2.0 * (target - np.sum(joint[Y > 0])))  # psi = 0
+
+    def penalised(eta):
+        scores = model.family_.scores(codes, eta)
+        cll = np.sum((scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))[Y > 0])
+        return cll + model.statistics_.dot(eta) - n * model.family_.log_partition(eta)
+
+    ways = [random_like(eta, rng) for _ in range(20)]
+    far = [[penalised(eta + t * way) for t in (10, 100, 1000)] for way in ways]
     halves, both = np.array([0, 0, 1, 1]), np.array([[0.0], [1.0]] * 2)
     binary = CategoricalNB(n_states=2).fit(both, halves)
     only_zeros, half = np.zeros((4, 1)), np.array([0.5, 0.5])
@@ -247,7 +250,7 @@ def blends(rng: np.random.Generator) -> tuple[list[float], dict[float, float]]:
         theta = binary.parameters_._replace(log_prob=np.log([[1 - epsilon, epsilon]] * 2))
         cll = log_likelihood(binary, only_zeros, theta, np.eye(2)[halves])
         heights[epsilon] = cll + edge.dot(binary.family_.natural_parameters(theta))
-    return rest, heights
+    return rest, far, heights
 
 
 def updates_with_a_target(

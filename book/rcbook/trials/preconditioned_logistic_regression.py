@@ -182,7 +182,8 @@ def penalties_on_clouds() -> tuple[Array, Array, Array, Array, pd.DataFrame]:
 def derivatives_of_the_likelihood(
     sets: Mapping[str, tuple[CategoricalNB, Array, Array, Any]],
 ) -> tuple[list[float], list[float], list[bool], list[bool]]:
-    """Slopes, curvatures and flat directions of the conditional log-likelihood, against differences and ranks."""
+    """Slopes and Hessian of the conditional log-likelihood a row less their differences, entry by entry, and flat
+    directions."""
     rng = np.random.default_rng(701)
     slopes, curvatures, flat, dimensions, t = [], [], [], [], 1e-4
     _, gaps, labels, _ = sets["drawn"]
@@ -192,11 +193,11 @@ def derivatives_of_the_likelihood(
     for nb, codes, y, Z in (*sets.values(), with_gaps):
         r, beta = len(nb.classes_), 0.3 * closed_form(nb)
         g = Z.T @ (np.eye(r)[y] - posterior(Z, beta))
-        H, B = hessian(Z, beta), rng.normal(size=beta.shape)
-        up, mid, down = (cll(Z, y, beta + k * B) for k in (t, 0, -t))
-        slopes.append((up - down) / (2 * t) / np.vdot(g, B) - 1)
-        bent = (2 * mid - up - down) / t**2
-        curvatures.append(bent / (B.ravel() @ H @ B.ravel()) - 1)
+        H = hessian(Z, beta)
+        for k, e in enumerate(np.eye(beta.size).reshape(-1, *beta.shape)):
+            slopes.append(((cll(Z, y, beta + t * e) - cll(Z, y, beta - t * e)) / (2 * t) - g.ravel()[k]) / len(y))
+            up, down = (Z.T @ (np.eye(r)[y] - posterior(Z, beta + s * e)) for s in (t, -t))
+            curvatures += [*(((up - down).ravel() / (2 * t) + H[k]) / len(y))]
         rank = np.linalg.matrix_rank(H, tol=1e-9 * np.abs(H).max())
         kernel = Z.shape[1] - np.linalg.matrix_rank(Z.toarray())
         dimensions.append(beta.size - rank == Z.shape[1] + (r - 1) * kernel)
@@ -207,19 +208,22 @@ def derivatives_of_the_likelihood(
 def change_of_coordinates(
     sets: Mapping[str, tuple[CategoricalNB, Array, Array, Any]],
 ) -> tuple[list[float], list[float], list[float], list[float], list[float]]:
-    """Slopes, curvatures and posteriors in the weights of WANBIA-C, against differences and products of powers."""
+    """Slopes and Hessian in the weights of WANBIA-C a row less their differences, entry by entry; and posteriors,
+    against products of powers."""
     rng = np.random.default_rng(702)
     chain, bends, joint, naive, uniform = [], [], [], [], []
     for nb, codes, y, Z in sets.values():
         D, r, t = closed_form(nb), len(nb.classes_), 1e-5
-        w, B = rng.normal(size=D.shape), rng.normal(size=D.shape)
-        g = D * (Z.T @ (np.eye(r)[y] - posterior(Z, w * D)))
-        up, down = (cll(Z, y, (w + k * B) * D) for k in (t, -t))
-        chain.append((up - down) / (2 * t) / np.vdot(g, B) - 1)
-        v, t, S = 0.1 * w, 1e-4, np.diag(D.ravel())
-        up, mid, down = (cll(Z, y, (v + k * B) * D) for k in (t, 0, -t))
-        stated = B.ravel() @ S @ hessian(Z, v * D) @ S @ B.ravel()
-        bends.append((2 * mid - up - down) / t**2 / stated - 1)
+        w = 0.3 * rng.normal(size=D.shape)
+
+        def gradient(w, D=D, Z=Z, y=y):
+            return D * (Z.T @ (np.eye(D.shape[1])[y] - posterior(Z, w * D)))
+
+        g, stated = gradient(w), D.ravel()[:, None] * hessian(Z, w * D) * D.ravel()
+        for k, e in enumerate(np.eye(D.size).reshape(-1, *D.shape)):
+            rise = cll(Z, y, (w + t * e) * D) - cll(Z, y, (w - t * e) * D)
+            chain.append((rise / (2 * t) - g.ravel()[k]) / len(y))
+            bends += [*(((gradient(w + t * e) - gradient(w - t * e)).ravel() / (2 * t) + stated[k]) / len(y))]
         theta = np.exp(D)
         by_hand = np.array([np.prod(theta[z > 0] ** w[z > 0], axis=0) for z in Z.toarray()[:20]])
         by_hand /= by_hand.sum(axis=1, keepdims=True)
@@ -231,8 +235,9 @@ def change_of_coordinates(
 
 def bfgs_in_two_coordinates(
     negative_cll: Callable[..., Any], sets: Mapping[str, tuple[CategoricalNB, Array, Array, Any]]
-) -> tuple[list[float], list[float]]:
-    """Largest gap between steps of BFGS in w and in β with the matrix that belongs to it, and without the matrix."""
+) -> tuple[list[float], list[float], list[float]]:
+    """Largest gap between steps of BFGS in w and in β with the matrix that belongs to it, without the matrix, and
+    between gradient steps in w and in β with the square of the matrix."""
 
     def bfgs(Z, Y, D, G, steps):
         """Iterates of BFGS from 0, as β, with halved steps from 1; G: inverse Hessian."""
@@ -251,7 +256,7 @@ def bfgs_in_two_coordinates(
             path.append(w * D.ravel())
         return np.array(path)
 
-    offs, wrong = [], []
+    offs, wrong, plain_steps = [], [], []
     for name in ("iris", "drawn"):
         nb, _, y, Z = sets[name]
         D, Y = closed_form(nb), np.eye(len(nb.classes_))[y]
@@ -262,7 +267,11 @@ def bfgs_in_two_coordinates(
         size = np.abs(by_weights).max()
         offs.append(np.abs(by_weights - by_matrix).max() / size)
         wrong.append(np.abs(by_weights - plain).max() / size)
-    return offs, wrong
+        w, d = np.ones(D.size), D.ravel()
+        in_w = (w - 0.1 * negative_cll(w, Z, Y, D)[1]) * d
+        in_beta = w * d - 0.1 * d**2 * negative_cll(w * d, Z, Y, ones)[1]
+        plain_steps.append(np.abs(in_w - in_beta).max() / np.abs(in_w - w * d).max())
+    return offs, wrong, plain_steps
 
 
 def diagonals_of_matrices() -> tuple[list[bool], int, float, float]:

@@ -20,8 +20,9 @@ from rcpkg import LDA, GaussianNB, MultinomialNB
 from rcpkg.base import Array
 
 
-def bayes_classifiers() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Costs and errors of all classifiers of small joint distributions, and thresholds of two classes."""
+def bayes_classifiers() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Costs and errors of all classifiers of small joint distributions, which of them are of least conditional cost
+    everywhere, and thresholds of two classes."""
     rng = np.random.default_rng(11)
     joint = rng.dirichlet(np.ones(15), size=20).reshape(20, 5, 3)  # p(x, y)
     costs = rng.uniform(size=(20, 3, 3))
@@ -33,7 +34,8 @@ def bayes_classifiers() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
     least_error = error.min(axis=1).sum(axis=1)
     dear, cheap = rng.uniform(0.1, 1, size=(2, 20, 1))
     two = joint[..., :2] / joint[..., :2].sum(axis=2, keepdims=True)
-    return joint, every, all_costs, bayes, least_error, dear, cheap, two
+    least = [(c[np.arange(5), every] == c.min(axis=1)).all(axis=1) for c in conditional]
+    return joint, every, all_costs, bayes, np.array(least), least_error, dear, cheap, two
 
 
 def plug_in_costs() -> tuple[Any, Any, Any, Any]:
@@ -123,6 +125,32 @@ def drawn_documents(
     smooth /= smooth.sum(axis=1, keepdims=True)
     se = np.sqrt(smooth * (1 - smooth) / many[0].size)
     return many, shares, new, smooth, se
+
+
+def regions_of_gaussians() -> tuple[Array, Array, Array]:
+    """Four Gaussian classes that share a covariance: posteriors less softmax of the affine functions; whether the
+    middle of two points of a class is of the class; and, where the covariance is a multiple of the identity, the
+    change of the log odds across the difference of two means."""
+    rng, d = np.random.default_rng(22), 3
+    means, weights, x = rng.normal(size=(4, d)), rng.dirichlet(np.ones(4)), rng.normal(scale=2, size=(300, d))
+    root = rng.normal(size=(d, d))
+    S = root @ root.T + 0.3 * np.eye(d)
+
+    def log_joint(x, S):
+        return np.column_stack([np.log(w) + multivariate_normal.logpdf(x, m, S) for w, m in zip(weights, means)])
+
+    solved = np.linalg.solve(S, means.T)
+    affine = x @ solved - 0.5 * np.sum(means.T * solved, axis=0) + np.log(weights)
+    off = softmax(log_joint(x, S), axis=1) - softmax(affine, axis=1)
+    own = log_joint(x, S).argmax(axis=1)
+    i, j = np.triu_indices(len(x), 1)
+    pairs = own[i] == own[j]
+    convex = log_joint((x[i[pairs]] + x[j[pairs]]) / 2, S).argmax(axis=1) == own[i[pairs]]
+    way = rng.normal(size=(len(x), d))
+    apart = means[1] - means[0]
+    way -= np.outer(way @ apart, apart) / (apart @ apart)
+    odds = [np.diff(log_joint(points, 0.7 * np.eye(d))[:, :2]) for points in (x, x + way)]
+    return off, convex, odds[1] - odds[0]
 
 
 def log_odds_of_gaussians() -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:

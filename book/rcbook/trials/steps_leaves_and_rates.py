@@ -137,6 +137,25 @@ def longest_valid_steps() -> tuple[dict[str, float], list[float]]:
     return found, off
 
 
+def cone_of_valid_statistics() -> tuple[list[bool], list[bool], list[bool], list[bool]]:
+    """Statistics of weights drawn about the labels, by naive Bayes and QDA: which are valid; whether sums of multiples
+    of two valid ones are; the same of halves with a prior; and whether those that only the prior makes valid cease
+    to be so as multiples."""
+    rng, drawn, sums, halves, multiples = np.random.default_rng(525), [], [], [], []
+    for name in ("CategoricalNB", "QDA"):
+        model, X = families[name]
+        smoothed = type(model)(prior_strength=30.0).fit(X, y)
+        weights = [Y + scale * rng.normal(size=Y.shape) for scale in np.repeat((0.3, 1.0, 3.0), 50)]
+        draws = [model.statistics(X, W) for W in weights]
+        drawn += [is_valid(model, s) for s in draws]
+        plain = [s for s in draws if is_valid(model, s)]
+        sums += [is_valid(model, a * s + b * t) for s, t in pairwise(plain) for a, b in rng.exponential(size=(3, 2))]
+        with_prior = [s for s in draws if is_valid(smoothed, s) and s.count.min() > 0]
+        halves += [is_valid(smoothed, 0.5 * s + 0.5 * t) for s, t in pairwise(with_prior)]
+        multiples += [not is_valid(smoothed, 1e6 * s) for s in with_prior if not is_valid(model, s)]
+    return drawn, sums, halves, multiples
+
+
 def ends_of_the_leaf() -> list[bool]:
     """Whether CLL is below that of the closed form of naive Bayes just before random ways along the leaf end."""
     s, rng, below = nb.statistics_, np.random.default_rng(524), []
@@ -375,6 +394,21 @@ def curvature_by_counts(observed: Array) -> tuple[np.random.Generator, list[floa
                 v = cells.ravel()
                 tight.append(v @ H @ v * n / (v**2 @ s) - 1)
     return rng, slack, tight, ratios
+
+
+def curvature_of_a_compact_set() -> Array:
+    """Relative curvature of naive Bayes on the categories over 4 / min μ, at models whose probabilities are at least ε,
+    for three ε, and near the edges of each such set."""
+    rng, shares, S = np.random.default_rng(526), [], row_statistics(nb, every_x)
+    observed = np.array([np.mean(np.all(codes == x, axis=1)) for x in every_x])
+    for epsilon in (0.1, 0.03, 0.01):
+        for concentration in np.repeat((1.0, 0.05), 10):
+            parts = [rng.dirichlet(np.full(k, concentration), 3) for k in (2, 3, 4)]
+            parts = [(1 - epsilon * part.shape[1]) * part + epsilon for part in parts]
+            theta = nb.parameters_._replace(log_prob=np.log(np.hstack(parts)))
+            smallest = nb.family_.mean_parameters(theta).ravel().min()
+            shares.append(relative_curvature(*curvatures(nb, theta, observed, every_x, 3, S)).max() / (4 / smallest))
+    return np.array(shares)
 
 
 def copies_of_a_feature() -> tuple[tuple[int, ...], pd.DataFrame, dict[int, bool], list[float], pd.Series]:
@@ -813,6 +847,37 @@ def fixed_points_and_rates() -> tuple[list[float], list[float], Array, Array]:
     shrinks = np.concatenate(shrinks)
     apart = np.array([np.linalg.norm(path[:-1] - path[-1], axis=1) for path, _ in way.values()])
     return moved, stuck, shrinks, apart
+
+
+def kept_by_a_target(wine_X: Array, wine_y: Array) -> tuple[Array, list[float], Array, Array]:
+    """Safe steps of LDA on separable rows, with two weights of a target and from three starts: KL from the target over
+    its bound, and what F lacks at the end, a row. KL from the start after 100 and 400 updates, without a target on
+    these rows, and where CLL attains its supremum."""
+
+    def apart(trail, eta, mu):
+        """KL(p_η ‖ p) of the models p on the way; ψ = 0 at all."""
+        return np.array([mu.dot(eta - point.natural) for point in trail.points])
+
+    shares, lacks, size = [], [], len(wine_y)
+    for b in (0.1, 1.0):
+        objective = Objective.of(LDA(), wine_X, wine_y, target="generative", target_weight=b)
+        family, aim = objective.family, objective.target.statistics
+        grand = size * family.mean_parameters(family.grand_parameters(aim)[0])
+        best = climb(objective, Safe(), Stop(), 600, keep_points=True).points[-1].value
+        for share in (0.0, 0.5, 0.9):
+            start = (1 - share) * aim + share * grand
+            trail = climb(objective, Safe(), Stop(), 150, start=start, keep_points=True)
+            kl = apart(trail, family.natural_parameters(family.parameters(aim)), aim * (1 / size))
+            shares.append(kl / (kl[0] + trail.points[0].losses.log_loss / b))
+            lacks.append((best - trail.points[-1].value) / size)
+    moved = []
+    for model, X, labels in ((LDA(), wine_X, wine_y), (CategoricalNB(), codes, y), (QDA(), rows, y)):
+        trail = climb(Objective.of(model, X, labels), Safe(), Stop(), 400, keep_points=True)
+        first = trail.points[0]
+        kl = apart(trail, first.natural, first.statistics * (1 / len(labels)))
+        moved.append((kl[min(100, trail.n_iter)], kl[-1]))
+    separable, *attained = np.array(moved)
+    return np.concatenate(shares), lacks, separable, np.array(attained)
 
 
 def to_generative(model: ClosedFormClassifier, b: float) -> ConditionalLikelihood:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 from rcbook.projected_descent import ProjectedGradientDescent, project_simplex, quadratic_gradient
 from rcbook.simulation import clouds
-from rcbook.small_families import row_statistics
+from rcbook.small_families import derivative, documents, entries, row_statistics
 from rcbook.trials.steps_leaves_and_rates import gauss_hermite, gaussian_curvatures, relative_curvature
 from rcpkg import (
     QDA,
@@ -40,11 +40,21 @@ def numbers(theta: Array) -> Array:
     return np.ravel(theta)
 
 
+def class_free(statistics: Statistics, r: int = 3) -> Array:
+    """The statistics that do not depend on the class: sums over the classes, and what these share."""
+    parts = [
+        class_free(part, r) if isinstance(part, Statistics) else part.sum(axis=0) if len(part) == r else part
+        for part in statistics
+    ]
+    return numbers(tuple(parts))
+
+
 def tm_and_rc(
     families: Mapping[str, Any], Y: Array, softmax_rows: Callable[..., Any], n: int, y: Array
-) -> list[float]:
-    """Largest gaps between the parameters of TM and of RC with a rate of one."""
-    apart = []
+) -> tuple[list[float], Array]:
+    """Largest gaps between the parameters of TM and of RC with a rate of one, and what TM adds to the statistics a row
+    that do not depend on the class."""
+    apart, added = [], []
     for model, X in families.values():
         labelled = model.statistics(X, Y)
         theta = model.parameters(labelled)
@@ -56,7 +66,8 @@ def tm_and_rc(
         by_steps = numbers(theta)
         off = np.abs(by_steps - numbers(by_rcpkg.parameters_)).max()
         apart.append(off / max(1.0, np.abs(by_steps).max()))
-    return apart
+        added.append(class_free(by_rcpkg.statistics_) / n - class_free(labelled) / n)
+    return apart, np.concatenate(added)
 
 
 def indicators(codes: Array) -> tuple[Array, Array]:
@@ -408,6 +419,33 @@ def toy_updates(
     return toy_statistics, slopes, updates, stays, moves, s
 
 
+def metric_of_the_toy(
+    toy: Any,
+    softmax_rows: Callable[..., Any],
+    toy_gradient: Callable[..., Any],
+    toy_sets: Sequence[tuple[Array, Array]],
+) -> tuple[list[Array], list[Array], list[bool]]:
+    """The natural gradient by the Fisher information of a pair, by quadrature, over 2 lr / m times the slope; the
+    first step of RC over it; and whether this step leads upwards."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(8)
+    natural, taken, upwards, lr, t = [], [], [], 0.5, 1e-4
+    for X, Y_toy in toy_sets[:20]:
+        s = toy.statistics(X, Y_toy)
+        means = toy.parameters(s)
+        information = np.zeros((2, 2))
+        for c, x in enumerate(means[:, None, None] + nodes[:, None]):  # class c has the weight 1/2
+            score = [toy.log_joint(x, means + e)[:, c] - toy.log_joint(x, means - e)[:, c] for e in t * np.eye(2)]
+            information += np.einsum("ak,bk,k->ab", score, score, weights) / weights.sum() / 2 / (2 * t) ** 2
+        slope = toy_gradient(means, X, Y_toy)[0]
+        step = lr / s.count.sum() * np.linalg.solve(information, slope)
+        W = Y_toy - softmax_rows(toy.log_joint(X, means))
+        move = toy.parameters(s + lr * toy.statistics(X, W)) - means
+        natural.append(step / (2 * lr / s.count.sum() * slope))
+        taken.append(move / step)
+        upwards.append(bool(move @ slope > 0))
+    return natural, taken, upwards
+
+
 def toy_paths(
     toy: Any,
     toy_X: Array,
@@ -507,8 +545,9 @@ def rows_of_unequal_lengths(y: Array) -> Array:
 
 def multinomial_updates(
     y: Array, n: int, Y: Array, calibrated: Callable[..., Any]
-) -> tuple[Array, Array, Array, pd.DataFrame, list[Array], Array]:
-    """Updates of the multinomial model by formula, their zero, and the drift of words."""
+) -> tuple[Array, Array, Array, pd.DataFrame, list[Array], Array, Array]:
+    """Updates of the multinomial model by formula, their zero, the drift of words, and, for rows of one length, the
+    means after an update less those of mirror ascent."""
     words = rows_of_unequal_lengths(y)
     model = MultinomialNB().fit(words, y)
     s, theta = model.statistics_, np.exp(model.parameters_.log_prob)
@@ -544,7 +583,16 @@ def multinomial_updates(
     at_best = (Y - softmax(free_scores(best), axis=1)).T @ words
     p = softmax(best[3:].reshape(3, 3), axis=1)
     force = at_best - p * at_best.sum(axis=1, keepdims=True)
-    return words, change, formula, ratio, steps, force
+    mirrored = []
+    for update in (1, 2):
+        before, end = (calibrated(MultinomialNB(), 0.5, T, documents) for T in (update - 1, update))
+        means = [
+            np.c_[pi, documents[0].sum() * pi[:, None] * theta]
+            for pi, theta in ((np.exp(m.parameters_.log_prior), np.exp(m.parameters_.log_prob)) for m in (before, end))
+        ]
+        W = Y - before.predict_proba(documents)
+        mirrored.append(means[1] - means[0] - 0.5 / n * np.c_[W.sum(axis=0), W.T @ documents])
+    return words, change, formula, ratio, steps, force, np.array(mirrored)
 
 
 def frequency_updates(
@@ -626,8 +674,9 @@ def row_by_row_updates(
     Y: Array,
     softmax_rows: Callable[..., Any],
     class_scores: Callable[..., Any],
-) -> tuple[Callable[..., Any], list[float], Array, CategoricalNB, CategoricalParameters, Array]:
-    """DFE row by row beside its batch, by the rate and by the start."""
+) -> tuple[Callable[..., Any], list[float], Array, CategoricalNB, CategoricalParameters, Array, Array, Array]:
+    """DFE row by row beside its batch, by the rate and by the start; of three classes, each against the rest: log odds
+    less the nearest linear function of the indicators of states, and log posteriors less those of the counts."""
 
     def cells_of(codes, states):
         return codes.astype(int) + np.r_[0, np.cumsum(states)[:-1]]
@@ -651,7 +700,15 @@ def row_by_row_updates(
     count, cells = row_by_row(Z2.repeat(2, axis=1), np.hstack([y2, 1 - y2]), 2, states)
     rest = class_scores(count, cells, Z2.repeat(2, axis=1))
     odds = rest[:, :, 0] - rest[:, :, 1]
-    return cells_of, errors, P, first, of_empty, odds
+    each = Z[:, None].repeat(3, axis=1)
+    count, cells = row_by_row(each, (y[:, None] != np.arange(3)).astype(int), 2, states)
+    of_side = class_scores(count, cells, each)
+    returned = log_softmax(of_side[:, :, 0] - of_side[:, :, 1], axis=1)
+    phi = indicators(codes)[0]
+    log_odds = returned - returned[:, :1]
+    bent = log_odds - phi @ np.linalg.lstsq(phi, log_odds)[0]
+    apart = returned - log_softmax(of_side[:, :, 0], axis=1)
+    return cells_of, errors, P, first, of_empty, odds, bent, apart
 
 
 def divisions(X: Array, labels: Array, levels: None) -> list[tuple[Array, Array, Array, Array]]:
@@ -789,49 +846,42 @@ def slopes_of_descent(
         return np.sum(Y * (scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)))
 
     about_zero = QDA().statistics(rows, Y - qda.predict_proba(rows))
-    v0, v1, v2 = (rng.normal(size=a.shape) for a in (qda.parameters_.log_prior, eta1, eta2))
-    v2 = (v2 + v2.swapaxes(1, 2)) / 2
-    t = 1e-6
-    slope = (
-        normalised_likelihood(qda.parameters_.log_prior + t * v0, eta1 + t * v1, eta2 + t * v2)
-        - normalised_likelihood(qda.parameters_.log_prior - t * v0, eta1 - t * v1, eta2 - t * v2)
-    ) / (2 * t)
+    ways = entries(qda, rows)
+
+    def at(point):
+        return normalised_likelihood(*point)
 
     def slope_by(printed):
-        """Along the same direction, with the matrix or the printed trace."""
-        d0, d1, d2 = quadratic_gradient(about_zero, eta1, eta2, printed)
-        return np.sum(d0 * v0) + np.sum(d1 * v1) + np.sum(d2 * v2)
+        """In each entry, with the matrix or the printed trace."""
+        gradient = quadratic_gradient(about_zero, eta1, eta2, printed)
+        return np.array([sum(np.sum(d * v) for d, v in zip(gradient, way)) for way in ways])
 
+    eta = Statistics(count=qda.parameters_.log_prior, first=eta1, second=eta2)
     slopes = {
-        "finite differences": slope,
+        "finite differences": np.array([derivative(at, eta, way) for way in ways]),
         "corrected": slope_by(False),
         "printed": slope_by(True),
     }
-    off = {title: abs(value / slope - 1) for title, value in slopes.items()}
+    off = {title: np.abs(found - slopes["finite differences"]).max() / n for title, found in slopes.items()}
     phi, bounds = indicators(codes)
 
     def normalised_categories(eta0, eta):
         A = sum(np.logaddexp.reduce(eta[:, a:b], axis=1) for a, b in pairwise(bounds))
         return eta0 + phi @ eta.T - A
 
-    def slope_of_categories(eta0, eta, v0, v):
-        """By finite differences, by the formula, and with A = 0 as printed."""
-        up, down = (
-            np.sum(Y * log_softmax(scores, axis=1))
-            for scores in (normalised_categories(eta0 + k * v0, eta + k * v) for k in (t, -t))
-        )
+    shapes = (3, phi.shape[1])
+    seen, corrected, printed = [], [], []
+    for eta0, eta in ((rng.normal(size=3), rng.normal(size=shapes)) for _ in range(3)):
         W = Y - softmax(normalised_categories(eta0, eta), axis=1)
         theta = np.hstack([softmax(eta[:, a:b], axis=1) for a, b in pairwise(bounds)])
-        of_class, printed = W.sum(axis=0), W.T @ phi
-        corrected = printed - theta * of_class[:, None]
-        by = [of_class @ v0 + np.sum(d * v) for d in (corrected, printed)]
-        return (up - down) / (2 * t), *by
-
-    shapes = (3, phi.shape[1])
-    for_categories = np.array(
-        [slope_of_categories(*(rng.normal(size=k) for k in (3, shapes) * 2)) for _ in range(10)]
-    )
-    seen, corrected, printed = for_categories.T
+        count, cells = W.sum(axis=0), W.T @ phi
+        corrected.append(np.r_[count, np.ravel(cells - theta * count[:, None])])
+        printed.append(np.r_[count, cells.ravel()])
+        for e in np.eye(3 + eta.size):
+            at = [normalised_categories(eta0 + k * e[:3], eta + k * e[3:].reshape(shapes)) for k in (1e-4, -1e-4)]
+            up, down = (np.sum(Y * log_softmax(scores, axis=1)) for scores in at)
+            seen.append((up - down) / 2e-4)
+    seen, corrected, printed = (np.ravel(part) / n for part in (seen, corrected, printed))
     nb = CategoricalNB().fit(codes, y)
     step = nb.statistics(codes, Y - nb.predict_proba(codes)).cells
     step = step - np.exp(nb.parameters_.log_prob) * step[:, :2].sum(axis=1)[:, None]
@@ -987,8 +1037,10 @@ def relatives_on_the_clouds() -> pd.DataFrame:
 
 def batches_of_two_rows(
     codes: Array, y: Array, row_statistics: Callable[..., Any], Y: Array, gradient_of: Callable[..., Any]
-) -> tuple[Array, Array, Array, list[float]]:
-    """Mean and covariance of updates by batches of two rows."""
+) -> tuple[Array, Array, Array, list[float], Array, Array, Array]:
+    """Mean and covariance of updates by batches of two rows; means of a model after a batch less those of mirror ascent
+    on the likelihood of its rows; and whether the rates of
+    64 passes, and their squares, keep the bounds by integrals."""
     few = np.arange(12)
     model = CategoricalNB().fit(codes, y)
     z = row_statistics(model, codes[few])
@@ -1008,4 +1060,21 @@ def batches_of_two_rows(
         )
         moved = batches.fit(codes, y).estimator_.statistics_ - start
         errors.append(np.abs((moved - rate * gradient).ravel()).max())
-    return z, pairs, spread, errors
+
+    def batch_likelihood(eta):
+        scores = model.family_.scores(codes[few], eta)
+        return np.sum(Y[few] * log_softmax(scores, axis=1))
+
+    eta, mean = (
+        way(model.parameters_) for way in (model.family_.natural_parameters, model.family_.mean_parameters)
+    )
+    after = model.parameters(start + 0.1 * model.statistics(codes[few], Y[few] - model.predict_proba(codes[few])))
+    step = len(y) / 0.1 * (model.family_.mean_parameters(after) - mean)
+    mirrored = np.array([step.dot(e) - derivative(batch_likelihood, eta, e) for e in entries(model, codes)])
+    passes = RiskCalibration.as_published(
+        CategoricalNB(), random_state=0, max_iter=64, stopping="none", step=Batches(size=120, learning_rate=0.1)
+    )
+    rates, t = passes.fit(codes, y).history_.step.to_numpy()[1:] / 0.1, np.arange(1, 65)
+    sums = rates.cumsum() >= 3 * ((t + 1) ** (1 / 3) - 1)
+    squares = (rates**2).cumsum() <= 4 - 3 * t ** (-1 / 3) + 1e-12
+    return z, pairs, spread, errors, mirrored, sums, squares

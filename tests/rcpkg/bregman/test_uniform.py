@@ -326,3 +326,8 @@ def test_two_unknown_ends_by_quadrature():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_prior_alone_decides_where_it_outweighs_any_number_of_draws():
+    # a library's 1F1(1; 32; z) takes a time in proportion to z, here 1e45
+    assert float(uniform.parameter_mean(1e-45, 30, 1.0, 1.0)) == pytest.approx(1 / 30, rel=1e-12)

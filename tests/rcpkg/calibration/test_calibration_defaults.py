@@ -146,15 +146,15 @@ def test_settings_of_the_sources_have_names():
     assert published.step == Fixed(0.5, "raise") and published.stopping == "best_error"
     assert published.max_iter == 63 and published.tol == published.target_weight == 0.0
     assert clone(published).get_params().keys() == RiskCalibration(QDA()).get_params().keys()
-    with pytest.raises(TypeError, match="verbose"):
-        RiskCalibration.as_published(QDA(), verbose=1)
+    with pytest.raises(TypeError, match="patience"):
+        RiskCalibration.as_published(QDA(), patience=1)
 
 
 @pytest.mark.parametrize("kind", OF_ITS_KIND)
 def test_the_others_keep_their_own(kind):
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
     assert defaults["max_iter"] == 64 and defaults.get("step") is None
-    assert not defaults.keys() & {"target", "target_weight", "tol", "verbose"}
+    assert not defaults.keys() & {"target", "target_weight", "tol"}
     X, y = gaussian_rows()
     fitted = kind(SharedVarianceGaussianNB()).fit(X, y)
     assert fitted.stop_reason_ in ("max_iter", "soft_error") and not fitted.converged_

@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, RepeatedStratifiedKFold, StratifiedKFold
 
 from rcpkg import BDA7, LDA, QDA, CategoricalNB, GaussianNB, MultinomialNB, RiskCalibration, RiskCalibrationCV
-from rcpkg.calibration import choose_weight
+from rcpkg.calibration import choose_weight, left_out
 from rcpkg.calibration.constants import TOL
 from rcpkg.calibration.target_path import TargetPath
 from rcpkg.rows import Rows
@@ -314,6 +314,20 @@ def test_what_does_no_better_than_class_frequencies_says_so():
     for model in RiskCalibrationCV(GaussianNB()), RiskCalibration(GaussianNB()):
         with pytest.warns(UserWarning, match=r"do not show .* class frequencies alone: log-loss \d\.\d+ with it"):
             model.fit(X, y)
+
+
+@each_target
+def test_what_the_sentence_takes_rows_to_gain_is_what_leave_one_out_says(name, target, monkeypatch):
+    """Leave-one-out takes the derivative of the target, which the sentence leaves a row out of."""
+    path, _, y = newton(name, target)
+    found = path.follow(3.0)
+    before, after = (-log_P[range(len(y)), y] for log_P in (kept(path), path.left_out()[0]))
+    monkeypatch.setattr(left_out, "OF_TARGET", 2 * len(y))
+    gained = left_out.optimism(found.point, path.prepared, target)
+    assert gained.mean() == pytest.approx((after - before).mean(), rel=0.1)
+    monkeypatch.undo()
+    some = left_out.optimism(found.point, path.prepared, target)
+    assert some.mean() == pytest.approx(gained.mean(), rel=0.3)
 
 
 def test_what_is_worse_than_its_closed_form_says_so():

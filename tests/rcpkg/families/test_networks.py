@@ -173,7 +173,6 @@ def information_by_hand(X, y, weights=None):
 def test_mutual_information(monkeypatch, counts):
     """By scikit-learn, class by class; and whatever number of features is counted at a time."""
     monkeypatch.setattr(structure, "LARGEST_COUNTS", counts)
-    monkeypatch.setattr(structure, "AT_A_TIME", 100)
     X, y = network_rows()
     of_class, pairs = structure.mutual_information(Rows.of(X.astype(int), y), np.array(STATES), 3)
     for found, expected in zip((of_class, pairs), information_by_hand(X, y)):

@@ -1,4 +1,4 @@
-"""Networks, calibrated or not, among classifiers of categories: the protocol, fixed before the first run (chapter 10).
+"""What the study of networks compares, calibrated or not: sets, divisions, codes, learners, hypotheses (chapter 10).
 
 Sets: those of wanbia2014's Table I that are held, its parts excepted, from the smallest to the largest. Every fourth,
 by name, is set aside: no score of those is looked at until the conclusions from the others are written. All learners
@@ -36,18 +36,18 @@ on `COSTLY` sets the networks with safe steps are run up to `FEW_CURVED` rows, a
 were added when those had been run, for there was time again. Learners, settings and hypotheses are as they were.
 
 Two defects were found when all of this had been run. The cuts read the labels of the rows on which settings are then
-compared, and logistic regression ends far from its optimum. `calibrated_networks_mended` runs again what they touch;
-the cells here are kept as they were, to be set beside.
+compared, and logistic regression ends far from its optimum. `calibrated_networks_mended` runs again what they touch and
+keeps the cells that they do not touch. The first run as a whole, its 1,111 cells and what was concluded from them, is
+in the history of the repository: commit e2781393, `data/results/study_table_networks.jsonl` and chapter 10.
 """
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -57,17 +57,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from rcbook import datasets
-from rcbook.experiments.cells import STUDY, Cell, Grid, Record, Study, mean_record
-from rcbook.experiments.comparisons import contest, holm, mean_scores
-from rcbook.experiments.scorecard import results
-from rcbook.experiments.studies.honest_comparison import ROPE, Tuned, scores
+from rcbook.experiments.cells import Cell, Record, mean_record
+from rcbook.experiments.studies.honest_comparison import Tuned, scores
 from rcbook.experiments.studies.tables_of_wanbia2014 import PARTS, rows_of
 from rcpkg.base import Array
 from rcpkg.calibration import RiskCalibration
 from rcpkg.discretization import MDLDiscretizer
 from rcpkg.families import TAN, CategoricalNB, KDependenceBayes
 
-STUDY_NAME, CURVES_NAME = "networks", "networks-curves"
 VARIANT = "wanbia2014"
 LEAST_CLASS = 8
 ONE_CLASS = "contact_lenses"
@@ -283,84 +280,3 @@ def of_set(cell: Cell) -> dict[str, int]:
     n, _ = sets()[cell.row]
     most = ALL_ROWS if 0.75 * n <= TRAINING_ROWS else TRAINING_ROWS
     return {"training_rows": most, "repetitions": next(times for rows, times in REPETITIONS.items() if n <= rows)}
-
-
-def _curved(name: str, most: int) -> Grid:
-    slow = SAFE_NETWORKS if name in COSTLY and most > FEW_CURVED else ()
-    slow += (FOREST,) if most > FEW_GROWN else ()
-    return Grid(
-        rows=(name,),
-        methods=[method for method in CURVED if method not in slow],
-        settings=(f"{most} rows",),
-        protocol=compare,
-        arguments={"training_rows": most, "repetitions": 1},
-        stream=name,
-    )
-
-
-# all learners meet the same rows
-Study(
-    STUDY_NAME,
-    rows=in_order,
-    methods=LEARNERS,
-    protocol=compare,
-    arguments=of_set,
-    stream=lambda cell: cell.row,
-    quick=lambda cell: cell.row == TRIED[0],
-)
-Study(CURVES_NAME, *(_curved(name, most) for name, sizes in CURVES.items() for most in sizes))
-
-
-# What the stored study says -------------------------------------------------------------------------
-
-METRICS = (*ROPE, "seconds")
-
-
-def stored(*, aside: bool | None = None, costly: bool | None = None) -> list[str]:
-    """Sets of which all learners are stored, from the smallest: those (not) set aside, (not) in `COSTLY`, or all."""
-    found = results(STUDY, STUDY_NAME)
-    learners = found[found.metric == "log_loss"].groupby("row").method.nunique()
-    return [
-        name
-        for name, (_, is_aside) in sets().items()
-        if aside in (None, is_aside) and costly in (None, name in COSTLY) and learners.get(name) == len(LEARNERS)
-    ]
-
-
-def means(metric: str, names: Iterable[str]) -> pd.DataFrame:
-    """Mean of one of `METRICS` over the divisions of stored sets: a row for each, a column for each learner."""
-    names = list(names)
-    return mean_scores(STUDY_NAME, metric, names).loc[names, list(LEARNERS)]
-
-
-def hypotheses(names: Iterable[str]) -> pd.DataFrame:
-    """The eight stated ones on stored sets, by log-loss.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `contest`, ``p_holm`` adjusted over all eight; before them ``hypothesis``, 1 to 4, and
-        ``target``; ``confirmed``: p_holm < 0.05 and the median of the difference on the stated side.
-    """
-    losses = means("log_loss", names)
-    few = np.array([sets()[name][0] <= FEW_ROWS for name in losses.index])
-    everywhere, tables = np.ones_like(few), []
-    for target in "pooled", "nested":
-        ours = f"KDB, RC safe, {target} target"
-        stated = [("KDB", everywhere), (NAIVE, everywhere), (FOREST, few), (BOOSTING, ~few)]
-        for number, (rival, on) in enumerate(stated, 1):
-            table = contest(losses[on], [(ours, rival)], ROPE["log_loss"])
-            tables.append(table.assign(hypothesis=number, target=target, side=1.0 if rival == BOOSTING else -1.0))
-    table = pd.concat(tables, ignore_index=True).assign(p_holm=lambda t: holm(t.p))
-    confirmed = (table.p_holm < 0.05) & (table["median"] * table.side > 0)
-    columns = ["hypothesis", "target", *table.columns.drop(["hypothesis", "target", "side"])]
-    return table[columns].assign(confirmed=confirmed)
-
-
-def curves(metric: str, study: str = CURVES_NAME) -> pd.DataFrame:
-    """A metric of stored learning curves: a row for each set and number of training rows, a column a learner."""
-    found = results(STUDY, study)
-    found = found[found.metric == metric]
-    rows = found.setting_value.str.removesuffix(" rows").astype(int)
-    wide = found.assign(rows=rows).pivot_table(index=["row", "rows"], columns="method", values="value")
-    return wide.rename_axis(index=["data set", "rows"], columns=None)

@@ -2,9 +2,9 @@
 
 Fixed before the first cell was run.
 
-- Tables: ten mixed ones (`MIXED`), raw, with the gaps that they have, and the 44 of TabMini. Three stratified folds, of
-  rows shuffled once; at most `ROWS` rows of a fold's complement for training, stratified, and all rows of the fold for
-  testing. Classes of fewer than `LEAST_CLASS` rows are left out.
+- Tables: ten mixed ones (`MIXED`), raw, with the gaps that they have, and those of TabMini with other names.
+  Three stratified folds, of rows shuffled once; at most `ROWS` rows of a fold's complement for training, stratified,
+  and all rows of the fold for testing. Classes of fewer than `LEAST_CLASS` rows are left out.
 - Models: naive Bayes, a product with QDA for the numbers, and a tree of intervals, each on the columns that
   `TableColumns` makes. QDA is left out of tables with more than `MOST_NUMBERS` numbers, for the time.
 - Calls, as the pages recommend them: `RiskCalibration(model)`, `RiskCalibrationCV(model)`, and
@@ -17,6 +17,11 @@ Fixed before the first cell was run.
 The folds have 50 to 1,250 rows, and a log-loss of 50 rows has itself a standard error of about .1: so ``excess_error``
 is stored beside each excess, the standard error of the paired difference, and the excesses above two of these are
 counted apart.
+
+Told afterwards. cylinder_bands is refused by each call, since a column of it is text that hardly repeats, and has no
+row. The hypothesis is refuted: `silent` has the counts. Part of the trees of intervals is not the library's fault: the
+study cuts the numbers of all training rows before `RiskCalibrationCV` divides them, so that rows left out have had a
+say in the cuts. `TableClassifier` cuts anew in each fold.
 """
 
 import warnings
@@ -111,14 +116,22 @@ def measure(cell: Cell, seed: int) -> list[Row]:
     return found
 
 
+def columns_of(X: pd.DataFrame) -> Columns:
+    """What the columns are; a table with text that is no category has no row."""
+    try:
+        return TableColumns().fit(X).columns_
+    except ValueError as error:
+        raise InvalidStatistics(str(error)) from error
+
+
 def fits(kind: str, X: pd.DataFrame, y: np.ndarray, rows: pd.DataFrame, labels: np.ndarray) -> Any:
     """The calls of a kind of model, their losses, those of the closed form, and whether they say so."""
     with warnings.catch_warnings(action="ignore"):
+        columns = columns_of(X)
         if kind == TABLE:
             table = TableClassifier(random_state=0).fit(X, y)
             yield TABLE, losses_of(table.predict_proba(rows), labels), None, ADVICE in table.advice_
             return
-        columns = TableColumns().fit(X).columns_
         if kind == "QDA" and not 0 < len(columns.numbers) <= MOST_NUMBERS:
             raise InvalidStatistics(f"no model of {len(columns.numbers)} numbers")
         prepared = TableColumns(columns=columns, intervals=kind == "tree of intervals")
@@ -136,9 +149,19 @@ def fits(kind: str, X: pd.DataFrame, y: np.ndarray, rows: pd.DataFrame, labels: 
             yield call, losses_of(fit.predict_proba(rows), labels), closed, SENTENCE in words
 
 
+def silent(table: pd.DataFrame, rival: str) -> pd.DataFrame:
+    """A row a call: fits, those that say so, those worse than a ``rival`` ("frequencies" or "closed") by more than
+    `WORSE`, of these those that do not say so, and of these those worse by two standard errors."""
+    excess, error = table[f"excess_of_{rival}"], table[f"excess_error_of_{rival}"]
+    worse = excess > WORSE
+    kept_quiet = worse & ~table.says_so.astype(bool)
+    marks = {"fits": excess.notna(), "say so": table.says_so.astype(bool), "worse": worse, "silent": kept_quiet}
+    return pd.DataFrame(marks | {"silent, by 2 errors": kept_quiet & (excess > 2 * error)}).groupby(table.call).sum()
+
+
 Study(
     STUDY_NAME,
-    rows=lambda: (*MIXED, *small_tables.registered().index),
+    rows=lambda: dict.fromkeys((*MIXED, *small_tables.registered().index)),
     methods=(*MODELS, TABLE),
     protocol=measure,
     tolerance=SEARCHED,
