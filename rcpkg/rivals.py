@@ -85,11 +85,11 @@ def mask_copies(
     if len(y) != len(frame):
         raise ValueError(f"X has {len(frame)} rows and y {len(y)}: it must hold one a row")
     found = copies(np.where(frame.isna(), np.nan, 1.0), rates, check_random_state(random_state))
-    shown = frame.iloc[found.of].reset_index(drop=True).where(~np.isnan(found.X))
+    shown = frame.iloc[found.row].reset_index(drop=True).where(~np.isnan(found.X))
     if not isinstance(X, pd.DataFrame):
-        return MaskedCopies(shown.to_numpy(), y[found.of], found.share)
+        return MaskedCopies(shown.to_numpy(), y[found.row], found.share)
     shown.columns = X.columns
-    return MaskedCopies(shown, y[found.of], found.share)
+    return MaskedCopies(shown, y[found.row], found.share)
 
 
 @dataclass(frozen=True)

@@ -381,12 +381,12 @@ class TableClassifier(GenerativeClassifier):
             rows = frame.iloc[held].reset_index(drop=True)
             present = np.where(rows.isna(), np.nan, 1.0)
             seen = copies(present, self.gaps_in_view, check_random_state(seed))
-            shown = rows.iloc[seen.of].reset_index(drop=True).where(~np.isnan(seen.X))
+            shown = rows.iloc[seen.row].reset_index(drop=True).where(~np.isnan(seen.X))
             P = np.zeros((len(shown), y.max() + 1))
             P[:, model.classes_] = model.predict_proba(shown)
             frequencies = np.bincount(y[train], of_train, minlength=P.shape[1])
             P += (frequencies / frequencies.sum() - P) / (frequencies.sum() + 1)
-        truth = y[held][seen.of]
+        truth = y[held][seen.row]
         log_loss = -np.log(np.maximum(P[np.arange(len(truth)), truth], BLIND))
         return seen.mean(np.array([P.argmax(axis=1) != truth, log_loss]))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -52,16 +52,8 @@ BY_DEFAULT = ("pooled", "grand")  # targets: where one serves a table badly, row
 FIRST_WEIGHT, DECADE, BETWEEN, MOST_DECADES = 1.0, 10.0, 3.0, 4
 WORTH = 1e-3  # nats a row that a weight must gain over the last for the next one, or a warning, to be worth while
 SCORING = ("log_loss", "error")
-
-
-class Made(NamedTuple):
-    """Paths, one a target; those that are judged, of filled rows where these have gaps; a function of ``cv`` that gives
-    folds; whether they are few enough to be kept."""
-
-    paths: list[TargetPath]
-    judged: list[TargetPath]
-    folds: Callable[[Any], Iterator[Fold]]
-    small: bool
+PathsOf = Callable[..., list[TargetPath]]  # of a model and rows, one path a target
+Folds = Callable[[Any], Iterator[Fold]]  # of ``cv``
 
 
 @documented()
@@ -186,15 +178,21 @@ class RiskCalibrationCV(Learner):
     ) -> Self:
         """Choose the target and its weight, then calibrate; ``groups`` are for a splitter ``cv``."""
         grid, targets, rng = self._checked_weights(), self._checked_targets(), check_random_state(self.random_state)
+        view = {"gaps_in_view": self.gaps_in_view, "random_state": rng, "n_weights": len(grid)}
+
+        def paths_of(model: ClosedFormClassifier, *rows: Any, fills: bool = False) -> list[TargetPath]:
+            return [TargetPath.of(model, target, *rows, fills=fills, **view) for target in targets]
+
         several = isinstance(X, Rows) and not X.is_one_block
-        made = (self._of_blocks if several else self._of_arrays)(X, y, sample_weight, groups, targets, len(grid), rng)
-        candidates, found, validation = self._judged(made, grid, groups)
+        made = self._of_blocks if several else self._of_arrays
+        paths, judged, folds = made(paths_of, rng, X, y, sample_weight, groups)
+        candidates, found, validation = self._judged(paths, judged, folds, grid, groups)
         best = self._best(candidates, found)
         k, weight = candidates[best]
         if k == CLOSED_FORM:
-            F, path, target = made.paths[0].objective, closed_form_path(made.paths[0]), k
+            F, path, target = paths[0].objective, closed_form_path(paths[0]), k
         else:
-            F, path, target = made.paths[k].objective, made.paths[k].follow(weight), targets[k]
+            F, path, target = paths[k].objective, paths[k].follow(weight), targets[k]
         end, gain = _end(candidates, best, found)
         self._warn(weight, path, end if gain > WORTH else "")
         of_closed_form = found.losses[1, 1] if self.closed_form and k != CLOSED_FORM else None
@@ -204,23 +202,15 @@ class RiskCalibrationCV(Learner):
         return self._adopt(F, path, _cv_results=_results(candidates, found, names), **chosen)
 
     def _of_blocks(
-        self,
-        rows: Rows,
-        y: Any,
-        sample_weight: Any,
-        groups: Any,
-        targets: list[Any],
-        n_weights: int,
-        rng: np.random.RandomState,
-    ) -> Made:
-        """The paths and folds of rows of several blocks."""
+        self, paths_of: PathsOf, rng: np.random.RandomState, rows: Rows, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[list[TargetPath], list[TargetPath], Folds]:
+        """Paths, one a target, those that are judged, and a function of ``cv`` that gives folds, for several blocks."""
         if groups is not None or not isinstance(self.cv, str | Integral):
             raise Unsupported("with Rows of several blocks cv must be a number of folds, and groups None")
         if self.scoring not in SCORING:
             raise Unsupported('with Rows of several blocks scoring must be "log_loss" or "error"')
         model, seed = clone(self.estimator), int(rng.randint(2**31)) if self.random_state is not None else 0
-        training, view = model._training_rows(rows, y, sample_weight), (self.gaps_in_view, rng)
-        paths = [TargetPath.of_rows(model, target, training, n_weights, *view) for target in targets]
+        paths = paths_of(model, model._training_rows(rows, y, sample_weight))
 
         def folds(n_folds: int) -> Iterator[Fold]:
             first = 0
@@ -232,33 +222,24 @@ class RiskCalibrationCV(Learner):
                 self._check_classes(model.classes_, np.isin(model.classes_, of_train.classes_))
                 held = held.map(partial(numbered, of_train))
                 share = np.array(list(held.each(attrgetter("total_weight"))))
-                fills = self.gaps_in_view is None
-                of_fold = [TargetPath.of_rows(of_train, target, train, n_weights, fills=fills) for target in targets]
-                yield Fold(of_fold, held, np.arange(first, first + len(share)), share, in_mean=True)
-                first += len(share)
+                places = np.arange(first, first := first + len(share))
+                yield Fold(paths_of(of_train, train, fills=True), held, places, share, in_mean=True)
 
-        return Made(paths, paths, folds, False)
+        return paths, paths, folds
 
     def _of_arrays(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        groups: Any,
-        targets: list[Any],
-        n_weights: int,
-        rng: np.random.RandomState,
-    ) -> Made:
-        """The paths and folds of rows in memory."""
+        self, paths_of: PathsOf, rng: np.random.RandomState, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[list[TargetPath], list[TargetPath], Folds]:
+        """The same for rows in memory; the paths that are judged are of filled rows where these have gaps."""
         if isinstance(X, Rows):
             X, y, sample_weight, _ = X.without(y, sample_weight).only("RiskCalibrationCV")
         model = clone(self.estimator)
         n, block = _num_samples(X), model._counting_rows(X, y, sample_weight)
         present = np.ones(n, dtype=bool) if sample_weight is None else check_weights(sample_weight, n) > 0
-        view, fills = (self.gaps_in_view, rng), self.gaps_in_view is None
-        paths = judged = [TargetPath.of(model, target, *block[:3], n_weights, *view) for target in targets]
+        paths = judged = paths_of(model, *block[:3])
+        fills = self.gaps_in_view is None
         if fills and paths[0].gaps and isinstance(self.cv, str):
-            judged = [TargetPath.of(model, target, *block[:3], n_weights, fills=True) for target in targets]
+            judged = paths_of(model, *block[:3], fills=True)
         X, y, weight, _ = block
 
         def folds(cv: Any) -> Iterator[Fold]:
@@ -266,16 +247,18 @@ class RiskCalibrationCV(Learner):
                 cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
             for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
-                rows = block.part(train)[:3]
-                of_fold = [TargetPath.of(model, target, *rows, n_weights, *view, fills=fills) for target in targets]
-                seen, share = copies(X[held], *view), np.ones(len(held)) if weight is None else weight[held]
-                yield Fold(of_fold, Rows.of(seen.X, y[held][seen.of]), held, share, seen.mean)
+                of_fold = paths_of(model, *block.part(train)[:3], fills=fills)
+                seen, share = copies(X[held], self.gaps_in_view, rng), np.ones(len(held))
+                share = share if weight is None else weight[held]
+                yield Fold(of_fold, Rows.of(seen.X, y[held][seen.row]), held, share, seen.mean)
 
-        return Made(paths, judged, folds, X.shape[0] * X.shape[1] <= SMALL)
+        return paths, judged, folds
 
-    def _judged(self, made: Made, grid: Array, groups: Any) -> tuple[list[Candidate], Judged, str]:
+    def _judged(
+        self, paths: list[TargetPath], judged: list[TargetPath], folds: Folds, grid: Array, groups: Any
+    ) -> tuple[list[Candidate], Judged, str]:
         """Candidates, what rows left out say of them, and how these were left out."""
-        n_folds, found, scorer, numbers = self.cv, None, None, range(len(made.paths))
+        n_folds, found, scorer, numbers = self.cv, None, None, range(len(paths))
         walks = isinstance(self.target_weights, str)
         rivals = [Candidate(FREQUENCIES), *[Candidate(CLOSED_FORM)] * self.closed_form]
         whole = rivals + [Candidate(k, float(b)) for k in numbers for b in grid[::-1]]
@@ -283,12 +266,12 @@ class RiskCalibrationCV(Learner):
         if isinstance(self.cv, str):
             refuse_groups(groups)
             n_folds, lack = FOLDS, "" if self.scoring in SCORING else f"scoring={self.scoring!r} judges folds"
-            lack = lack or next((path.lack for path in made.judged if path.lack), "")
+            lack = lack or next((path.lack for path in judged if path.lack), "")
             if not lack and self.cv == "auto":
-                lack = few_rows(made.judged[0])
+                lack = few_rows(judged[0])
             if not lack:
-                judge = partial(by_leave_one_out, made.judged)
-                validation = "approximate leave-one-out" + " of filled rows" * (made.judged is not made.paths)
+                judge = partial(by_leave_one_out, judged)
+                validation = "approximate leave-one-out" + " of filled rows" * (judged is not paths)
                 try:
                     found = judge(first)
                 except NotConverged as error:
@@ -296,8 +279,11 @@ class RiskCalibrationCV(Learner):
             if lack and self.cv == "loo":
                 warn(f'cv="loo" is not to be had: {lack}; {FOLDS} folds take its place (cv={FOLDS} asks for them)')
         if found is None:
-            walks &= made.small and self.n_jobs is None  # the folds are kept
-            folds = list(made.folds(n_folds)) if walks else made.folds(n_folds)
+            rows = paths[0].objective.rows
+            n_features = paths[0].objective.estimator.n_features_in_
+            small = rows.is_one_block and len(paths[0].objective.y) * n_features <= SMALL
+            walks &= small and self.n_jobs is None  # the folds are kept
+            folds = list(folds(n_folds)) if walks else folds(n_folds)
             if self.scoring not in SCORING:
                 scorer = check_scoring(self, self.scoring)
             tol = FOLD_TOL if isinstance(self.cv, str) else 0.0
@@ -324,7 +310,7 @@ class RiskCalibrationCV(Learner):
             except NotConverged:
                 return 0.0
             self._tell([further], judged)
-            found = found.with_more(judged)
+            found = found.extended(judged)
             candidates.append(further)
             loss = mean_and_error(found.losses[[than, -1], 1], found.share)[0]
             return loss[0] - loss[1] if self._best(candidates, found, [further.target]) == len(candidates) - 1 else 0.0

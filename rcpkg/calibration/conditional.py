@@ -48,9 +48,9 @@ class Iterate:
     """A point of a search in coordinates: z, what one pass over the rows tells of it, and, when they are asked for, the
     model and what the next Newton step promises."""
 
-    def __init__(self, objective: "Smooth", z: Array, at: Evaluation, estimated: float | None = None) -> None:
-        self.objective, self.z, self.at = objective, z, at
-        self.losses, self.separated, self.estimated = at.losses, at.separated, estimated
+    def __init__(self, objective: "Smooth", z: Array, evaluation: Evaluation, estimated: float | None = None) -> None:
+        self.objective, self.z, self.at = objective, z, evaluation
+        self.losses, self.separated, self.estimated = evaluation.losses, evaluation.separated, estimated
 
     @property
     def value(self) -> float:
@@ -70,17 +70,21 @@ class Iterate:
     @cached_property
     def newton_step(self) -> Array:
         """H⁻¹g, which the next step of Newton's method subtracts."""
-        return self.objective.newton_step(self)
+        F, g, solve = self.objective, self.at.gradient, self.curvature.solve
+        return solve(g) if F.exact else conjugate(g, F.product(self.z, 0.0), solve)
 
     @cached_property
     def promise(self) -> float:
         """What that gains, gᵀH⁻¹g / 2, in nats a row and pseudo-row."""
-        return self.objective.promise(self)
+        return max(0.5 * float(self.at.gradient @ self.newton_step), 0.0)
 
     @cached_property
     def estimate(self) -> float:
         """The same by what stands for the curvature, or as the optimiser estimates it."""
-        return self.objective.estimate(self) if self.estimated is None else self.estimated
+        if self.estimated is not None or self.objective.exact:
+            return self.promise if self.estimated is None else self.estimated
+        g = self.at.gradient
+        return max(0.5 * float(g @ self.curvature.solve(g)), 0.0)
 
     @property
     def step(self) -> float:
@@ -130,14 +134,26 @@ class Smooth:
         raise NotImplementedError
 
     def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
-        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``shift`` on its diagonal."""
+        """H at z, factored, with a share ``damping`` of that at equal posteriors, and ``shift`` times the metric."""
         if self._at is None or self._at[0] is not z:
             self._at = z, self.hessian(z)
         H = self._at[1]
         if damping or shift:
-            H = H + damping * self.reference if damping else H.copy()
-            H[np.diag_indices(len(H))] += shift
+            H = H + damping * self.reference + shift * self.metric
         return Curvature.of_blocks([H])
+
+    def beta(self, z: Array) -> Array:
+        """The coefficients in which the length of a step is measured: a linear function of z."""
+        return z
+
+    def pulled(self, sums: Array) -> Array:
+        """Its transpose."""
+        return sums
+
+    @cached_property
+    def metric(self) -> Array:
+        """The matrix of the squared length of `beta`."""
+        return self.pulled(self.pulled(np.eye(len(self.reference))).T)
 
     def product(self, z: Array, damping: float) -> Callable[[Array], Array]:
         """Products with the same, where it is not factored."""
@@ -148,25 +164,9 @@ class Smooth:
         """H at equal posteriors."""
         return self.hessian(None)
 
-    def estimate(self, point: Iterate) -> float:
-        """gᵀH⁻¹g / 2 at a point by what stands for H."""
-        if self.exact:
-            return point.promise
-        g = point.at.gradient
-        return max(0.5 * float(g @ point.curvature.solve(g)), 0.0)
-
-    def promise(self, point: Iterate) -> float:
-        """The same by H."""
-        return max(0.5 * float(point.at.gradient @ point.newton_step), 0.0)
-
-    def newton_step(self, point: Iterate) -> Array:
-        """H⁻¹g at a point."""
-        g, solve = point.at.gradient, point.curvature.solve
-        return solve(g) if self.exact else conjugate(g, self.product(point.z, 0.0), solve)
-
-    def iterate(self, z: Array, at: Evaluation | None = None, estimated: float | None = None) -> Iterate:
+    def iterate(self, z: Array, evaluation: Evaluation | None = None, estimated: float | None = None) -> Iterate:
         """The point of z."""
-        return Iterate(self, z, self(z) if at is None else at, estimated)
+        return Iterate(self, z, self(z) if evaluation is None else evaluation, estimated)
 
     def natural(self, z: Array) -> Statistics:
         """η(z)."""
@@ -312,8 +312,10 @@ class Conditional(Smooth):
         return z[self.of_scores].reshape(self.data.free, self.width)
 
     def beta(self, z: Array) -> Array:
-        """β of z, with a target."""
-        return self.form.combined(z) if self.dense else z
+        return self.form.combined(z) if self.joint and self.dense else z
+
+    def pulled(self, sums: Array) -> Array:
+        return self.form.differences(sums) if self.joint and self.dense else sums
 
     start = None  # of a climb: the closed form, or with a target where its path begins
 
@@ -349,13 +351,13 @@ class Conditional(Smooth):
         if np.isinf(value):
             nothing = Losses(np.nan, np.nan, np.inf)
             return Evaluation(np.inf, pull, nothing, False)
-        at = self.data(self.scored(z))
+        of_rows = self.data(self.scored(z))
         self._passes += 1
         if not self.joint:
-            return at._replace(gradient=at.gradient.ravel())
-        gradient = self.share * (self.form.differences(pull) if self.dense else pull)
-        gradient[self.of_scores] += at.gradient.ravel()
-        return Evaluation(at.value + self.share * value, gradient, at.losses, False)
+            return of_rows._replace(gradient=of_rows.gradient.ravel())
+        gradient = self.share * self.pulled(pull)
+        gradient[self.of_scores] += of_rows.gradient.ravel()
+        return Evaluation(of_rows.value + self.share * value, gradient, of_rows.losses, False)
 
     def hessian(self, z: Array | None) -> Array:
         if self.joint and z is not None and self._parts and self._parts[0] is z:  # of another weight
@@ -386,7 +388,10 @@ class Conditional(Smooth):
 
     def pinned(self, H: Array) -> Array:
         """H, in place, with what keeps it definite along the constant of all classes, on which no model depends."""
-        H[0, 0] += self.total_weight / self.size
+        direction = self.pulled(self.form.class_weights)
+        places = np.flatnonzero(direction)
+        pin = self.total_weight / (self.r * self.size) * np.outer(direction[places], direction[places])
+        H[np.ix_(places, places)] += pin
         return H
 
     def curvature(self, z: Array, damping: float = 0.0, shift: float = 0.0) -> Curvature | Diagonal:
@@ -433,8 +438,7 @@ class Conditional(Smooth):
             D, out = self.scored(d), np.zeros_like(d)
             self.scored(out)[:] = sum(share * product(D) for share, product in of_rows)
             for share, moments in of_target:
-                pulled = self.form.times_covariance(moments, self.beta(d))
-                out += share * (self.form.differences(pulled) if self.dense else pulled)
+                out += share * self.pulled(self.form.times_covariance(moments, self.beta(d)))
             return out
 
         return times
@@ -493,7 +497,7 @@ class Fibre(Smooth):
     """
 
     def __init__(self, form: MinimalForm, objective: Objective, beta: Array, null: Array) -> None:
-        self.form, self.source, self.family, self.null, self.beta = form, objective, objective.family, null, beta
+        self.form, self.source, self.family, self.null, self.origin = form, objective, objective.family, null, beta
         self.size = self.total_weight = objective.total_weight
         self.losses = Losses(np.nan, np.nan, np.nan)
         self.joint = JointLikelihood(form, form.sums(objective.labels) / self.size, 1.0)
@@ -502,41 +506,22 @@ class Fibre(Smooth):
 
     def moved(self, z: Array) -> Array:
         """β of z."""
-        form, K = self.form, self.form.width
-        change = np.zeros(form.size)
-        by_class = form.by_class(change)
-        by_class[:, 1:] = z[: K - 1]
-        change[form.r * K :] = z[K - 1 : self.of_all]
-        by_class[1:] += z[self.of_all :].reshape(form.r - 1, -1) @ self.null.T
-        return self.beta + change
+        others = z[self.of_all :].reshape(self.form.r - 1, -1) @ self.null.T
+        return self.origin + self.form.combined(np.concatenate([[0.0], z[: self.of_all], others.ravel()]))
 
-    def _pulled(self, g: Array) -> Array:
-        """The gradient in z of a function with the gradient g in β."""
-        form, by_class = self.form, self.form.by_class(g)
-        shared = g[form.r * form.width :]
-        return np.concatenate([by_class.sum(axis=0)[1:], shared, (by_class[1:] @ self.null).ravel()])
+    def _pulled(self, sums: Array) -> Array:
+        """Statistics, or the rows of a matrix, in the coordinates of `MinimalForm.differences` as those along z."""
+        first, lead = self.form.width + self.form.map.n_shared, sums.shape[:-1]
+        others = sums[..., first:].reshape(*lead, self.form.r - 1, self.form.width) @ self.null
+        return np.concatenate([sums[..., 1:first], others.reshape(*lead, -1)], axis=-1)
 
     def __call__(self, z: Array) -> Evaluation:
         value, g = self.joint(self.moved(z))
-        return Evaluation(value, self._pulled(g), self.losses, False)
+        return Evaluation(value, self._pulled(self.form.differences(g)), self.losses, False)
 
     def hessian(self, z: Array | None) -> Array:
-        E = self.joint.second_moments(self.moved(np.zeros(self.dimension) if z is None else z))
-        K, k, N, (r, _, _) = self.form.width, self.null.shape[1], self.null, E.own.shape
-        H = np.zeros((self.dimension,) * 2)
-        of_class = H[self.of_all :, self.of_all :].reshape(r - 1, k, r - 1, k)
-        total = E.own.sum(axis=0)  # of the features (1, own) by all
-        H[: K - 1, : self.of_all] = total[1:, 1:]
-        H[K - 1 : self.of_all, : K - 1] = total[1:, K:].T
-        H[K - 1 : self.of_all, K - 1 : self.of_all] = E.shared
-        for y in range(r - 1):
-            places = slice(self.of_all + y * k, self.of_all + (y + 1) * k)
-            across = N.T @ E.own[y + 1]
-            H[places, : self.of_all] = across[:, 1:]
-            H[: self.of_all, places] = across[:, 1:].T
-            of_class[y, :, y] = across[:, :K] @ N
-        mean = self._pulled(E.mean)
-        return H - np.outer(mean, mean)
+        I = self.form.covariance(self.joint.second_moments(self.moved(np.zeros(self.dimension) if z is None else z)))
+        return self._pulled(self._pulled(I).T)
 
     def natural(self, z: Array) -> Statistics:
         return self.form.natural(self.moved(z))

@@ -5,6 +5,7 @@ inverse Hessian, SSᵀ in the place of the identity, which is its ``metric``.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -91,19 +92,29 @@ class Named(Smooth):
         return z.reshape(self.r, -1)
 
     def __call__(self, z: Array) -> Evaluation:
-        at = self.data(self.scored(z))
-        return at._replace(gradient=at.gradient.ravel())
+        evaluation = self.data(self.scored(z))
+        return evaluation._replace(gradient=evaluation.gradient.ravel())
+
+    def iterate(self, z: Array, evaluation: Evaluation | None = None, estimated: float | None = None) -> Iterate:
+        return NamedIterate(self, z, self(z) if evaluation is None else evaluation, estimated)
 
     def natural(self, z: Array) -> Statistics:
         return self.data.features.natural(self.scored(z), self.like)
 
-    def promise(self, point: Iterate) -> float:
-        return self.minimal.at_natural(point.natural).promise
-
-    estimate = promise
-
     def is_attained(self, point: Iterate) -> bool:
         return self.minimal.is_attained(self.minimal.at_natural(point.natural))
+
+
+class NamedIterate(Iterate):
+    """A point whose distance to the optimum minimal coordinates tell."""
+
+    @cached_property
+    def promise(self) -> float:
+        return self.objective.minimal.at_natural(self.natural).promise
+
+    @cached_property
+    def estimate(self) -> float:
+        return self.promise if self.estimated is None else self.estimated
 
 
 def metric(name: str, F: Smooth, z: Array) -> Callable[[Array], Array]:

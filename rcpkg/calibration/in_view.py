@@ -22,16 +22,16 @@ MASKS = "be None, rates in [0, 1), 'training', or a boolean array of patterns (K
 
 
 class Copies(NamedTuple):
-    """Rows X and masked copies of them, the row ``of`` which each is a copy, and its ``share`` of the row's weight."""
+    """Rows X and masked copies of them, the ``row`` of which each is a copy, and its ``share`` of the row's weight."""
 
     X: Array
-    of: NDArray[np.intp]
+    row: NDArray[np.intp]
     share: Array
 
     def mean(self, values: Array) -> Array:
         """``values`` (…, N) of the copies averaged over those of each row, shape (…, n)."""
-        n = int(self.of.max(initial=-1)) + 1
-        means = [np.bincount(self.of, self.share * row, n) for row in values.reshape(-1, len(self.of))]
+        n = int(self.row.max(initial=-1)) + 1
+        means = [np.bincount(self.row, self.share * row, n) for row in values.reshape(-1, len(self.row))]
         return np.reshape(means, (*values.shape[:-1], n))
 
 
@@ -55,34 +55,23 @@ def check_in_view(gaps_in_view: Any) -> None:
 def copies(X: Array, gaps_in_view: Any, rng: np.random.RandomState) -> Copies:
     """Validated rows X (n, d) and their masked copies; those that lose nothing are one with their row.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Rows, NaN for what is missing already.
-    gaps_in_view : None, float, sequence of floats, "training" or boolean array of shape (K, d)
-        A copy for each rate, pattern or, with "training", one with the gaps of another row of X beside its own.
-    rng : RandomState
-        Draws `PATTERNS` patterns for a rate, of which each hides a value with this probability, deals them out evenly,
-        and chooses the other row.
-
-    Raises
-    ------
-    ValueError
-        If patterns are not of d features, or X is sparse.
+    There is a copy for each rate or pattern, or with "training" one with the gaps of another row beside its own. For a
+    rate `PATTERNS` patterns are drawn, and dealt out evenly. Patterns that are not of d features, and sparse X, raise
+    ValueError.
     """
     n = X.shape[0]
     if gaps_in_view is None:
         return Copies(X, np.arange(n), np.ones(n))
     if issparse(X):
         raise ValueError("gaps_in_view takes dense rows: a sparse one says of no value that it is missing")
-    present, of, parts = ~np.isnan(X), [np.arange(n)], [X]
+    present, numbers, parts = ~np.isnan(X), [np.arange(n)], [X]
     masks = list(_masks(present, gaps_in_view, rng))
     for mask in masks:
         lost = mask & present
         loses = np.flatnonzero(lost.any(axis=1))
-        of.append(loses)
+        numbers.append(loses)
         parts.append(np.where(lost[loses], np.nan, X[loses]))
-    whole = np.concatenate(of)
+    whole = np.concatenate(numbers)
     share = np.full(len(whole), 1.0)
     share[:n] += len(masks) + 1 - np.bincount(whole, minlength=n)
     return Copies(np.concatenate(parts), whole, share / (len(masks) + 1))
@@ -121,5 +110,5 @@ def shown(block: Block, model: ClosedFormClassifier, gaps_in_view: Any, rng: np.
             f"gaps_in_view needs a model that takes gaps in training, which {type(model).__name__} does not"
         )
     copy(model)._prepare(found.X)  # refuses them where a block of a product takes none
-    weight = found.share if block.weight is None else found.share * block.weight[found.of]
-    return Block(found.X, block.y[found.of], weight, block.name)
+    weight = found.share if block.weight is None else found.share * block.weight[found.row]
+    return Block(found.X, block.y[found.row], weight, block.name)

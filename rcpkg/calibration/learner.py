@@ -165,8 +165,8 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
         model = clone(self.estimator)
         return model, model._training_rows(X, y, sample_weight)
 
-    def _adopt(self, objective: Objective, path: Path, **more: Any) -> Self:
-        """Take on the model of a ``path``, what it knows of the data, and the way to it, all at once."""
+    def _adopt(self, objective: Objective, path: Path, **fitted: Any) -> Self:
+        """Store the model of a ``path``, what it knows of the data, and the way to it, all at once."""
         model = objective.classifier(path.chosen.statistics, path.chosen.parameters)
         way = {
             "n_iter_": path.n_iter,
@@ -176,14 +176,14 @@ class Learner(MetaEstimatorMixin, GenerativeClassifier):
             "joint_model_": path.joint_model,
         }
         history = {name: np.array([row[name] for row in path.history]) for name in path.history[0]}
-        return self._take_on(model, objective.class_frequencies, history, _online=None, **way, **more)
+        return self._store(model, objective.class_frequencies, history, _online=None, **way, **fitted)
 
-    def _take_on(self, model: ClosedFormClassifier, frequencies: Array, history: Any, **more: Any) -> Self:
-        """Take on a fitted ``model``, the shares of the classes in its rows, the ``history``, and more."""
+    def _store(self, model: ClosedFormClassifier, frequencies: Array, history: Any, **fitted: Any) -> Self:
+        """Store a fitted ``model``, the shares of the classes in its rows, the ``history``, and further attributes."""
         check_cost(self.cost, model.classes_)
         known = "classes_", "class_log_prior_", "n_features_in_", "feature_names_in_"
         vars(self).pop("feature_names_in_", None)  # of an earlier fit
-        vars(self).update({name: getattr(model, name) for name in known if hasattr(model, name)} | more)
+        vars(self).update({name: getattr(model, name) for name in known if hasattr(model, name)} | fitted)
         vars(self).update(estimator_=model, _frequencies=frequencies, _history=history)
         return self
 
@@ -420,7 +420,7 @@ class RiskCalibration(Learner):
             "converged_": False,
             "joint_model_": "iterate",
         }
-        return self._take_on(online.predictor, online.frequencies, online.history, _online=online, **way)
+        return self._store(online.predictor, online.frequencies, online.history, _online=online, **way)
 
     @classmethod
     def as_published(

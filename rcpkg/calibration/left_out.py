@@ -53,10 +53,10 @@ class Judged(NamedTuple):
     scores: Array | None = None
     n_folds: int = 0
 
-    def with_more(self, more: "Judged") -> "Judged":
+    def extended(self, further: "Judged") -> "Judged":
         """The same with further candidates after these."""
         names = ["losses", "evidence"] + ["scores"] * (self.scores is not None)
-        return self._replace(**{name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in names})
+        return self._replace(**{name: np.concatenate([getattr(self, name), getattr(further, name)]) for name in names})
 
 
 class Fold(NamedTuple):

@@ -109,11 +109,11 @@ class LogisticObjective:
         lacking = self.r - self.free
         for rows, block in self.features.blocks():
             y, weight = self.y[rows], None if self.weight is None else self.weight[rows]
-            W, own = posteriors(products(V, block), y, self.r)
-            of_block, right = row_sums(W, own, y, self.r, weight)
+            W, labelled = posteriors(products(V, block), y, self.r)
+            of_block, right = row_sums(W, labelled, y, self.r, weight)
             sums += of_block
             separated = separated and right
-            W[y[own.columns] - lacking, own.columns] -= 1
+            W[y[labelled.columns] - lacking, labelled.columns] -= 1
             if weight is not None:
                 W *= weight
             gradient += weighted_sums(W, block)
@@ -284,16 +284,16 @@ def binary_posteriors(s: Array, y: NDArray[np.intp]) -> tuple[Array, OfLabels]:
     small /= total
     large = 1 / total
     behind = np.minimum(np.where(y, s, -s), 0.0)
-    own = OfLabels(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
-    return np.where(s > 0, large, small)[None], own
+    labelled = OfLabels(np.flatnonzero(y), behind, np.log(total) - behind, np.where(behind < 0, large, small))
+    return np.where(s > 0, large, small)[None], labelled
 
 
-def row_sums(P: Array, own: OfLabels, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
+def row_sums(P: Array, labelled: OfLabels, y: NDArray[np.intp], r: int, weight: Array | None) -> tuple[Array, bool]:
     """Sums of soft errors, errors and −log p(y | x), and whether each row that counts has its own class ahead, alone.
 
     Ties go to the first class; a class of a posterior above one half has none.
     """
-    soft, right = own.soft, own.behind == 0
+    soft, right = labelled.soft, labelled.behind == 0
     alone, doubtful = right.copy(), np.flatnonzero(right & (soft >= 0.5))
     if doubtful.size:
         among = P[:, doubtful]
@@ -303,7 +303,7 @@ def row_sums(P: Array, own: OfLabels, y: NDArray[np.intp], r: int, weight: Array
         alone[doubtful] = highest.sum(axis=0) == 1
         right[doubtful] = highest.argmax(axis=0) == y[doubtful]
     if weight is None:
-        return np.array([soft.sum(), len(y) - right.sum(), own.loss.sum()]), bool(alone.all())
+        return np.array([soft.sum(), len(y) - right.sum(), labelled.loss.sum()]), bool(alone.all())
     counted = weight > 0
     weight = weight[counted]
-    return np.array([weight @ part[counted] for part in (soft, ~right, own.loss)]), bool(alone[counted].all())
+    return np.array([weight @ part[counted] for part in (soft, ~right, labelled.loss)]), bool(alone[counted].all())

@@ -80,7 +80,7 @@ class NewtonRun(Stalling):
 
     def __call__(self, point: Iterate, t: int) -> Iterate | None:
         if t == 1:
-            point = begun(point)
+            point = search_start(point)
         self.steps = t
         end = self._step(point)
         if end is None and self.damping < LARGEST_DAMPING:
@@ -93,7 +93,7 @@ class NewtonRun(Stalling):
         curvature = F.curvature(point.z, self.damping) if self.damping else point.curvature
         if F.exact:
             step = bounded_step(
-                self.radius, curvature.solve, g, lambda shift: F.curvature(point.z, self.damping, shift).solve
+                F, self.radius, curvature.solve, g, lambda shift: F.curvature(point.z, self.damping, shift).solve
             )
         elif self.steps <= F.patience:
             step = quasi_newton(g, curvature.solve, self.pairs)
@@ -106,7 +106,7 @@ class NewtonRun(Stalling):
         if not F.exact:
             self.pairs.append((following.z - point.z, following.at.gradient - g))
         if F.exact:
-            far = length * np.abs(step).max()
+            far = length * np.abs(F.beta(step)).max()
             self.radius = max(far, LEAST_RADIUS) if length < 1 else max(self.radius, 2 * far)
         if length < 1:
             self.damping = min(max(10 * self.damping, LEAST_DAMPING), LARGEST_DAMPING)
@@ -149,8 +149,8 @@ class SharedRun(NewtonRun):
 
 def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
     """The first of ever shorter steps that falls enough: its length, and where it ends; None if none does."""
-    F, at = point.objective, point.at
-    slope = float(at.gradient @ direction)
+    F, before = point.objective, point.at
+    slope = float(before.gradient @ direction)
     if not slope < 0:
         return None
 
@@ -159,31 +159,32 @@ def descended(point: Iterate, direction: Array) -> tuple[float, Iterate] | None:
         if -slope > 2 * SMALL or not np.isfinite(after.value):
             return after.value, after
         # the mean slope tells of a gain that the values have no digits for
-        return at.value + 0.5 * float((at.gradient + after.gradient) @ (end - point.z)), after
+        return before.value + 0.5 * float((before.gradient + after.gradient) @ (end - point.z)), after
 
-    found = backtracked(valued, point.z, at.value, direction, slope)
+    found = backtracked(valued, point.z, before.value, direction, slope)
     if found is None:
         return None
     length, end, _, after = found
     return length, F.iterate(end, after)
 
 
-def bounded_step(radius: float, solve: Solve, g: Array, damped: Callable[[float], Solve]) -> Array:
-    """Newton's step H⁻¹g, or (H + ν)⁻¹g with a ν for which no coordinate goes farther than ``radius``.
+def bounded_step(F: Smooth, radius: float, solve: Solve, g: Array, damped: Callable[[float], Solve]) -> Array:
+    """Newton's step H⁻¹g, or (H + νM)⁻¹g in the metric M of F with a ν for which no β goes farther than ``radius``.
 
     Where neither rows nor model show a state the curvature all but vanishes, and a step would take its log-odds away.
     ν is found as Moré and Sorensen (1983) do, by Newton's method for a step half as long as may be.
     """
     shift, step = 0.0, solve(g)
-    while (far := np.abs(step).max() / radius) > 1:
-        step = step / (far * radius)  # whose square may be infinite
-        shift += max(shift, (step @ step) / (step @ solve(step)) * (2 * far - 1))
+    while (far := np.abs(F.beta(step)).max() / radius) > 1:
+        beta = F.beta(step) / (far * radius)  # whose square may be infinite
+        pulled = F.pulled(beta)
+        shift += max(shift, (beta @ beta) / (pulled @ solve(pulled)) * (2 * far - 1))
         solve = damped(shift)
         step = solve(g)
     return step
 
 
-def begun(point: Iterate) -> Iterate:
+def search_start(point: Iterate) -> Iterate:
     """Where the search from a point begins: at the optimum of some of the rows, to the accuracy of these, if a step
     from the point promises more than this; else there, or at a model less sure of itself that is better."""
     F = point.objective
@@ -244,9 +245,9 @@ class LBFGSRun(Stalling):
             end = descended(point, -self.metric(g))
         if end is None:
             return None
-        following = end[1]
-        self.pairs.append((following.z - point.z, following.at.gradient - g))
-        promise = 0.5 * float(following.at.gradient @ quasi_newton(following.at.gradient, self.metric, self.pairs))
+        following, after = end[1], end[1].at.gradient
+        self.pairs.append((following.z - point.z, after - g))
+        promise = 0.5 * float(after @ quasi_newton(after, self.metric, self.pairs))
         return self.moved(point, F.iterate(following.z, following.at, promise))
 
 

@@ -192,10 +192,10 @@ def _repetitions(weight: Array) -> NDArray[np.intp]:
 
 def score_statistic(form: MinimalForm, P: Array, W: Array) -> float:
     """T of `calibration_test`, for posteriors P of the closed form of labels or of weights W ≥ 0, both (n, r)."""
-    features, weight, K, own = form.features, W.sum(axis=1), form.width, slice(form.r * form.width)
+    features, weight, K, of_classes = form.features, W.sum(axis=1), form.width, slice(form.r * form.width)
     g, mean = ((part.T @ features).ravel() for part in (W - weight[:, None] * P, W))
-    u = form.class_weights[own]
-    curvature = form.conditional_curvature(P, weight)[own, own] + np.outer(u, u)
+    u = form.class_weights[of_classes]
+    curvature = form.conditional_curvature(P, weight)[of_classes, of_classes] + np.outer(u, u)
     curvature -= np.outer(mean, mean) / weight.sum() ** 2
     for c in range(form.r):
         of_class = slice(c * K, (c + 1) * K)

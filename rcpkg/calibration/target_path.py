@@ -6,7 +6,6 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
@@ -43,10 +42,9 @@ class TargetPath:
         objective: Objective,
         prepared: Family | None = None,
         target: str | ClosedFormClassifier | None = None,
-        max_iter: int = 1000,
         n_weights: int = 1,
     ) -> None:
-        self.objective, self.prepared, self.target, self.max_iter = objective, prepared, target, max_iter
+        self.objective, self.prepared, self.target = objective, prepared, target
         self.lack, self.gaps, self.path, self.conditional = "", False, None, None
         self._paths: dict[float, Path] = {}  # to the optima, by their weights
         try:
@@ -67,41 +65,29 @@ class TargetPath:
         cls,
         model: ClosedFormClassifier,
         target: str | ClosedFormClassifier,
-        X: Any,
-        y: NDArray[np.intp],
-        sample_weight: Array | None = None,
+        *rows: Any,
         n_weights: int = 1,
         gaps_in_view: Any = None,
         random_state: np.random.RandomState | None = None,
         fills: bool = False,
     ) -> Self:
-        """As `of_rows`, on arrays, for a model that knows the classes; it is copied, and prepared for these rows."""
-        model = copy(model)
-        model._prepare(X)
-        return cls.of_rows(model, target, Rows.of(X, y, sample_weight), n_weights, gaps_in_view, random_state, fills)
+        """The path of ``n_weights`` weights of a target on validated ``rows`` with class numbers: `Rows`, for which the
+        ``model`` is prepared, or arrays (X, y) or (X, y, sample_weight), for which a copy of it is.
 
-    @classmethod
-    def of_rows(
-        cls,
-        model: ClosedFormClassifier,
-        target: str | ClosedFormClassifier,
-        rows: Rows,
-        n_weights: int = 1,
-        gaps_in_view: Any = None,
-        random_state: np.random.RandomState | None = None,
-        fills: bool = False,
-    ) -> Self:
-        """The path of ``n_weights`` weights of a target on validated rows with class numbers, for a model that is
-        prepared for them; ``gaps_in_view`` as in `RiskCalibration`. With ``fills`` that of these rows with what is
-        missing filled by what the closed form expects there, where it can: second-order steps then take the place of
-        safe ones, of which a path takes up to 200 times as long."""
+        ``gaps_in_view`` as in `RiskCalibration`. With ``fills`` that of the rows with what is missing filled by what
+        the closed form expects there, where it can: a path of safe steps takes up to 200 times as long.
+        """
+        if not isinstance(rows[0], Rows):
+            model = copy(model)
+            model._prepare(rows[0])
+            rows = (Rows.of(*rows),)
         view = {"gaps_in_view": gaps_in_view, "random_state": random_state}
-        objective = Objective.of_rows(model, rows, target=target, target_weight=1.0, **view)
+        objective = Objective.of_rows(model, *rows, target=target, target_weight=1.0, **view)
         path = cls(objective, model.family_, target, n_weights=n_weights)
         if not (fills and path.gaps and can(path.prepared, MARGINALS)):
             return path
         fill = partial(filled_block, copy(path.prepared), path.prepared.parameters(objective.labels))
-        return cls.of_rows(model, target, rows.map(fill), n_weights)
+        return cls.of(model, target, rows[0].map(fill), n_weights=n_weights)
 
     def follow(self, b: float, tol: float = TOL, safe_tol: float = 1e-8) -> Path:
         """The path to the optimum of the weight b, from where others predict it or the start of b, to where a step
@@ -114,11 +100,11 @@ class TargetPath:
         near = self._paths[others[0]].point if others else None
         if self.conditional is None:
             F, start = self.objective.with_weight(b), near and near.statistics
-            self.path = climb(F, Safe(), Converged(safe_tol), self.max_iter, start=start)
+            self.path = climb(F, Safe(), Converged(safe_tol), start=start)
         else:
             F = self.conditional = self.conditional.with_weight(b)
             start = F.at(None) if near is None else self._predicted(F, others[:NEAREST])
-            self.path = climb(F, SharedNewton(), Converged(tol, tol <= TOL), self.max_iter, start=start)
+            self.path = climb(F, SharedNewton(), Converged(tol, tol <= TOL), start=start)
         self.path.joint_model, self._paths[b] = "optimum", self.path
         return self.path
 
@@ -196,9 +182,9 @@ class TargetPath:
     @cached_property
     def of_mode(self) -> tuple[float, float]:
         """m̄ψ(β̄) − ⟨s̄, β̄⟩ and log|m̄ I(β̄)| at the mode β̄ of the target."""
-        joint, form = self.conditional.joint, self.conditional.form
-        I = joint.size * form.covariance(joint.second_moments(joint.mode))
-        I[0, 0] += self.conditional.total_weight  # the pin of `Conditional`
+        F, joint = self.conditional, self.conditional.joint
+        I = joint.size * F.form.covariance(joint.second_moments(joint.mode))
+        I += F.size * F.pinned(np.zeros_like(I))
         return joint(joint.mode)[0], jittered_cholesky(I).log_det
 
     @cached_property

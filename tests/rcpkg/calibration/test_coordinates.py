@@ -28,7 +28,7 @@ from rcpkg.calibration.conditional import Conditional, Curvature, conjugate
 from rcpkg.calibration.coordinates import linear_coordinates
 from rcpkg.calibration.features import Features, products
 from rcpkg.calibration.logistic import LogisticObjective
-from rcpkg.calibration.newton import begun, quasi_newton
+from rcpkg.calibration.newton import quasi_newton, search_start
 from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
 
@@ -261,7 +261,7 @@ def test_the_search_never_starts_above_the_closed_form(name, b):
     X, y = rows_for(name)
     F = Conditional(Objective.of(ML[name], X, y, target_weight=b))
     point = F.at(None)
-    assert begun(point).value >= point.value
+    assert search_start(point).value >= point.value
 
 
 # --- wanbia2014's change of variables -------------------------------------------------------------------------------

@@ -114,8 +114,8 @@ def test_masks_follow_the_random_state_and_the_weights_of_rows_stay():
     assert (P[0] != P[2]).any()
     X = np.random.default_rng(0).normal(size=(2000, 6))
     found = copies(X, [0.2, 0.5], np.random.RandomState(0))
-    assert_allclose(found.mean(np.ones(len(found.of))), 1)
-    lost = np.bincount(found.of, found.share * np.isnan(found.X).mean(axis=1))
+    assert_allclose(found.mean(np.ones(len(found.row))), 1)
+    lost = np.bincount(found.row, found.share * np.isnan(found.X).mean(axis=1))
     assert lost.mean() == pytest.approx(0.7 / 3, abs=0.02)
     assert len(np.unique(np.isnan(found.X), axis=0)) <= 2 * PATTERNS + 1
 
@@ -124,7 +124,7 @@ def test_gaps_of_the_table_are_shown_to_other_rows():
     X = np.array([[1.0, np.nan], [2.0, 3.0], [4.0, 5.0]])
     found = copies(X, "training", np.random.RandomState(1))
     shown = np.isnan(found.X[3:])
-    assert (shown == [False, True]).all() and set(found.of[3:]) <= {1, 2}
+    assert (shown == [False, True]).all() and set(found.row[3:]) <= {1, 2}
     assert_array_equal(found.X[:3], X)
 
 
