@@ -30,101 +30,28 @@ Docstrings name their sources: rc2024 and rc2025 are Pérez, Echegoyen and Santa
 dissertation of Srivastava (2007), wanbia2014 is Zaidi, Carman, Cerquides and Webb (2014).
 """
 
-from rcpkg import bregman, explain
-from rcpkg._version import __version__
-from rcpkg.base import GenerativeClassifier, InvalidStatistics
-from rcpkg.bregman import BregmanClustering, BregmanDivergence, functional, uniform
-from rcpkg.calibration import (
-    TM,
-    WANBIAC,
-    CalibrationTest,
-    ConditionalLikelihood,
-    DiscriminativeFrequencyEstimate,
-    RiskCalibration,
-    RiskCalibrationCV,
-    SoftErrorCalibration,
-    calibration_test,
-    climb,
-)
-from rcpkg.class_prior import class_prior_of
-from rcpkg.discretization import MDLDiscretizer
-from rcpkg.families import (
-    LDA,
-    QDA,
-    TAN,
-    BernoulliNB,
-    CategoricalNB,
-    ClosedFormClassifier,
-    Family,
-    GaussianNB,
-    KDependenceBayes,
-    Mixture,
-    MultinomialNB,
-    ProductModel,
-    Scorer,
-    SharedVarianceGaussianNB,
-    Statistics,
-)
-from rcpkg.gaussians import PredictiveNotDefined
-from rcpkg.gaussians.bayesian import BDA7, BayesianQDA, QuadraticBayes
-from rcpkg.gaussians.discriminant import EDDA, RDA, NearestMeans
-from rcpkg.local import SVMKNN, BregmanKNN, LocalBDA, LocalLinear, LocalNearestMeans
-from rcpkg.rivals import Comparison, compare, mask_copies
-from rcpkg.rows import Rows
-from rcpkg.table import TableClassifier
+import ast
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-__all__ = [
-    "BDA7",
-    "EDDA",
-    "LDA",
-    "QDA",
-    "RDA",
-    "SVMKNN",
-    "TAN",
-    "TM",
-    "WANBIAC",
-    "BayesianQDA",
-    "BernoulliNB",
-    "BregmanClustering",
-    "BregmanDivergence",
-    "BregmanKNN",
-    "CalibrationTest",
-    "CategoricalNB",
-    "ClosedFormClassifier",
-    "Comparison",
-    "ConditionalLikelihood",
-    "DiscriminativeFrequencyEstimate",
-    "Family",
-    "GaussianNB",
-    "GenerativeClassifier",
-    "InvalidStatistics",
-    "KDependenceBayes",
-    "LocalBDA",
-    "LocalLinear",
-    "LocalNearestMeans",
-    "MDLDiscretizer",
-    "Mixture",
-    "MultinomialNB",
-    "NearestMeans",
-    "PredictiveNotDefined",
-    "ProductModel",
-    "QuadraticBayes",
-    "RiskCalibration",
-    "RiskCalibrationCV",
-    "Rows",
-    "Scorer",
-    "SharedVarianceGaussianNB",
-    "SoftErrorCalibration",
-    "Statistics",
-    "TableClassifier",
-    "__version__",
-    "bregman",
-    "calibration_test",
-    "class_prior_of",
-    "climb",
-    "compare",
-    "explain",
-    "functional",
-    "mask_copies",
-    "uniform",
-]
+_STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+_MODULES = {alias.name: node.module for node in _STUB if isinstance(node, ast.ImportFrom) for alias in node.names}
+__all__ = next(ast.literal_eval(node.value) for node in _STUB if isinstance(node, ast.Assign))
+
+
+def __getattr__(name: str) -> Any:
+    """A public name or a module of the package, imported when it is first used: `import rcpkg` imports nothing else."""
+    if _MODULES.get(name, __name__) != __name__:
+        value = getattr(import_module(_MODULES[name]), name)
+    elif find_spec(f"{__name__}.{name}"):
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils.validation import validate_data
 
 from rcpkg.capabilities import MARGINALS, Unsupported, can
@@ -240,6 +239,8 @@ def validate(estimator: BaseEstimator, X: ArrayLike, *y: ArrayLike, reset: bool,
 def number_labels(y: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
     """The labels, sorted, and the number of each row's."""
     if y.dtype.kind == "O":  # which may hold what cannot be sorted
+        from sklearn.preprocessing import LabelEncoder
+
         encoder = LabelEncoder().fit(y)
         return encoder.classes_, encoder.transform(y)
     labels = np.unique(y)

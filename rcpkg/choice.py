@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import check_cv
 
 from rcpkg.base import InvalidStatistics, log_posterior
 from rcpkg.checks import check_number, check_priors, refusal
@@ -83,6 +82,8 @@ def folds(
 ) -> Iterator[tuple[NDArray, NDArray]]:
     """Training and test rows of the folds ``cv``: a number of stratified ones, a splitter, which may keep ``groups`` of
     rows together, or a list of folds, which numbers the caller's rows; those ``present`` are X and y."""
+    from sklearn.model_selection import check_cv
+
     if isinstance(cv, str):
         raise refusal("cv", 'be "loo", a number of folds or a splitter', cv)
     if isinstance(cv, Integral):

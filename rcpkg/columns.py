@@ -4,18 +4,22 @@ Whatever holds a column (a frame of any package, an array, a list, sparse rows),
 refused by its name, in the same way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cache
 from numbers import Complex, Integral, Real
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
 
 BEYOND = 2**53  # floats tell smaller integers apart
 MISSING, BOOLEANS, INTEGERS, NUMBERS, TEXT = "missing values", "booleans", "integers", "numbers", "text"
@@ -41,11 +45,11 @@ _OF_TYPES = (
     ((date, time, np.datetime64, pd.Period), DATES),
     ((Collection, np.ndarray, np.void), NESTED),
 )
-_OF_DTYPES = {
-    **dict.fromkeys((nw.Date, nw.Datetime, nw.Time), DATES),
-    **dict.fromkeys((nw.List, nw.Array, nw.Struct), NESTED),
-    nw.Duration: DURATIONS,
-    nw.Binary: BYTES,
+_OF_DTYPES = {  # of narwhals, by name
+    **dict.fromkeys(("Date", "Datetime", "Time"), DATES),
+    **dict.fromkeys(("List", "Array", "Struct"), NESTED),
+    "Duration": DURATIONS,
+    "Binary": BYTES,
 }
 _OF_KINDS = {"M": DATES, "m": DURATIONS, "c": COMPLEX, "S": BYTES, "V": NESTED}  # of dtypes of numpy
 
@@ -104,9 +108,11 @@ def _of_objects(values: NDArray[np.object_], label: str) -> NDArray:
 
 def _of_series(series: nw.Series, label: str) -> NDArray:
     """A column of a frame."""
+    import narwhals.stable.v2 as nw
+
     dtype = series.dtype
-    if type(dtype) in _OF_DTYPES:
-        _refuse(label, _OF_DTYPES[type(dtype)])
+    if (name := type(dtype).__name__) in _OF_DTYPES:
+        _refuse(label, _OF_DTYPES[name])
     if not dtype.is_numeric() and dtype != nw.Boolean:
         return _of_objects(_objects(series), label)
     exact = dtype.is_integer() or dtype.is_decimal()
@@ -115,6 +121,16 @@ def _of_series(series: nw.Series, label: str) -> NDArray:
     if series.null_count() or dtype.is_decimal() or dtype == nw.Int128:
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy())
+
+
+def _series(values: Any) -> nw.Series | None:
+    """A column of any package of frames; None of other values, among them those that numpy knows."""
+    if isinstance(values, np.ndarray | list | tuple):
+        return None
+    import narwhals.stable.v2 as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, nw.Series) else None
 
 
 def _objects(series: nw.Series) -> NDArray[np.object_]:
@@ -169,6 +185,8 @@ def in_columns(X: Any) -> Any:
         return _pandas(X)
     if isinstance(X, np.ndarray | list | tuple):
         return _array(X)
+    import narwhals.stable.v2 as nw
+
     names = list(getattr(X, "column_names", ()))
     _check_names(names)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -200,7 +218,7 @@ def _pandas(X: pd.DataFrame) -> pd.DataFrame:
         ):
             pass
         elif not isinstance(dtype, pd.StringDtype):
-            changed[j] = _of_series(nw.from_native(X.iloc[:, j], series_only=True), label)
+            changed[j] = _of_series(_series(X.iloc[:, j]), label)
     if not changed:
         return X
     made = pd.DataFrame({j: changed.get(j, X.iloc[:, j]) for j in range(X.shape[1])}, index=X.index, copy=False)
@@ -252,8 +270,7 @@ def as_labels(y: Any, name: str = "y") -> Any:
     y = in_table(unmasked(y))
     if y is None:
         return y
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    if (series := _series(y)) is not None:
         y = y.to_numpy() if isinstance(y, pd.Series) and isinstance(y.dtype, np.dtype) else _objects(series)
     array = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
     labels = array.ravel()
@@ -283,8 +300,9 @@ def as_labels(y: Any, name: str = "y") -> Any:
 def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     """The weights of rows, which must be numbers, as floats, NaN where they are missing."""
     values = in_table(unmasked(values))
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
+    if (series := _series(values)) is not None:
+        import narwhals.stable.v2 as nw
+
         plain = series.dtype.is_numeric() or series.dtype == nw.Boolean
         values = series.cast(nw.Float64).to_numpy() if plain else _objects(series)
     array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)

@@ -22,7 +22,7 @@ LOCK = json.loads((ROOT / "book" / "live.lock.json").read_text(encoding="utf-8")
 SCRIPT = re.compile(r"\n?<script>window\.liveCells.*?</script>\n?<script defer [^>]*live\.js[^>]*></script>", re.DOTALL)
 FENCED = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 ADDED = ("narwhals",)  # what rcpkg imports, in Python alone, and the runtime has not: taken from this environment
-BOOK = ("rcpkg/**/*.py", "book/rcbook/**/*.py", "data/*.csv", "data/published/*", "data/results/*")
+BOOK = ("rcpkg/**/*.py", "rcpkg/*.pyi", "book/rcbook/**/*.py", "data/*.csv", "data/published/*", "data/results/*")
 
 
 def runtime(target: Path) -> int:

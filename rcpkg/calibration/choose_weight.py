@@ -11,8 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -244,6 +242,8 @@ class RiskCalibrationCV(Learner):
 
         def folds(cv: Any) -> Iterator[Fold]:
             if isinstance(cv, Integral) and self.random_state is not None:
+                from sklearn.model_selection import StratifiedKFold
+
                 cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
             for train, held in divisions(cv, X, y, present, groups):
                 self._check_classes(model.classes_, np.isin(np.arange(len(model.classes_)), y[train]))
@@ -285,6 +285,8 @@ class RiskCalibrationCV(Learner):
             walks &= small and self.n_jobs is None  # the folds are kept
             folds = list(folds(n_folds)) if walks else folds(n_folds)
             if self.scoring not in SCORING:
+                from sklearn.metrics import check_scoring
+
                 scorer = check_scoring(self, self.scoring)
             tol = FOLD_TOL if isinstance(self.cv, str) else 0.0
             judge = partial(by_folds, folds, scorer, self.n_jobs, tol)
@@ -368,11 +370,14 @@ class RiskCalibrationCV(Learner):
         weights = check_numbers("target_weights", given)
         if weights.ndim != 1 or not weights.size or not np.all(weights > 0):
             raise ValueError(f"target_weights must be a non-empty list of numbers > 0; got {self.target_weights!r}")
-        if isinstance(self.scoring, str) and self.scoring not in (*SCORING, *get_scorer_names()):
-            raise ValueError(
-                f"scoring must be one of {', '.join(SCORING)}, the name of a scorer of scikit-learn, or a function of "
-                f"a classifier, rows and labels; got {self.scoring!r}"
-            )
+        if isinstance(self.scoring, str) and self.scoring not in SCORING:
+            from sklearn.metrics import get_scorer_names
+
+            if self.scoring not in get_scorer_names():
+                raise ValueError(
+                    f"scoring must be one of {', '.join(SCORING)}, the name of a scorer of scikit-learn, or a function "
+                    f"of a classifier, rows and labels; got {self.scoring!r}"
+                )
         if isinstance(self.cv, str) and self.cv not in ("auto", "loo"):
             raise ValueError(f'cv must be "auto", "loo", a number of folds or a splitter; got {self.cv!r}')
         return np.unique(weights)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from rcpkg.base import Array
 from rcpkg.calibration.objective import Objective, Point
@@ -190,6 +189,8 @@ class HeldOut:
         """Training and held-out rows of class numbers ``y``, each class on both sides, drawn by ``rng``; some of the
         latter must have a positive ``sample_weight``.
         """
+        from sklearn.model_selection import train_test_split
+
         try:
             train, held = train_test_split(np.arange(len(y)), test_size=self.fraction, stratify=y, random_state=rng)
         except ValueError as error:

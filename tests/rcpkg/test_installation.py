@@ -45,6 +45,7 @@ def run(command, folder, **environment):
 
 def test_wheel_holds_the_classifiers_and_the_mark_of_types_and_nothing_of_the_book(built, site):
     code = {file.relative_to(ROOT) for file in [*(ROOT / "rcpkg").rglob("*.py"), ROOT / "rcpkg" / "py.typed"]}
+    code |= {Path("rcpkg", "__init__.pyi")}
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         held = {Path(name) for name in archive.namelist() if ".dist-info/" not in name}

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -103,3 +104,24 @@ def test_citation_agrees_with_package_and_bibliography():
     bibliography = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
     titles = re.findall(r"title\s*=\s*\{(.*)\},\n", bibliography)[:5]
     assert [reference["title"] for reference in citation["references"]] == [re.sub("[{}]", "", t) for t in titles]
+
+
+def test_a_start_imports_what_is_used_alone():
+    """A page in the browser compiles whatever is imported: the package nothing, two classifiers none of these."""
+    script = """
+import sys
+import rcpkg
+assert "numpy" not in sys.modules and rcpkg.__version__
+from rcpkg import QDA, RiskCalibrationCV
+names = ("sklearn.ensemble", "sklearn.linear_model", "sklearn.metrics", "sklearn.model_selection", "matplotlib",
+         "rcpkg.bregman", "rcpkg.gaussians", "rcpkg.local", "rcpkg.table", "rcpkg.rivals")
+print(*[name for name in names if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_modules_and_names_are_found_when_they_are_used():
+    assert rcpkg.families.QDA is rcpkg.QDA and set(rcpkg.__all__) <= set(dir(rcpkg))
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = rcpkg.Nothing

@@ -4,10 +4,10 @@ import bz2
 import csv
 import gzip
 import io
-import lzma
 import re
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rcbook.datasets.files import CorruptDataFile, DataFile
+
+with suppress(ModuleNotFoundError):  # in a browser, where no such file is read
+    import lzma
 
 
 @dataclass
