@@ -77,8 +77,9 @@ PINNED := architecture docstrings hostile_inputs installation package plotting t
 OLDEST_TESTS = $(filter-out $(PINNED:%=tests/rcpkg/test_%.py), \
   $(shell grep -rLE --include='test_*.py' '^(from|import) rcbook( |\.[a-z])' tests/rcpkg))
 
-test-oldest: $(OLDEST)/.ready  ## run the estimators' tests with the oldest packages that the metadata allow
+test-oldest: $(OLDEST)/.ready  ## run the estimators' tests and the live pages with the oldest packages that the metadata allow
 	$(ONE_THREAD) PYTHONPATH=. $(OLDEST)/bin/python -m pytest -n $(JOBS) --dist loadfile -m "slow or not slow" $(OLDEST_TESTS)
+	$(ONE_THREAD) PYTHONPATH=.:book $(OLDEST)/bin/python -m pytest -m slow -W default tests/rcbook/test_live_pages.py
 
 $(OLDEST)/.ready: locks/oldest.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' || { \
@@ -143,7 +144,7 @@ lock: $(TESTED)  ## resolve the environments anew, with hashes
 	printf '%s\n' pyagrum dask-ml joblib tqdm catboost lightgbm interpret-core | \
 	  $(COMPILE) -c requirements.txt --extra parquet --extra dask pyproject.toml - \
 	  -o locks/peers.txt
-	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask pyproject.toml \
+	$(COMPILE) --no-config --resolution lowest-direct --extra test --extra parquet --extra dask --extra plot pyproject.toml \
 	  -o locks/oldest.txt
 
 clean:  ## remove what was built

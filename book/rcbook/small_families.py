@@ -108,7 +108,7 @@ def row_statistics(model: ClosedFormClassifier, X: Array, r: int = 3) -> Array:
     """s(x_i, y) as vectors, shape (n, r, K)."""
     one, (distinct, of_row) = np.eye(r), np.unique(X, axis=0, return_inverse=True)
     found = np.array([[model.statistics(x[None], one[[c]]).ravel() for c in range(r)] for x in distinct])
-    return found[of_row]
+    return found[of_row.ravel()]  # numpy 2.0.0 gives a column
 
 
 def posterior_curvature(S: Array, P: Array) -> Array:
