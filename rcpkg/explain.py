@@ -170,7 +170,6 @@ def _over_connected_sets(model: GenerativeClassifier, X: pd.DataFrame) -> Array:
     missing, graph = _missing(model, X), _graph(model, X.shape[1])
     found = np.zeros((*X.shape, len(model.classes_)))
     patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
-    of_row = of_row.ravel()  # numpy 2.0.0 gives a column
     for k, pattern in enumerate(patterns):
         rows = np.flatnonzero(of_row.ravel() == k)
         inside, edge = _connected_sets(graph, pattern)
