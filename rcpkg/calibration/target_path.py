@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rcpkg.base import Array, InvalidStatistics, log_posterior
 from rcpkg.calibration.climb import climb
@@ -209,6 +210,10 @@ class TargetPath:
 
 def filled_rows(family: Family, parameters: Any, X: Array) -> Array:
     """Validated rows with what is missing filled by what a model expects there, of categories the most probable."""
+    if issparse(X):
+        if not np.isnan(X.data).any():
+            return X
+        X = X.toarray()
     P = np.exp(log_posterior_of(family, X, parameters))
     return _filled(family, X, family.expected_rows(X, P, parameters))
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.compose import make_column_selector
 
@@ -22,6 +23,7 @@ from rcpkg import (
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
 )
+from rcpkg.calibration.target_path import filled_rows
 from rcpkg.rows import Rows
 
 RNG = np.random.default_rng(0)
@@ -157,6 +159,11 @@ def test_a_table_in_which_no_number_varies_has_the_class_frequencies(kind):
     assert_allclose(stream.predict_proba(X[:1]), [[0.25, 0.75]])
     X[1::2] += np.random.default_rng(0).normal(size=(40, 2))
     assert_allclose(stream.partial_fit(X[1::2], y[1::2]).predict_proba(X), kind().fit(X, y).predict_proba(X), atol=1e-9)
+
+
+def test_sparse_rows_without_gaps_need_no_filling():
+    words = csr_array(np.eye(3))
+    assert filled_rows(None, None, words) is words
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), CategoricalNB(prior_strength=1.0)], ids=repr)
