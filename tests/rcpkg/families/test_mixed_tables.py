@@ -18,12 +18,12 @@ from rcpkg import (
     TAN,
     CategoricalNB,
     GaussianNB,
+    MultinomialNB,
     ProductModel,
     RiskCalibration,
     RiskCalibrationCV,
     SharedVarianceGaussianNB,
 )
-from rcpkg.calibration.target_path import filled_rows
 from rcpkg.rows import Rows
 
 RNG = np.random.default_rng(0)
@@ -161,9 +161,11 @@ def test_a_table_in_which_no_number_varies_has_the_class_frequencies(kind):
     assert_allclose(stream.partial_fit(X[1::2], y[1::2]).predict_proba(X), kind().fit(X, y).predict_proba(X), atol=1e-9)
 
 
-def test_sparse_rows_without_gaps_need_no_filling():
-    words = csr_array(np.eye(3))
-    assert filled_rows(None, None, words) is words
+def test_counts_of_words_in_sparse_rows_of_unequal_lengths_are_calibrated_as_dense_ones():
+    rng, y = np.random.default_rng(0), np.arange(60) % 3
+    X = rng.poisson(rng.gamma(1.0, size=(3, 8))[y]).astype(float)
+    dense, sparse = (RiskCalibration(MultinomialNB(prior_strength=1.0)).fit(rows, y) for rows in (X, csr_array(X)))
+    assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-10)
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), CategoricalNB(prior_strength=1.0)], ids=repr)
