@@ -78,6 +78,16 @@ class DecisionRegionsDisplay(Display):
     classes : list of labels
     X, y : arrays of shape (n, 2) and (n,)
         Rows to scatter; without labels none are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> from rcpkg.plotting import DecisionRegionsDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QDA().fit(X[:, :2], y)
+    >>> DecisionRegionsDisplay.from_estimator(model, X[:, :2], y).alt_
+    'The plane of two features, coloured by the class decided for: ...'
     """
 
     def __init__(self, *, region: NDArray[Any], extent: tuple, classes: list, X: Array, y: ArrayLike | None) -> None:
@@ -145,6 +155,15 @@ class TargetWeightDisplay(Display):
     Parameters
     ----------
     weight, log_loss, std_error : arrays of shape (w,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import LDA, RiskCalibrationCV
+    >>> from rcpkg.plotting import TargetWeightDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> TargetWeightDisplay.from_estimator(RiskCalibrationCV(LDA()).fit(X, y)).alt_
+    'Log-loss of left-out rows against the weight of the target, ...'
     """
 
     def __init__(self, *, weight: Array, log_loss: Array, std_error: Array) -> None:
@@ -206,6 +225,15 @@ class CalibrationPathDisplay(Display):
     ----------
     history : DataFrame
         One row an iteration, the first that of the closed form, with one column a loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, RiskCalibration
+    >>> from rcpkg.plotting import CalibrationPathDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> CalibrationPathDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y)).alt_
+    'Losses of the training rows over 2 iterations: ...'
     """
 
     def __init__(self, *, history: pd.DataFrame) -> None:
@@ -272,6 +300,15 @@ class NetworkDisplay(Display):
         Of the features.
     class_name : str
         What to write into the node of the class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import TAN
+    >>> from rcpkg.plotting import NetworkDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NetworkDisplay.from_estimator(TAN().fit(X.astype(int), y)).alt_
+    'A network of class and 4 features; arrows between features: ...'
     """
 
     def __init__(self, *, parents: list[list[int]], names: list[str], class_name: str) -> None:
@@ -328,6 +365,15 @@ class ReliabilityDisplay(Display):
     n_rows : array of shape (b,)
     pos_label : label, optional
         The class; without it the predicted one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, RiskCalibration
+    >>> from rcpkg.plotting import ReliabilityDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ReliabilityDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y), X, y).alt_
+    '4 bins of the probability of the predicted class, ...'
     """
 
     def __init__(
@@ -413,6 +459,15 @@ class WaterfallDisplay(Display):
         Log odds before any feature is known.
     classes : pair of labels
         The log odds are of the first against the second.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, RiskCalibration
+    >>> from rcpkg.plotting import WaterfallDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> WaterfallDisplay.from_estimator(RiskCalibration(QDA()).fit(X, y), X[70:71]).alt_
+    'Bars that lead the log odds of 2 against 1 from -0.01 to 0.07 nats: ...'
     """
 
     def __init__(self, *, nats: Array, names: list[str], start: float, classes: tuple[Any, Any]) -> None:

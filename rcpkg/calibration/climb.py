@@ -46,6 +46,16 @@ def climb(
     Returns
     -------
     Path
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, climb
+    >>> from rcpkg.calibration import Objective, Safe
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = climb(Objective.of(QDA(), X, y, target_weight=1.0), Safe())
+    >>> path.stop_reason
+    'converged'
     """
     stop, objective = Converged() if stop is None else stop, step.view(objective)
     run = step.begin(objective, check_random_state(random_state))

@@ -33,6 +33,15 @@ class Scorer:
     ----------
     classes_ : list of r labels
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QDA().fit(X, y)
+    >>> bool((model.scorer().predict_proba(X[70]) == model.predict_proba(X[70:71])[0]).all())
+    True
     """
 
     classes_: list[Any]

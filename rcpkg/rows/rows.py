@@ -35,6 +35,15 @@ class Rows:
     ``Rows.of`` takes what is in memory, ``Rows.from_parquet`` files, ``Rows.from_dask`` the collections of a cluster. A
     classifier is fitted to them by ``fit(rows)``, the labels and the weights being those of the blocks. Classes and
     names may first appear in a late block; a block may be empty. Errors name the block.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from rcpkg import QDA, Rows
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rows = Rows.of(X, y)  # or Rows.from_parquet("iris.parquet", "kind")
+    >>> QDA().fit(rows).score(X, y) == QDA().fit(X, y).score(X, y)
+    True
     """
 
     def __iter__(self) -> Iterator[Block]:
