@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import graphlib
 import inspect
 import re
 import warnings
@@ -12,6 +13,7 @@ import nbformat
 import numpy as np
 import pytest
 import registers
+import results_graph
 import results_index
 import yaml
 from bs4 import BeautifulSoup
@@ -56,6 +58,37 @@ def _functions(file):
 def test_results_with_a_proof_have_a_verdict():
     proved = [r for r in results_index.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")]
     assert len(proved) > 70 and [result.label for result in proved if not result.verdict] == []
+
+
+def test_every_result_has_a_proof_and_none_rests_on_itself():
+    """The arrows start and end at results, and following them never leads back."""
+    cited, labels = results_graph.citations(), {result.label for result in results_index.results()}
+    needed = {r.label for r in results_index.results() if r.kind in ("theorem", "proposition", "lemma", "corollary")}
+    assert set(cited) == needed
+    assert {label for rests in cited.values() for label in rests} <= labels
+    list(graphlib.TopologicalSorter(cited).static_order())  # names a circle, if there is one
+
+
+def test_a_proof_rests_on_what_it_cites():
+    """A result by its label, or by one of its equations; what only the text below the proof names is none."""
+    cited = results_graph.citations()
+    assert "thm-tm-gradient" in cited["thm-tm-mirror"] and "thm-tm-mirror" in cited["prop-tm-map"]
+    assert "thm-tm-gradient" in cited["thm-tm-smooth"]  # it cites the equation of the gradient
+    assert "prop-tm-map" not in cited["thm-tm-mirror"]
+
+
+def test_graph_shows_each_result_with_its_number_and_each_citation(html):
+    page = soup(html / "book" / "what_rests_on_what.html")
+    boxes = {box["data-result"]: box for box in page.select(".results-graph a")}
+    assert list(boxes) == [result.label for result in results_index.results()]
+    rows = page.select("table.results-rests tbody tr")
+    for row, (label, box) in zip(rows, boxes.items(), strict=True):
+        kind, number = row.select_one("td a").get_text().split()
+        assert box.select_one("text").get_text() == f"{kind[0]}{number}" and box["href"].endswith(f"#{label}")
+        assert (html / "book" / box["href"].partition("#")[0]).is_file()
+        ends = [arrow["data-ends"].split()[0] for arrow in page.select(f'.arrow[data-ends$=" {label}"]')]
+        assert len(row.select("td")[1].select("a")) == len(ends)
+        assert sorted(ends) == sorted(results_graph.citations().get(label, ()))
 
 
 @pytest.fixture(scope="module")
