@@ -4,7 +4,7 @@
 (() => {
   const script = document.currentScript;
   const served = location.protocol !== "file:";
-  let worker = null, page = null, box = null, running = null, queue = [];
+  let worker = null, page = null, box = null, running = null, asked = null, busy = false, queue = [];
   const live = [];  // of each cell: {source, hidden, place, text, edited, done, output}
 
   function make(tag, properties = {}, ...inside) {
@@ -21,7 +21,7 @@
   };
 
   function tell(text, stoppable = false) {
-    box ??= document.body.appendChild(make("div", {className: "live-state"}, make("span"), button("Stop", "Stop the running code", stop)));
+    box ??= document.body.appendChild(make("div", {className: "live-state"}, make("span"), button("Stop (Esc)", "Stop the running code, by the key Escape", stop)));
     box.firstChild.setAttribute("role", "status");
     box.firstChild.textContent = text;
     box.lastChild.hidden = !stoppable;
@@ -31,11 +31,13 @@
   function stop() {
     worker?.terminate();
     worker = running = null;
+    busy = false;
     queue = [];
     for (const cell of live) {
       cell.done = false;
       cell.bar?.classList.remove("live-running");
     }
+    if (box?.contains(document.activeElement)) asked?.bar.querySelector("button").focus();
     tell("Stopped. The next run begins anew, with the cells above.");
   }
 
@@ -72,8 +74,8 @@
     }
   }
 
-  let busy = false;
   function run(cell) {
+    asked = cell;
     if (!worker) begin();
     const place = live.indexOf(cell), before = live.slice(0, place).filter((one) => !one.empty);
     const sent = (one) => ({id: one.id, source: one.text(), done: one.done});
@@ -178,6 +180,7 @@
     if (served) [...main.querySelectorAll("div.exercise")].forEach(exercise);
   }
 
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && busy) stop(); });
   document.head.append(make("link", {rel: "stylesheet", href: new URL("live.css", script.src).href}));
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", equipPage);
   else equipPage();

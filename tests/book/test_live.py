@@ -1,4 +1,7 @@
-"""Live cells: what a cell shows outside of a notebook, and every opted-in cell in a browser beside what is stored."""
+"""Live cells: what a cell shows outside of a notebook, and every opted-in cell in a browser beside what is stored.
+
+Three pages are opened, or all with RCPKG_PAGES=all (MAINTAINING.md has the command).
+"""
 
 import functools
 import http.server
@@ -88,9 +91,14 @@ def rounded(text: str) -> str:
 
 
 def stored(page: str) -> dict[str, list[str]]:
-    """What the cells of a notebook have stored that another platform should print too: all but pictures and stderr."""
+    """What the cells of a notebook have stored that another platform should print too: all but pictures and stderr.
+
+    A page in Markdown has stored nothing: its cells only run.
+    """
+    if not (path := tool.ROOT / f"{page}.ipynb").is_file():
+        return {}
     kept = {}
-    code = [cell for cell in nbformat.read(tool.ROOT / f"{page}.ipynb", 4).cells if cell.cell_type == "code"]
+    code = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
     for number, cell in enumerate(code, start=1):
         texts = [
             output.text
@@ -103,7 +111,6 @@ def stored(page: str) -> dict[str, list[str]]:
     return kept
 
 
-NOTEBOOKS = [page for page in tool.LOCK["pages"] if (tool.ROOT / f"{page}.ipynb").is_file()]
 #: cells whose printed numbers differ in a browser, with the reason
 DIFFERENT = {
     ("book/how_to_classify", "cell 11"): "boosting of scikit-learn 1.6.1, which the runtime has, for that of 1.9",
@@ -115,7 +122,7 @@ DIFFERENT = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS if ALL else KINDS_OF_LIVE_PAGES, ids=lambda name: Path(name).name)
+@pytest.mark.parametrize("name", tool.LOCK["pages"] if ALL else KINDS_OF_LIVE_PAGES, ids=lambda name: Path(name).name)
 def test_every_cell_runs_in_a_browser_and_prints_what_is_stored(name, address, browser):
     window = browser.new_page()
     try:
@@ -127,7 +134,11 @@ def test_every_cell_runs_in_a_browser_and_prints_what_is_stored(name, address, b
         window.evaluate(
             "window.ran = []; document.addEventListener('live:ran', (event) => window.ran.push(event.detail))"
         )
-        window.get_by_role("button", name="Run this cell, after the cells above it").last.click()
+        run = window.get_by_role("button", name="Run this cell, after the cells above it").last
+        run.press("Enter")
+        window.keyboard.press("Escape")  # the run after a stop begins anew
+        assert window.inner_text(".live-state span").startswith("Stopped")
+        run.press("Enter")
         window.wait_for_function("document.querySelector('.live-state')?.hidden", timeout=1_200_000, polling=500)
         ran = {one["id"]: one for one in window.evaluate("window.ran")}
     finally:

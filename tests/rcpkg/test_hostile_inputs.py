@@ -28,6 +28,7 @@ from rcpkg import (
     WANBIAC,
     BayesianQDA,
     BernoulliNB,
+    BregmanClustering,
     BregmanKNN,
     CategoricalNB,
     ConditionalLikelihood,
@@ -37,6 +38,7 @@ from rcpkg import (
     LocalBDA,
     LocalLinear,
     LocalNearestMeans,
+    MDLDiscretizer,
     Mixture,
     MultinomialNB,
     NearestMeans,
@@ -47,6 +49,8 @@ from rcpkg import (
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
     TableClassifier,
+    calibration_test,
+    class_prior_of,
 )
 
 FINE, REFUSED, DEPTHS, SILENT = "fine", "refused", "traceback from the depths", "silent NaN"
@@ -386,6 +390,51 @@ def test_pairs(size):
     assert [found for found in outcomes if found[0] not in (FINE, REFUSED)] == []
     results = [result for result, *_ in outcomes]
     assert min(results.count(FINE), results.count(REFUSED)) > 0.2 * size
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [pytest.param(one, marks=[pytest.mark.slow] * ("estimator=Mixture" in repr(one))) for one in LEARNERS],
+    ids=lambda one: type(one).__name__,
+)
+def test_integers_of_every_size_fit_the_same(learner):
+    """Of labels, codes and weights; ``np.bincount`` refuses uint64 here, and int64 where an index has 32 bits."""
+    C, z = codes(states=2 if isinstance(learner, BernoulliNB) else 3)
+    weighted, many = has_fit_parameter(learner, "sample_weight"), np.random.default_rng(2).integers(50, 100, 45)
+
+    def fitted(kind: type) -> np.ndarray:
+        options = {"sample_weight": many.astype(kind)} if weighted else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = clone(learner).fit(C.astype(kind), z.astype(kind), **options)
+        return getattr(model, "predict_proba", model.predict)(C.astype(kind))
+
+    expected = fitted(float)
+    for kind in (np.int8, np.int32, np.int64, np.uint64):
+        np.testing.assert_allclose(fitted(kind), expected, rtol=1e-9, atol=1e-12, err_msg=kind.__name__)
+
+
+def test_integers_of_every_size_are_counted_the_same():
+    """Where functions and transformers count, as in the test above."""
+    X, y = blobs()
+    C, z = codes()
+
+    def counted(kind: type) -> list:
+        labels, weight = y.astype(kind), (1 + np.arange(45) % 3).astype(kind)
+        half = GaussianNB().partial_fit(X[:20], labels[:20], np.arange(3).astype(kind), weight[:20])
+        return [
+            MDLDiscretizer().fit_transform(X, labels),
+            calibration_test(LDA(), X, labels, random_state=0).p_value,
+            class_prior_of(LDA().fit(X, labels), X).class_prior,
+            BregmanClustering(n_clusters=3, random_state=0).fit(C.astype(kind), sample_weight=weight).cluster_centers_,
+            half.partial_fit(X[20:], labels[20:], None, weight[20:]).predict_proba(X),
+            CategoricalNB(prior_strength=1.0).fit(C.astype(kind), z.astype(kind)).sample(9, random_state=0)[0],
+        ]
+
+    expected = counted(np.int64)
+    for kind in (np.int8, np.int32, np.uint64):
+        for found, value in zip(counted(kind), expected):
+            np.testing.assert_allclose(found, value, rtol=1e-12, err_msg=kind.__name__)
 
 
 class Faulty(ClassifierMixin, BaseEstimator):
