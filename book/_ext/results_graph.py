@@ -134,7 +134,10 @@ def svg(builder: Builder, page: str) -> str:
     for result in shown:
         (x, y), (fill, ink), entry = at[result.label], STATES[state(result)], entries[result.label]
         number, corner = ".".join(map(str, numbers[result.label])), 1 if result.label in citations() else 7
-        says = escape(f"{result.kind.title()} {number}: {result.title or result.statement} ({state(result)})")
+        title = f": {result.title}" * bool(
+            result.title and not set("$`{").intersection(result.title)
+        )  # a tip has no TeX
+        says = escape(f"{result.kind.title()} {number}{title} ({state(result)})")
         uri = f"{builder.get_relative_uri(page, entry['docname'])}#{result.label}"
         parts.append(
             f'<a href="{uri}" tabindex="-1" data-result="{result.label}"><title>{says}</title>'
@@ -152,7 +155,7 @@ def svg(builder: Builder, page: str) -> str:
     parts.insert(0, f'<defs>{head}<path d="M0 0L6 3L0 6Z"/></marker></defs>')
     root = "../" * page.count("/")
     return (
-        f'<figure class="results-graph"><figcaption><ul>{legend}</ul></figcaption><div><svg role="img" '
+        f'<figure class="results-graph"><figcaption><ul>{legend}</ul></figcaption><div><svg role="group" '
         f'aria-label="{alt} The table below lists them." viewBox="0 0 {width} {height}" width="{width}">'
         f'{"".join(parts)}</svg></div></figure><script defer src="{root}_static/results_graph.js"></script>'
     )
