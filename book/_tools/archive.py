@@ -1,30 +1,35 @@
 """``make archive``: the release in one file, the same bytes whenever it is written from the same files.
 
 Sources as they are committed (stored results, each with the code and the packages that made it, among them), the pages
-that are built, the PDF if it is there, and a checksum for every file. Unpacked anywhere, ``html/index.html`` reads
-without a network, and ``sha256sum -c SHA256SUMS`` holds.
+that are built, the PDF if it is there, a kit for teachers (``teaching.py``), and a checksum for every file. Unpacked
+anywhere, ``html/index.html`` reads without a network, and ``sha256sum -c SHA256SUMS`` holds.
 """
 
 import gzip
 import hashlib
 import io
+import shutil
 import subprocess
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+import teaching
 from rcbook import citation
 
 ROOT = Path(__file__).resolve().parents[2]
-HTML, PDF = ROOT / "_build" / "html", ROOT / "_build" / "pdf"
+HTML, PDF, KIT = (ROOT / "_build" / name for name in ("html", "pdf", "teaching"))
 
 
-def contents(files: list[str], html: Path = HTML, pdf: Path = PDF) -> dict[str, Path]:
-    """Name in the archive -> file: those of the repository, the pages, the PDF."""
+def contents(files: list[str], html: Path = HTML, pdf: Path = PDF, kit: Path = KIT) -> dict[str, Path]:
+    """Name in the archive -> file: those of the repository, the pages, the kit for teachers, the PDF."""
     if not (html / "index.html").is_file():
         raise SystemExit("error: no pages are built; run `make book` first")
     members = {name: ROOT / name for name in files}
-    members |= {f"html/{path.relative_to(html).as_posix()}": path for path in html.rglob("*") if path.is_file()}
+    for name, folder in (("html", html), ("teaching", kit)):
+        members |= {
+            f"{name}/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*") if path.is_file()
+        }
     return members | {path.name: path for path in pdf.glob("*.*")}
 
 
@@ -59,6 +64,9 @@ def main() -> None:
     folder = f"rcpkg-book-{entry['version']}"
     target = ROOT / "dist" / f"{folder}.tar.gz"
     target.parent.mkdir(exist_ok=True)
+    shutil.rmtree(KIT, ignore_errors=True)
+    if HTML.is_dir():
+        teaching.write(HTML, sorted([*ROOT.glob("chapters/*.ipynb"), *ROOT.glob("book/*.ipynb")]), KIT)
     members = contents([name for name in listed.split("\0") if name])
     write(members, target, folder, datetime.fromisoformat(str(entry["date-released"])).replace(tzinfo=UTC))
     size, checksum = target.stat().st_size / 2**20, hashlib.sha256(target.read_bytes()).hexdigest()
