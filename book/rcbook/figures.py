@@ -108,10 +108,12 @@ def tally(ax: Axes, counts: DataFrame) -> None:
 def use_style() -> None:
     """Apply `STYLE` to all figures that follow; a chapter calls it once.
 
-    A page prints where calibration does worse than the closed form; the sentence of the library on it stays out.
+    A page prints where calibration does worse than the closed form; the sentence of the library on it stays out. Also
+    kept out is the warning of matplotlib 3.8, which live cells have, about contours that it draws as vectors.
     """
     plt.rcParams.update(STYLE)
     warnings.filterwarnings("ignore", "rows left out")
+    warnings.filterwarnings("ignore", "Rasterization of .*QuadContourSet")
 
 
 def show(figure: Figure) -> None:

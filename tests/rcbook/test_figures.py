@@ -1,5 +1,7 @@
 """`rcbook.figures`: the digest notices changes of the data and nothing else; a figure is the same vectors each time."""
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -103,6 +105,15 @@ def test_style_is_applied_and_the_colours_are_distinct():
         figures.use_style()
         assert plt.rcParams["figure.dpi"] == figures.STYLE["figure.dpi"]
     assert len(set(palette)) == len(set(markers)) == 8
+
+
+def test_older_matplotlib_may_draw_contours_as_vectors():
+    with plt.rc_context(), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figures.use_style()
+        for artist in ("<matplotlib.contour.QuadContourSet object at 0x1>", "Text(0, 0)"):
+            warnings.warn(f"Rasterization of '{artist}' will be ignored", stacklevel=1)
+    assert ["Text" in str(one.message) for one in told] == [True]
 
 
 def test_each_method_has_a_look_of_its_own_and_calibration_a_colour_of_its_own():
