@@ -115,13 +115,19 @@ def arrow(values, change=lambda column: column):
     return pa.table({"size": pa.array(SIZE), "it": change(pa.array(values))})
 
 
+def nullable(values):
+    """Of complex numbers old pandas looks at the real parts, and warns of that."""
+    with warnings.catch_warnings(action="ignore"):
+        return values.convert_dtypes()
+
+
 #: name -> a function that puts a column of values beside one of floats; what it cannot hold it raises
 CONTAINERS = {
     "array of objects": lambda values: np.column_stack([SIZE.astype(object), objects(values)]),
     "list": lambda values: [[size, value] for size, value in zip(SIZE.tolist(), values)],
     "pandas, objects": lambda values: frame(pd.Series(objects(values))),
     "pandas, inferred": lambda values: frame(pd.Series(values)),
-    "pandas, nullable": lambda values: frame(pd.Series(values)).convert_dtypes(),
+    "pandas, nullable": lambda values: nullable(frame(pd.Series(values))),
     "pandas, of arrow": lambda values: frame(pd.array(values, dtype=pd.ArrowDtype(pa.array(values).type))),
     "pandas, category": lambda values: frame(pd.Categorical(values)),
     "pandas, category of arrow": lambda values: frame(
@@ -270,7 +276,7 @@ LABEL_CONTAINERS = {
     "array of objects": objects,
     "pandas": pd.Series,
     "pandas, objects": lambda values: pd.Series(objects(values)),
-    "pandas, nullable": lambda values: pd.Series(values).convert_dtypes(),
+    "pandas, nullable": lambda values: nullable(pd.Series(values)),
     "pandas, category": lambda values: pd.Series(pd.Categorical(values)),
     "pandas, of arrow": lambda values: pd.Series(values, dtype=pd.ArrowDtype(pa.array(values).type)),
     "polars": lambda values: pl.Series(values, strict=True),
@@ -437,7 +443,9 @@ def test_records_are_no_table():
 
 
 def test_rows_of_numbers_are_not_copied():
-    for X in (frame(SIZE), frame(pd.Series(cycled("a", "b"))), np.column_stack([SIZE, SIZE])):
+    text = pd.Series(cycled("a", "b"))
+    texts = [frame(text)] if text.dtype != object else []  # of old pandas text is objects, which are looked at
+    for X in (frame(SIZE), *texts, np.column_stack([SIZE, SIZE])):
         assert in_columns(X) is X
 
 
