@@ -2,6 +2,7 @@
 
 import importlib
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,18 @@ from rcbook.experiments.cells import cells_of
 from rcbook.experiments.power import power
 from rcbook.experiments.studies import choices_of_bda7, choices_of_the_thesis, readings_of_edda, readings_of_simulations
 from rcbook.experiments.studies import more_runs_of_bda7 as more_runs
+from rcbook.experiments.studies import rda_and_singular_models as singular
 from rcbook.experiments.studies import readings_of_bda7 as readings
 from rcbook.experiments.studies import tables_of_bda7 as tables
 from rcbook.simulation import chapter5_problem
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_iris
 
+import rcpkg
 from rcpkg import LDA, QDA
 from rcpkg.gaussians import Sample
 from rcpkg.gaussians.bayesian import PredictiveGrid
+from rcpkg.gaussians.discriminant import ShrunkenGrid
 from rcpkg.gaussians.edda import edda_covariances
 from rcpkg.gaussians.grid import Seed
 from rcpkg.gaussians.scatter import log_normal
@@ -221,6 +225,26 @@ def test_densities_of_qb_are_the_library_s_with_a_flat_prior():
     )
     shifted = PredictiveGrid(6.0 * choices_of_the_thesis.MULTIPLES + 1, grid.seeds).log_density(sample, X)
     assert np.allclose(weak, shifted, atol=1e-6)
+
+
+def test_forms_of_rda_and_bda7_are_the_library_s_where_classes_are_regular():
+    rng = np.random.RandomState(0)
+    X, y = chapter5_problem(7, 6, rng).sample(60, rng)
+    sample = Sample(X, y, 3, None)
+    for method, form in product(("RDA", "BDA7"), singular.FORMS.values()):
+        model = {"RDA": rcpkg.RDA, "BDA7": rcpkg.BDA7}[method]()
+        library = model._grid(6).log_density(sample, X).reshape(-1, 60, 3)
+        assert np.allclose(singular.scores(X, sample.statistics, method, form.constant, form.complex), library)
+
+
+def test_total_scatter_of_rda_is_that_of_all_rows():
+    rng = np.random.RandomState(0)
+    X, y = chapter5_problem(7, 6, rng).sample(60, rng)
+    sample = Sample(X, y, 3, None)
+    total = singular.TotalGrid((0.0, 1.0), (0.0,)).log_density(sample, X)
+    assert np.allclose(total[0], ShrunkenGrid((0.0,), (0.0,)).log_density(sample, X)[0])
+    deviations = X[:, None] - sample.statistics.means
+    assert np.allclose(total[1, 0], log_normal(deviations, np.stack([np.cov(X.T, bias=True)] * 3), 0.0))
 
 
 def test_singular_models_of_edda_are_the_library_s_where_classes_are_regular():

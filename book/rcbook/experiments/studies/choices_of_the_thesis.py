@@ -28,8 +28,6 @@ Stated before the studies are run:
   stated and agree under it.
 * "rda-validation": accepted if at least 8 of the 9 numbers of RDA agree, and of BDA7 and QB not fewer than as stated.
   It explains those of RDA that differ as stated and agree under it.
-
-"rda-validation" was ended by the clock after four columns of RDA, and "qb-priors" has not been run.
 """
 
 from collections.abc import Callable, Iterator
