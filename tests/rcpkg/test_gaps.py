@@ -148,14 +148,6 @@ def test_a_feature_that_does_not_vary_may_be_missing():
     assert_allclose(model.conditional_mean(rows)[:, 4], 7.0)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_infinite_values_are_refused(model):
-    X, gaps, y = pattern_rows()
-    gaps[3, 1] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        model.fit(X, y).predict_proba(gaps)
-
-
 TRAINED = [QDA(), LDA(), GaussianNB(), SharedVarianceGaussianNB()]
 PRIORS = {"prior_strength": 4.0, "prior_mean": "grand", "prior_covariance": "pooled"}
 

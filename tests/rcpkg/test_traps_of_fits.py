@@ -8,11 +8,26 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
-from rcpkg import BDA7, EDDA, RDA, BayesianQDA, BregmanKNN, LocalBDA, NearestMeans, QuadraticBayes
+from rcpkg import (
+    BDA7,
+    EDDA,
+    LDA,
+    QDA,
+    RDA,
+    WANBIAC,
+    BayesianQDA,
+    BregmanKNN,
+    GaussianNB,
+    LocalBDA,
+    NearestMeans,
+    QuadraticBayes,
+    RiskCalibration,
+    RiskCalibrationCV,
+)
 from rcpkg.base import Classifier
 
 X, Y = load_iris(return_X_y=True)
-X, Y = X[::5], Y[::5] + 1
+X, Y = np.rint(10 * X[::5]), Y[::5] + 1  # whole numbers, which are codes as well
 FAST = {"dof_multiples": (1, 3)}
 MODELS = [
     BayesianQDA(),
@@ -23,6 +38,7 @@ MODELS = [
     NearestMeans(),
     LocalBDA(),
     BregmanKNN(),
+    *(QDA(), WANBIAC(), RiskCalibration(GaussianNB()), RiskCalibrationCV(LDA(), target_weights=[1.0, 30.0], cv=3)),
 ]
 
 

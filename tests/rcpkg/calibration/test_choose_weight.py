@@ -123,17 +123,6 @@ def test_folds_give_what_a_grid_search_gives():
     assert model.validation_ == "3 folds"
 
 
-def test_rows_that_several_folds_leave_out_count_in_the_mean_over_these():
-    X, y = load_iris(return_X_y=True)
-    folds = [StratifiedKFold(3, shuffle=True, random_state=seed) for seed in (0, 1)]
-    both = [division for each in folds for division in each.split(X, y)]
-    losses = [
-        RiskCalibrationCV(LDA(), target_weights=[0.3, 3.0, 30.0], cv=cv).fit(X, y).cv_results_.log_loss
-        for cv in (*folds, both)
-    ]
-    assert_allclose(losses[2], (losses[0] + losses[1]) / 2, rtol=1e-9)
-
-
 def test_error_as_score_is_broken_by_log_loss():
     X, y = load_iris(return_X_y=True)
     found = RiskCalibrationCV(QDA(), scoring="error").fit(X, y)
@@ -212,13 +201,6 @@ def test_divisions_that_leave_out_nothing_are_refused(cv, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         RiskCalibrationCV(LDA(), cv=cv).fit(X, y)
-
-
-@pytest.mark.parametrize("weights", [["one"] * 150, np.zeros(150), np.full(150, -1.0)], ids=["text", "zero", "minus"])
-def test_wrong_weights_of_rows_are_named(weights):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="sample_weight"):
-        RiskCalibrationCV(LDA()).fit(X, y, weights)
 
 
 @pytest.mark.parametrize("cv", ["auto", "loo", 3])
@@ -444,14 +426,3 @@ def test_leave_one_out_refuses_groups(model):
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match="groups need a splitter that keeps them together, such as"):
         model.fit(X, y, groups=np.arange(len(y)) // 2)
-
-
-def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
-    """Results of the new choice stood beside the model of the old one."""
-    X, y = load_iris(return_X_y=True)
-    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0], cv=3).fit(X, y)
-    before = dict(vars(model))
-    monkeypatch.setattr(RiskCalibrationCV, "_warn", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(X[50:, :2], y[50:])
-    assert vars(model) == before

@@ -1,12 +1,10 @@
 """Features, coordinates and solvers of conditional likelihood: against brute force, scikit-learn, and one another."""
 
-import warnings
 
 import numpy as np
 import pytest
 from model_cases import COUNTS, GAUSSIAN, ML, categorical_rows, fitted, gaussian_rows, rows_for
 from scipy.sparse import csr_array
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
@@ -33,9 +31,6 @@ from rcpkg.calibration.objective import Objective
 from rcpkg.capabilities import can
 
 KINDS = ("plain", "natural", "conditioned")
-LINEAR = ("natural", "closed_form", "curvature", "whitened")
-
-
 def features_of(name, kind="natural", seed=0):
     """Fitted model, its features and the coefficients of its η."""
     model, X, y, Y = fitted(name, seed)
@@ -174,21 +169,6 @@ def test_diagonal_of_the_hessian(name):
 
 
 # --- one optimum in all coordinates ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ML)
-def test_all_coordinates_and_solvers_reach_one_optimum(name):
-    """A change of coordinates changes the path, and not what is at its end."""
-    X, y = rows_for(name)
-    model = clone(ML[name])
-    best = ConditionalLikelihood(model, tol=1e-9).fit(X, y)
-    assert best.converged_ and best.objective_ == pytest.approx(best.history_.log_loss.iloc[-1], abs=1e-12)
-    for coordinates in LINEAR:
-        other = ConditionalLikelihood(model, solver="lbfgs", coordinates=coordinates, max_iter=4000, tol=1e-6)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            other.fit(X, y)
-        assert other.objective_ == pytest.approx(best.objective_, abs=2e-6)
 
 
 @pytest.mark.parametrize("r", [2, 3])

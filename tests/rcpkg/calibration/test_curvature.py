@@ -70,14 +70,6 @@ def test_a_precision_that_is_not_positive_definite_lies_outside():
         assert form.map.is_inside(natural + 1e-9 * random_direction(natural, np.random.default_rng(0)))
 
 
-def test_documents_of_unequal_lengths_have_no_minimal_coordinates():
-    model, X, _, Y = fitted("MultinomialNB")
-    X = X.copy()
-    X[0, 0] += 1
-    with pytest.raises(ValueError, match="unequal lengths"):
-        MinimalForm(model.family_, X, model.statistics(X, Y))
-
-
 @pytest.mark.parametrize("model", [CategoricalNB(n_states=4), BernoulliNB()], ids=repr)
 def test_states_of_no_row_have_no_part(model):
     """Minimal coordinates with them are those without them."""

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.strict_naive_bayes import StrictCategoricalNB
 from scipy.sparse import csr_array
-from test_training_with_gaps import BLOCKS, FULL, MODELS, TARGETS, WITH_TARGETS, rows
+from test_training_with_gaps import FULL, MODELS, TARGETS, WITH_TARGETS, rows
 
 from rcpkg import (
     BernoulliNB,
@@ -160,6 +160,7 @@ BAD = {
     "one pattern": np.zeros(4, dtype=bool),
     "no pattern": np.zeros((0, 4), dtype=bool),
     "numbers": np.zeros((2, 4)),
+    "patterns of other columns": np.ones((2, 3), dtype=bool),
 }
 
 
@@ -169,24 +170,6 @@ def test_what_is_no_pattern_is_refused(learner, bad):
     X, y = complete("QDA")
     with pytest.raises(ValueError, match="gaps_in_view"):
         learner(MODELS["QDA"], gaps_in_view=BAD[bad]).fit(X, y)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_bad_rows_are_refused_by_every_model(name):
-    X, y = complete(name)
-
-    def fit(X, gaps=0.5):
-        return RiskCalibration(MODELS[name], target_weight=0.0, max_iter=1, gaps_in_view=gaps).fit(X, y)
-
-    with pytest.raises(ValueError, match=r"gaps_in_view must have a column for each of 4 features.*\(2, 3\)"):
-        fit(X, np.ones((2, 3), dtype=bool))
-    for infinite in (np.inf, -np.inf):
-        bad = X.copy()
-        bad[2, 1] = infinite
-        with pytest.raises(ValueError, match="infinity"):
-            fit(bad)
-    with pytest.raises((ValueError, TypeError), match=r"gaps_in_view takes dense rows|dense data is required"):
-        fit(csr_array(X))
 
 
 def test_models_and_rows_without_gaps_in_training_are_refused():
@@ -199,12 +182,6 @@ def test_models_and_rows_without_gaps_in_training_are_refused():
         RiskCalibration(BernoulliNB(), gaps_in_view=0.5).fit(csr_array(np.minimum(X, 1)), y)
     with pytest.raises(ValueError, match="gaps_in_view takes rows that are one block"):
         RiskCalibration(GaussianNB(), gaps_in_view=0.5).fit(Rows.of(X, y, block_size=50))
-
-
-def test_a_product_takes_patterns_of_all_its_columns():
-    X, y = complete("product")
-    model = RiskCalibration(BLOCKS, gaps_in_view=[0.2, 0.5], tol=1e-4, random_state=0).fit(X, y)
-    assert model.converged_
 
 
 @pytest.mark.filterwarnings("ignore:not converged")

@@ -104,11 +104,6 @@ def test_the_size_of_blocks_beyond_the_largest_changes_nothing():
     assert_allclose(sizes[2], sizes[0], atol=1e-10)
 
 
-def test_why_there_is_no_partial_fit_is_said():
-    with pytest.raises(AttributeError, match="no attribute 'partial_fit': partial_fit needs target='generative'"):
-        RiskCalibration(QDA()).partial_fit([[0.0]], [0])
-
-
 def test_class_weights_that_drift_are_no_errors_of_the_model():
     """Told of them, a right model stays nearer to the true posteriors of the last class weights."""
     lost = {}

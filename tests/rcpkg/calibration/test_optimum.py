@@ -255,15 +255,6 @@ def test_all_learners_with_every_target_end_at_one_model(name, scale, b, target)
 
 
 @pytest.mark.parametrize("name", ML)
-def test_without_a_target_calibration_has_the_same_posteriors(name):
-    X, y = rows_for(name)
-    newton = ConditionalLikelihood(clone(ML[name])).fit(X, y)
-    safe = RiskCalibration(clone(ML[name]), step="safe", target_weight=0.0, tol=1e-10).fit(X, y)
-    assert newton.converged_ and safe.converged_
-    assert np.abs(newton.predict_proba(X) - safe.predict_proba(X)).max() < POSTERIOR
-
-
-@pytest.mark.parametrize("name", ML)
 def test_without_a_target_the_joint_model_is_the_most_probable_one(name):
     """Its p(y) was close to that of one class alone."""
     X, y = rows_for(name)

@@ -16,7 +16,6 @@ from rcpkg import (
     QDA,
     TAN,
     CategoricalNB,
-    ConditionalLikelihood,
     GaussianNB,
     KDependenceBayes,
     ProductModel,
@@ -135,20 +134,6 @@ def test_em_of_networks_never_lowers_the_likelihood_of_what_there_is(name):
     assert_allclose(again.cells, fitted.statistics_.cells, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["QDA", "LDA"])
-def test_em_of_gaussians_never_lowers_the_likelihood_of_what_there_is(name):
-    X, y, _ = rows(name)
-    model = clone(MODELS[name])
-    rows_ = encoded_rows(model, X, y)
-    start = clone(model).fit(np.where(np.isnan(X), np.nanmean(X, axis=0), X), y)._fitted_parameters()
-
-    def value(parameters):
-        return model.log_joint(X, parameters)[np.arange(len(y)), y].sum()
-
-    path = [value(start), *(value(p) for _, (_, p) in zip(range(25), em(model.family_, rows_, start)))]
-    assert (np.diff(path) > -1e-9).all() and path[-1] > path[0] + 1
-
-
 @pytest.mark.parametrize("gaps_in_view", [None, 0.3])
 @pytest.mark.parametrize("name", ["QDA", "GaussianNB", "TAN", "CategoricalNB"])
 def test_a_feature_that_no_training_row_has_is_named(name, gaps_in_view):
@@ -203,23 +188,3 @@ def test_calibration_of_rows_with_gaps_converges_and_predicts_them(name, target)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     nothing = np.full_like(X[:1], np.nan)
     assert_allclose(model.predict_proba(nothing)[0], np.exp(model.class_log_prior_), rtol=1e-6)
-
-
-@pytest.mark.parametrize("name", WITH_TARGETS)
-def test_complete_rows_are_calibrated_as_ever(name):
-    """Safe steps on complete rows end at Newton's optimum; the first row alone with a gap moves it but little."""
-    _, y, X = rows(name)
-    safe = RiskCalibration(MODELS[name], step="safe", tol=1e-9).fit(X, y)
-    newton = ConditionalLikelihood(MODELS[name], target_weight=3.0).fit(X, y)
-    assert_allclose(safe.predict_proba(X), newton.predict_proba(X), atol=2e-3)
-    X_gap = X.copy()
-    X_gap[0, 0] = np.nan
-    near = RiskCalibration(MODELS[name], tol=1e-9).fit(X_gap, y)
-    assert_allclose(near.predict_proba(X), newton.predict_proba(X), atol=0.15)
-
-
-def test_weight_of_the_target_is_chosen_from_a_raw_table_with_gaps():
-    X, y, _ = rows("product")
-    model = RiskCalibrationCV(BLOCKS, target_weights=[1.0, 10.0]).fit(X, y)
-    assert model.validation_.endswith("of filled rows") and model.converged_
-    assert np.isfinite(model.cv_results_.log_loss).all()

@@ -136,36 +136,6 @@ def test_separable_rows_are_reported():
         WANBIAC(penalty=0.0, tol=1e-12, max_iter=5).fit([[0], [1], [0], [1]], [0, 1, 0, 1])
 
 
-# Refits -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", [False, True])
-def test_rows_of_weight_zero_declare_no_states(text):
-    """Their states were counted among those that pseudo-rows are spread over."""
-    rows = np.vstack([X, X[:3] + np.array([0, 0, 7])])
-    rows = rows.astype(int).astype(str).astype(object) if text else rows
-    weight = np.repeat([1.0, 0.0], [len(y), 3])
-    model = WANBIAC()
-    weighted = model.fit(rows, np.append(y, y[:3]), weight).predict_proba(rows)
-    kept = WANBIAC().fit(rows[: len(y)], y)
-    assert_allclose(weighted, kept.predict_proba(rows), atol=1e-9)
-    assert model.weights_.cells.shape == kept.weights_.cells.shape
-
-
-def state_of(model):
-    return model.classes_.tolist(), model.predict(X).tolist(), model.predict_proba(X).tolist(), model.objective_
-
-
-@pytest.mark.parametrize("settings", [{"sample_weight": -np.ones(len(y))}, {"y": np.zeros(len(y))}], ids=["w", "y"])
-def test_a_failed_refit_leaves_the_model_as_it_was(settings):
-    """It answered with new labels from old parameters."""
-    model = WANBIAC().fit(X, y)
-    before = state_of(model)
-    with pytest.raises(ValueError):
-        model.fit(**{"X": X[:, :2], "y": np.array(["a", "b", "c"])[y]} | settings)
-    assert state_of(model) == before
-
-
 # Bad input ----------------------------------------------------------------------------------------
 
 
@@ -200,23 +170,3 @@ def test_of_a_serial_number_the_rows_so_far_say_nearly_nothing():
     assert_allclose(new, stated / stated.sum(), atol=1e-12)
     assert_allclose(np.exp(nb.parameters_.log_prior), [0.896, 0.104], atol=1e-3)
     assert first[0] > 0.99 and last[1] > 0.99
-
-
-def test_no_naive_bayes_knows_a_class_by_what_is_missing():
-    """While logistic regression on the indicators does: with missing values the two are different families."""
-    rng = np.random.default_rng(7)
-    priors = rng.dirichlet(np.ones(2), 10_000)
-    theta = rng.dirichlet(np.ones(2), (10_000, 2))  # of the two states in each class
-    by_missing = priors[:, 1] > priors[:, 0]
-    by_states = (priors[:, :1] * theta[:, 0] > priors[:, 1:] * theta[:, 1]).all(axis=1)
-    assert by_missing.any() and by_states.any() and not (by_missing & by_states).any()
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.01])
-def test_a_ridge_freezes_what_was_flat(epsilon):
-    """The exercise on the price of a ridge, by eigenvalues."""
-    n, h, ridge = 100, 0.25, 0.01
-    natural, scaled = (
-        np.linalg.cond(n * h * np.outer([1, u], [1, u]) + np.diag([0, ridge * u**2])) for u in (1.0, np.log1p(-epsilon))
-    )
-    assert_allclose([natural, scaled], n * h / ridge * np.array([4, epsilon**-2]), rtol=0.15)

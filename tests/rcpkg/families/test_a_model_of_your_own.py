@@ -35,7 +35,7 @@ PAGE = Path(__file__).parents[3] / "book" / "api" / "a_model_of_your_own.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 NAMES = {"__name__": __name__}
 exec(compile(BLOCKS[0], PAGE.name, "exec"), NAMES)
-PoissonFamily, PoissonNB, PoissonParameters = (NAMES[f"Poisson{name}"] for name in ("Family", "NB", "Parameters"))
+PoissonFamily, PoissonNB = NAMES["PoissonFamily"], NAMES["PoissonNB"]
 
 
 @pytest.fixture
@@ -128,12 +128,6 @@ def test_every_target_is_reached(rows, target):
 
 def _named(model, target):
     return getattr(model.family_, f"{target}_parameters")(model.statistics_)[0]
-
-
-def test_ridge(rows):
-    X, y = rows
-    ridge, loose = (ConditionalLikelihood(PoissonNB(), l2=l2).fit(X, y) for l2 in (50.0, 0.0))
-    assert ridge.history_.log_loss.iloc[-1] > loose.history_.log_loss.iloc[-1]
 
 
 def test_leave_one_out_of_all_targets(rows):

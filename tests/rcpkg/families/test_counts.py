@@ -136,13 +136,6 @@ def test_the_closed_form_is_the_maximum_of_the_marginals():
         assert model.log_joint(X, model.parameters(moved))[own].sum() < best
 
 
-def test_features_without_values_are_named():
-    frame = pd.DataFrame({"kind": [0, 1, 0, 1], "shade": [np.nan, np.nan, 0, 1]})
-    for strength in (0.0, 1e-3, 1.0):  # uniform is the limit of MAP
-        model = CategoricalNB(prior_strength=strength).fit(frame, [0, 0, 1, 1])
-        assert_allclose(np.exp(model.parameters_.log_prob[0, 2:]), 0.5)
-
-
 def test_conditional_likelihood_of_missing_values_is_not_concave():
     """A row without its only feature: log p(y = 0 | nothing), A_0(η) = log Σ_v exp η_0v, is convex along η_0 = (t, −t).
 
@@ -205,16 +198,6 @@ def test_conditional_likelihood_refuses_missing_values_in_training(learner):
         clone(learner).fit(gaps, y)
     fitted = clone(learner).fit(X, y)
     assert np.isfinite(fitted.predict_log_proba(gaps)).all()
-
-
-@STRENGTHS
-def test_binary_features_skip_missing_values_too(strength):
-    X, y = categorical_rows(n_states=(2, 2, 2, 2))
-    gaps = holes(X)
-    ours = BernoulliNB(prior_strength=strength).fit(gaps, y)
-    same = CategoricalNB(n_states=2, prior_strength=strength).fit(gaps, y)
-    assert_allclose(ours.predict_joint_log_proba(gaps), same.predict_joint_log_proba(gaps), atol=1e-12)
-    assert_allclose(ours.statistics_.cells, same.statistics_.cells)
 
 
 # Text ----------------------------------------------------------------------------------------------------------------
@@ -313,16 +296,6 @@ def test_products_refuse_missing_values_where_a_block_does():
 @pytest.mark.parametrize(
     "model, table, message",
     [
-        (
-            CategoricalNB(),
-            COLOURS.assign(size=["02", 2, "2", "2", "2", "2"]),
-            r"'size' holds text and other values \(2\)",
-        ),
-        (
-            CategoricalNB(),
-            COLOURS.assign(size=pd.interval_range(0, 6)),
-            r"'size' holds values of type Interval.*astype",
-        ),
         (CategoricalNB(n_states=3), COLOURS, "n_states must be None for text.*feature 'colour' holds text"),
         (BernoulliNB(), COLOURS, "feature 'colour' holds text .*; BernoulliNB takes numbers"),
     ],
@@ -452,13 +425,6 @@ def test_sparse_rows_by_maximum_likelihood(model):
     if isinstance(model, BernoulliNB):
         same = CategoricalNB(n_states=2).fit(X > 0, y, sample_weight=w)
         assert_allclose(sparse.predict_joint_log_proba(X), same.predict_joint_log_proba(X > 0), atol=1e-10)
-
-
-def test_sparse_rows_hold_missing_values():
-    X, y = categorical_rows(n_states=(2, 2, 2, 2))
-    gaps = holes(X)
-    dense, sparse = BernoulliNB().fit(gaps, y), BernoulliNB().fit(csr_array(gaps), y)
-    assert_allclose(sparse.predict_joint_log_proba(csr_array(gaps)), dense.predict_joint_log_proba(gaps), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -271,18 +271,6 @@ def test_blocks_sum_out_their_own_gaps(learner):
         model.fit(gaps, Y)
 
 
-def test_a_block_without_marginals_takes_complete_rows():
-    X = np.hstack([STATES, STATES])
-    blocks = [("a", StrictCategoricalNB(n_states=5), slice(0, 3)), ("b", SMOOTH, slice(3, 6))]
-    model = ProductModel(blocks).fit(X, Y)
-    X[0, 4] = np.nan
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-    assert not hasattr(model, "score_samples")
-    X[0, 1] = np.nan
-    with pytest.raises(ValueError, match="feature 1 of block 'a' contains NaN"):
-        model.predict(X)
-
-
 # Rows that cannot be taken -------------------------------------------------------------------------------------------
 
 EVERY_KIND = [*CLASSIFIERS, TAN(), KDependenceBayes(k=2, decomposable=False), ConditionalLikelihood(TAN(), l2=1.0)]

@@ -1,7 +1,6 @@
 """Mixtures: the E-step is the expectation of a hidden category, EM climbs, and calibration climbs from there."""
 
 import pickle
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -36,7 +35,6 @@ from rcpkg.calibration.objective import Objective
 from rcpkg.calibration.stops import Converged
 from rcpkg.capabilities import Unsupported
 from rcpkg.families import one_hot
-from rcpkg.families.mixture import _expectation
 
 BLOCKS = [("codes", CategoricalNB(prior_strength=1.0), [0, 1]), ("sizes", GaussianNB(), [2, 3])]
 MODELS = {
@@ -372,10 +370,3 @@ def test_responsibilities_are_a_hidden_category():
     for x, joint in zip(X[:5], model.predict_joint_log_proba(X[:5])):
         p = [p_pairs[c] * np.prod([of[c, int(v)] for of, v in zip(tables, x)]) for c in range(4)]
         assert_allclose(np.exp(joint), [p[0] + p[1], p[2] + p[3]], rtol=1e-10)
-
-
-def test_value_of_the_expectation_is_the_likelihood():
-    X, y = table()
-    model = mixture("QDA").fit(X, y)
-    total = Rows.of(X, y).sum(partial(_expectation, model.family_, model.parameters_))
-    assert_allclose(total.value, model.predict_joint_log_proba(X)[np.arange(len(y)), y].sum())

@@ -21,7 +21,6 @@ from rcpkg import (
     KDependenceBayes,
     ProductModel,
     RiskCalibration,
-    RiskCalibrationCV,
 )
 from rcpkg.base import log_posterior
 from rcpkg.calibration import Fixed, Objective
@@ -311,15 +310,6 @@ def test_families_count_where_they_are_known():
         assert_allclose(a, c if j == 1 else b)
 
 
-def test_newton_takes_complete_rows():
-    X, y = network_rows()
-    X[4, 2] = np.nan
-    model = KDependenceBayes(structure=CHAIN)
-    assert model.fit(X, y).score(X, y) > 0.4
-    with pytest.raises(ValueError, match="feature 2 holds missing values: each row then has a marginal"):
-        ConditionalLikelihood(model).fit(X, y)
-
-
 def test_the_first_rows_of_partial_fit_decide_on_the_structure():
     X, y = network_rows()
     model = TAN(n_states=STATES).partial_fit(X[:80], y[:80], classes=[0, 1, 2])
@@ -441,22 +431,6 @@ def test_one_optimum_by_safe_steps_and_by_l_bfgs():
     safe = RiskCalibration(model, target="nested", target_weight=2.0, tol=1e-12).fit(X, y)
     search = ConditionalLikelihood(model, target="nested", target_weight=2.0, tol=1e-8, max_iter=2000).fit(X, y)
     assert_allclose(safe.predict_proba(EVERY), search.predict_proba(EVERY), atol=1e-4)
-
-
-def test_the_weight_of_a_nested_target_is_chosen_by_rows_left_out():
-    X, y = network_rows()
-    found = RiskCalibrationCV(TAN(), target="nested", target_weights=[0.3, 3.0, 30.0], cv="loo", closed_form=False).fit(
-        X, y
-    )
-    assert found.validation_ == "approximate leave-one-out"
-    exact = [
-        -RiskCalibration(TAN(), target="nested", target_weight=found.target_weight_, tol=1e-9, max_iter=2000)
-        .fit(np.delete(X, i, axis=0), np.delete(y, i))
-        .predict_log_proba(X[[i]])[0, y[i]]
-        for i in range(0, len(y), 10)
-    ]
-    approximate = found.cv_results_.set_index("target_weight").log_loss[found.target_weight_]
-    assert approximate == pytest.approx(np.mean(exact), abs=3 * np.std(exact) / np.sqrt(len(exact)))
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from model_cases import breaking_problem
 from numpy.testing import assert_allclose
 from rcbook.experiments.prior_if_singular import PriorIfSingular
 from scipy import stats
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import LeaveOneOut
-from sklearn.utils.estimator_checks import check_estimator
 
-from rcpkg import EDDA, LDA, QDA, RDA, InvalidStatistics, NearestMeans
+from rcpkg import EDDA, LDA, QDA, InvalidStatistics, NearestMeans
 from rcpkg.gaussians import (
     EDDA_MODELS,
     FRIEDMAN_GAMMA,
@@ -25,15 +24,6 @@ from rcpkg.gaussians.discriminant import ShrunkenGrid
 from rcpkg.gaussians.edda import _disjoint_pairs
 
 IRIS = load_iris(return_X_y=True)
-
-
-@pytest.mark.filterwarnings("ignore:feature . is constant within each class")
-@pytest.mark.parametrize("estimator", [RDA(), EDDA(cv=3), NearestMeans()], ids=repr)
-def test_check_estimator(estimator):
-    expected = {"check_estimators_nan_inf": "gaps are refused in training, not in prediction"}
-    results = check_estimator(estimator, on_skip=None, expected_failed_checks=expected)
-    assert sum(result["status"] == "passed" for result in results) >= 61 - len(expected)
-    assert [result["check_name"] for result in results if result["status"] == "xfail"] == list(expected)
 
 
 def test_statistics_4_5_4_6():
@@ -106,34 +96,11 @@ def rda_left_out(sample):
 @pytest.mark.parametrize("block", range(5))
 def test_rda_loo_equals_refits_on_a_hundred_problems(block):
     for trial in range(20 * block, 20 * block + 20):
-        rng = np.random.default_rng(trial)
-        d, r = int(rng.integers(1, 10)), int(rng.integers(2, 5))
-        n = int(rng.integers(r + 1, 20))
-        y = np.r_[np.arange(r), rng.integers(0, r, n - r)]
-        X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) + np.eye(d)) + rng.normal(size=(r, d))[y]
-        if trial % 4 == 1:
-            X[:, 0] = 3.7
-        elif trial % 4 == 2:
-            X[y == 0, 0] = 1.3
-        elif trial % 4 == 3:
-            X[n // 2 :] = X[: n - n // 2]
+        X, y, r, _ = breaking_problem(trial)
         fast, slow = rda_left_out(Sample(X, y, r)), rda_refits(X, y, r)
         finite = np.isfinite(slow)
         assert (np.isfinite(fast) == finite).all()
         assert_allclose(fast[finite], slow[finite], rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("cost", [None, [[0, 1, 5], [1, 0, 1], [2, 1, 0]]], ids=["errors", "costs"])
-def test_rda_cv_errors_equal_refits(cost):
-    X, y = IRIS[0][::3], IRIS[1][::3]
-    model = RDA(cost=cost).fit(X, y)
-    assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
-    assert model.cv_errors_.shape == (5, 5)
-    assert_allclose(model.covariances_, shrunken_covariances(model.statistics_, model.lambda_, model.gamma_))
-    with pytest.raises(ValueError, match=r"gammas must be a sequence .* >= 0 and <= 1"):
-        RDA(gammas=(0.0, 1.5)).fit(X, y)
-    with pytest.raises(ValueError, match="lambdas must hold numbers"):
-        RDA(lambdas="ab").fit(X, y)
 
 
 # ---------------------------------------------------------------- EDDA
@@ -286,14 +253,6 @@ def test_leave_one_out_statistics():
         refit = class_statistics(np.delete(X, i, axis=0), np.delete(y, i), 3)
         for fast, slow in zip(batch, refit):
             assert_allclose(fast[i], slow, rtol=1e-9, atol=1e-9)
-
-
-def test_edda_cv_errors_equal_refits():
-    X, y = IRIS[0][::3], IRIS[1][::3]
-    model = EDDA().fit(X, y)
-    assert_allclose(model.cv_errors_, clone(model).set_params(cv=LeaveOneOut()).fit(X, y).cv_errors_, atol=1e-12)
-    assert model.model_ in EDDA_MODELS and model.cv_errors_.shape == (14,)
-    assert_allclose(edda_covariances(*model.statistics_[::2], model.model_)[0], model.covariances_)
 
 
 # ---------------------------------------------------------------- nearest means and the degenerate rule
