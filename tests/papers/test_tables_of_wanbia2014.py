@@ -177,20 +177,6 @@ def test_streams_do_not_look_ahead(monkeypatch):
 # Stored results -----------------------------------------------------------------------------------
 
 
-def test_stored_traces_agree_with_the_iterations_counted():
-    """They are within a thousandth from the stored number of iterations on, but for those that rounding decides."""
-    losses, counted = results(STUDY, "wanbiac-traces"), results(STUDY, "wanbiac-coordinates")
-    for name in figures.TRACED:
-        facts = counted[counted.row == name].set_index(["method", "metric"]).value.to_dict()
-        facts = {(m if isinstance(m, str) else "", k): v for (m, k), v in facts.items()}
-        first, least = (facts["", k] / facts["", "rows"] for k in ("start", "least"))
-        for system in ("natural", "closed form"):
-            part = losses[(losses.row == name) & (losses.method == system)].set_index("metric").value
-            gaps = {k: (part[f"loss_{k}"] - least) / (first - least) for k in figures.TRACED_AFTER}
-            needed = facts[system, "iterations_1e-3"]
-            assert all((gap <= 1e-3) == (k >= needed) for k, gap in gaps.items() if abs(k - needed) > 3), (name, system)
-
-
 @pytest.mark.needs_data
 def test_localization_has_eleven_classes():
     """erratum-wanbia2014-classes: the axis of Figure 2 begins where eleven classes have equal posteriors, not three."""

@@ -12,18 +12,6 @@ from sklearn.model_selection import train_test_split
 from rcpkg import MDLDiscretizer
 
 
-def test_sets_run_from_the_smallest_those_set_aside_after_them_and_those_with_large_tables_last():
-    sets = study.sets()
-    sizes = [n for n, _ in sets.values()]
-    assert len(sets) >= 40 and sizes == sorted(sizes) and sizes[0] < 100 and sizes[-1] > 500_000
-    assert not any(sets[name][1] for name in study.TRIED)
-    order = study.in_order()
-    place = [(name in study.COSTLY, sets[name][1], sets[name][0]) for name in order]
-    assert place == sorted(place) and set(order) == set(sets) and set(study.COSTLY) < set(sets)
-    assert sum(aside for _, aside, _ in place) == 15
-    assert set(study.CURVES) == set(list(sets)[-5:])
-
-
 @pytest.mark.parametrize("name", study.LEARNERS)
 def test_learners_are_tuned_within_their_grids(name):
     """At most sixteen settings, and orders k that the number of features allows."""

@@ -8,7 +8,7 @@ import pytest
 from holm import holm_by_hand
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook.experiments import runner
-from rcbook.experiments.cells import STUDY, cells_of
+from rcbook.experiments.cells import STUDY
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import calibrated_networks as before
 from rcbook.experiments.studies import calibrated_networks_mended as study
@@ -46,37 +46,6 @@ def test_comparisons_are_made_with_the_codes_of_the_rows_that_are_tried(monkeypa
     held = len(trial.y_test) / len(final.y)
     assert held == pytest.approx(0.2, abs=0.01)
     assert_array_equal(np.sort(np.concatenate([trial.y, trial.y_test])), np.sort(final.y))
-
-
-@pytest.mark.needs_data
-def test_nominal_sets_are_those_without_numbers():
-    for name, (n, _) in before.sets().items():
-        if n <= 2_000:
-            assert before.rows_of(name, before.ALL_ROWS).nominal.all() == (name in study.NOMINAL), name
-
-
-@pytest.mark.needs_data
-@pytest.mark.parametrize("method", ["NB", "KDB", before.NAIVE, before.BOOSTING])
-def test_where_nothing_is_cut_nothing_changes(method):
-    """The rule by which stored cells are taken as they are; both studies run with the packages that are installed."""
-    cell = next(c for c in cells_of(STUDY, study.STUDY_NAME) if (c.row, c.method) == ("tic_tac_toe", method))
-    assert study.untouched(cell.row, method) and not study.untouched("iris", method)
-    seed = runner.cell_seed(cell)
-    again = {record.metric: record.value for record in study.compare_within(cell, seed)}
-    for record in before.compare(cell, seed):
-        if record.metric != "seconds":
-            assert again[record.metric] == pytest.approx(record.value, rel=1e-10)
-
-
-def test_every_learner_meets_the_same_divisions_by_the_protocol_that_fits_it():
-    """Once on each set; where neither defect touches a cell by the protocol of the first run."""
-    cells = cells_of(STUDY, study.STUDY_NAME)
-    assert sorted((c.row, c.method) for c in cells) == sorted((n, m) for n in before.sets() for m in study.LEARNERS)
-    assert len({(cell.row, runner.cell_seed(cell)) for cell in cells}) == len(before.sets())
-    first = {(cell.row, cell.method) for cell in cells if cell.protocol.endswith("calibrated_networks:compare")}
-    assert first == {(cell.row, cell.method) for cell in cells if study.untouched(cell.row, cell.method)}
-    assert {method for name, method in first if name not in study.NOMINAL} == set(study.UNTUNED)
-    assert not set(study.RIVALS) & {method for _, method in first}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

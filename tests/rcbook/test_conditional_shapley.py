@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from rcbook.experiments.cells import Cell
 from rcbook.experiments.studies import conditional_shapley as study
 
 SEEN = np.array([True, False, False, True, True, False, True, False])
@@ -52,12 +51,6 @@ def test_each_way_explains_all_of_a_prediction(monkeypatch, function, way):
     if (way, function) != (study.JOINT, study.POSTERIOR) and way != study.MONTE_CARLO:
         f = study.value_at(function, 0.5, X)
         assert_allclose(np.ptp(f - found.sum(axis=1)), 0, atol=1e-10)
-
-
-def test_a_cell_has_an_error_and_a_time():
-    cell = Cell("study", study.STUDY_NAME, study.LINEAR, study.JOINT, setting_value="0.5", arguments={"repetitions": 1})
-    error, seconds = study.compared(cell, 0)
-    assert (error.metric, seconds.metric) == ("error", "seconds") and 0 < error.value < 0.1
 
 
 def test_the_stored_study_is_whole():

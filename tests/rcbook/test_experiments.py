@@ -1,13 +1,11 @@
 """rcbook.experiments: the register, the resumable runner, tolerances and verdicts, and the committed results."""
 
-import ast
 import datetime
 import importlib
 import io
 import json
 import os
 import platform
-import re
 import subprocess
 import time
 from dataclasses import replace
@@ -27,9 +25,6 @@ import rcpkg
 scorecard = importlib.import_module("rcbook.experiments.scorecard")
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"
-STUDIES = sorted(
-    file for file in (ROOT / "book" / "rcbook" / "experiments" / "studies").glob("*.py") if file.stem != "__init__"
-)
 RC_TABLES = [tuple(key) for key in published.index()[["source", "table"]].to_numpy() if key[0].startswith("rc")]
 
 
@@ -105,43 +100,6 @@ def test_seeds_are_shared_within_a_stream_and_fixed():
     cells = {cell.key: cell for cell in cells_of("rc2025", "3")}
     assert runner.cell_seed(cells["1/ML"]) == runner.cell_seed(cells["1/RC"]) == 2661363696
     assert runner.cell_seed(cells["1/ML"]) != runner.cell_seed(cells["2/ML"])
-
-
-def test_unknown_tables_are_refused():
-    with pytest.raises(ValueError, match="must be one of I, II"):
-        cells_of("rc2024", "X")
-    with pytest.raises(ValueError, match=r"no protocol yet for thesis2007:2\.2"):
-        cells_of("thesis2007", "2.2")
-
-
-def studies_imported(file):
-    """Names of the studies that a module imports, wherever in the file."""
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            whole = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-            found |= {part for name in whole for part in name.split(".")}
-    return found & {"studies", *(study.stem for study in STUDIES)}
-
-
-@pytest.mark.parametrize(
-    "file", sorted((ROOT / "book" / "rcbook" / "experiments").glob("*.py")), ids=lambda file: file.stem
-)
-def test_the_machine_imports_no_study(file):
-    assert not studies_imported(file)
-
-
-def test_every_module_of_studies_declares_one_or_writes_its_file_or_serves_others():
-    declaring = {study.stem for study in STUDIES if re.search(r"(?m)^ *Study\(", study.read_text())}
-    protocols = [cell.protocol for known in register().values() for cell in known.cells() if cell.protocol]
-    computing = {protocol.split(":")[0].rpartition(".")[2] for protocol in protocols}
-    assert computing <= {study.stem for study in STUDIES}
-    serving = set().union(*map(studies_imported, STUDIES))
-    for study in STUDIES:
-        module = importlib.import_module(f"rcbook.experiments.studies.{study.stem}")
-        assert study.stem in declaring | serving or hasattr(module, "write"), study.stem
-        first = module.__doc__.partition("\n\n")[0].replace("\n", " ")
-        assert re.search(r"\bchapters? \d|\bpage \*", first), f"{study.stem}: say where it is printed"
 
 
 @pytest.fixture

@@ -1,21 +1,13 @@
 """When calibration pays: what the protocol promises, and what is stored of it and of the choice of the weight."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
-from rcbook import datasets
 from rcbook.experiments import results
 from rcbook.experiments.cells import STUDY
 from rcbook.experiments.studies import gain_of_calibration as study
-from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies.choice_of_weight import BEYOND, CASES, KEY, summary
 
 from rcpkg import QDA, calibration_test
-
-
-def test_set_aside_sets_are_none_of_the_honest_comparison():
-    seen = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
-    assert len(study.SET_ASIDE) == 12 and not seen.keys() & study.SET_ASIDE.keys()
 
 
 def test_small_classes_are_left_out_and_the_others_numbered_anew():
@@ -33,19 +25,6 @@ def test_a_division_is_stratified_apart_and_of_the_size_asked_for():
     assert labels.mean() == test_labels.mean() == 0.3
 
 
-def test_a_class_too_small_for_training_is_tested_no_more_than_trained():
-    X = np.arange(1000.0)[:, None]
-    y = np.repeat([0, 1], [950, 50])
-    _, labels, _, test_labels = study.division(X, y, 150, 0)
-    assert set(labels) == set(test_labels) == {0}
-
-
-def test_the_test_has_no_value_where_maximum_likelihood_does_not_exist():
-    y = np.arange(40) % 2
-    X = np.random.default_rng(0).normal(size=(40, 1)) @ np.ones((1, 2))
-    assert [record.value for record in study.outcome("QDA", X, y, 0)] == [None, None, None]
-
-
 def test_what_is_tested_is_the_model_without_a_prior():
     rng = np.random.default_rng(1)
     y = np.arange(60) % 2
@@ -53,14 +32,6 @@ def test_what_is_tested_is_the_model_without_a_prior():
     found = {record.metric: record.value for record in study.outcome("QDA", X, y, 5)}
     expected = calibration_test(QDA(), X, y, n_bootstrap=study.DRAWS, random_state=5)
     assert (found["statistic"], found["p_value"]) == (expected.statistic, expected.p_value)
-
-
-@pytest.mark.needs_data
-@pytest.mark.slow
-def test_covertype_gives_its_numeric_features():
-    X, y = study.rows_of("covtype", "wanbia2014", 2000)
-    assert X.shape[1] == 10 and len(np.unique(X)) > 100 and np.bincount(y).min() >= study.LEAST_OF_A_CLASS
-    assert len(datasets.load("covtype", "wanbia2014").target) == 581_012
 
 
 # The choice of the weight against a grid search --------------------------------------------------------

@@ -1,10 +1,8 @@
 """The studies of chapter 1: stacked fits are those of scikit-learn, excess errors exact, stored results whole."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.studies import generative_or_discriminative as rows_needed
 from scipy.optimize import minimize
 from scipy.stats import norm
@@ -45,17 +43,6 @@ def test_excess_error_of_the_best_rule_is_zero_and_of_a_constant_rule_is_the_res
     assert best == pytest.approx(0) and other > 0.001
     opposite = rows_needed.excess_error(np.array([[0.0, -1.0, 0.0]]), 2.0)[0]
     assert opposite == pytest.approx(1 - 2 * norm.cdf(-1))
-
-
-def test_cells_record_ratios_and_paired_differences():
-    cell = cells_of(STUDY, rows_needed.EFFICIENCY)[0]
-    found = {(r.method, r.metric): r for r in rows_needed.efficiency(replace(cell, arguments={"repetitions": 200}), 1)}
-    excess = [found[name, "excess_error"].value for name in ("discriminant analysis", "logistic regression")]
-    assert found["ratio", "efficiency"].value == pytest.approx(excess[0] / excess[1])
-    cell = cells_of(STUDY, rows_needed.CROSSING)[0]
-    found = {r.method: r.value for r in rows_needed.crossing(replace(cell, arguments={"repetitions": 3}), 1)}
-    difference = found["logistic regression"] - found["naive Bayes"]
-    assert found["logistic regression - naive Bayes"] == pytest.approx(difference)
 
 
 def test_of_two_wrong_models_the_generative_one_can_err_less_in_the_limit():

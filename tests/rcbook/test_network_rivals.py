@@ -90,14 +90,6 @@ def test_contexts_that_do_not_occur_have_the_mean_of_the_next_above():
     assert abs(table[0, 1] - of_class[0]).max() > 0.01
 
 
-def test_tables_come_near_relative_frequencies_with_many_rows():
-    X, y = network_rows(n=300)
-    X, y = np.tile(X, (40, 1)), np.tile(y, 40)
-    network = KDependenceBayes(k=1, prior_strength=1e-6)
-    smoothed = HierarchicalDirichlet(network, n_samples=20, burn_in=10).fit(X, y)
-    assert_allclose(smoothed.predict_proba(X), network.fit(X, y).predict_proba(X), atol=0.03)
-
-
 def test_losses_are_those_of_networks_fitted_without_each_row():
     X, y = network_rows(n=40)
     whole = KDependenceBayes(k=2, decomposable=False).fit(X, y)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from model_cases import fitted, rows_for
 from rcbook.projected_descent import (
-    Projected,
     ProjectedGradientDescent,
     floor_eigenvalues,
     project_simplex,
@@ -65,14 +64,6 @@ def test_categorical_descent_is_the_gradient_of_the_normalised_model():
     squared = (np.sum(g.count**2) + np.sum(exact**2)) / len(y) ** 2
     gain = log_loss(start, X, y) - log_loss(one, X, y)
     assert gain == pytest.approx(lr * squared, rel=1e-3)
-
-
-def test_printed_descent_differs():
-    """rc2025 app. B and rc2024 app. C: after one step the printed rules are elsewhere."""
-    for model, name in (CategoricalNB(), "CategoricalNB"), (QDA(), "QDA"), (SharedVarianceGaussianNB(), "QDA"):
-        X, y = rows_for(name)
-        fits = [ProjectedGradientDescent(model, gradient=g, max_iter=1).fit(X, y) for g in ("printed", "corrected")]
-        assert np.abs(fits[0].predict_proba(X) - fits[1].predict_proba(X)).max() > 1e-4
 
 
 def test_printed_naive_bayes_by_hand():
@@ -169,8 +160,3 @@ def test_statistics_and_parameters_of_the_model_returned_agree(learner):
 def test_what_cannot_be_done_is_named(learner, message):
     with pytest.raises(ValueError, match=message):
         learner.fit(*rows_for("QDA"))
-
-
-def test_a_step_names_its_wrong_settings():
-    with pytest.raises(ValueError, match="gradient must be 'corrected' or 'printed'"):
-        Projected(gradient="raw")

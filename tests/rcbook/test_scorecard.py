@@ -8,7 +8,6 @@ import pytest
 from rcbook import experiments, published
 from rcbook._files import results_folder
 from rcbook.experiments import power, store
-from rcbook.experiments.comparisons import holm
 from rcbook.experiments.scorecard import judged
 from scipy import stats
 
@@ -184,8 +183,3 @@ def test_tests_of_tables_on_a_right_and_a_wrong_table(card):
     far.iloc[0] = printed[0] + 6 * 0.5 * np.sqrt(2)
     found = power.table_tests(right.assign(value=far))
     assert not found.fits_table_largest.any() and found.fits_table_mean.all()
-
-
-def test_holm():
-    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
-    np.testing.assert_allclose(holm([0.9, 0.5]), [1.0, 1.0])

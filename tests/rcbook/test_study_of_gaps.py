@@ -7,8 +7,6 @@ from holm import holm_by_hand
 from numpy.testing import assert_allclose, assert_array_equal
 from rcbook import gap_rivals as rivals
 from rcbook.experiments import gappy_divisions as divisions
-from rcbook.experiments import runner
-from rcbook.experiments.cells import STUDY, cells_of
 from rcbook.experiments.comparisons import contest
 from rcbook.experiments.studies import gaps as study
 from sklearn.linear_model import LinearRegression
@@ -125,27 +123,6 @@ def test_neighbours_at_the_same_distance_share_their_votes():
 # Protocol --------------------------------------------------------------------------------------------------
 
 
-def test_sets_are_as_many_as_asked_and_none_is_spent():
-    assert len(study.ASIDE["numbers"]) >= 30 and len(study.ASIDE["categories"]) >= 20
-    for arm in study.ASIDE:
-        assert not set(study.ASIDE[arm]) & {name for of in study.SPENT.values() for name in of}
-    both = set(study.ASIDE["numbers"]) & set(study.ASIDE["categories"])
-    assert both == {*divisions.BINNED, "adult"}
-
-
-def test_cells_of_both_arms_are_told_apart_and_what_takes_little_time_comes_first():
-    cells = cells_of(STUDY, study.STUDY_NAME)
-    assert len({cell.key for cell in cells}) == len(cells)
-    place = [next(n for n, some in enumerate(study.ORDER) if cell.method in some) for cell in cells]
-    assert place == sorted(place) and {cell.method for cell in cells} == set(study.LEARNERS)
-    for arm, other in ("numbers", "TAN"), ("categories", "QDA"):
-        methods = {cell.method for cell in cells if cell.setting_value == arm}
-        assert set(study.RIVALS) < methods and not any(method.startswith(other) for method in methods)
-    assert {runner.cell_seed(cell) for cell in cells if cell.row == "adult"} == {
-        runner.cell_seed(cell) for cell in cells_of(STUDY, study.TRAINING_NAME) if cell.row == "adult"
-    }
-
-
 @pytest.mark.needs_data
 def test_a_division_is_as_the_protocol_says():
     data = divisions.division("numbers", "iris", "original", 3, 0.0)
@@ -219,6 +196,3 @@ def test_sets_without_all_learners_are_not_counted_and_nothing_stored_gives_no_v
     assert study.candidate("numbers", losses) == study.OURS["numbers"]
     empty = study.hypotheses({"numbers": losses.drop(columns=study.OURS["numbers"])})
     assert empty.empty and study.verdicts(empty).empty
-
-
-# The stored study --------------------------------------------------------------------------------------

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from rcbook import datasets
+from numpy.testing import assert_allclose
 from rcbook.experiments.studies import tables_with_rivals as study
 
 from rcpkg.table import TableColumns
@@ -21,19 +20,6 @@ def table(n=90, gaps=0.15):
         }
     )
     return X.mask(rng.random(X.shape) < gaps), y
-
-
-def test_sets_are_registered_and_kept_apart():
-    assert set(study.DEVELOPMENT) & set(study.ASIDE) == set()
-    assert set(study.DEVELOPMENT) | set(study.ASIDE) <= set(datasets.names())
-
-
-def test_a_set_is_a_raw_frame():
-    X, y = study.frame_of("iris")
-    assert X.shape == (150, 4) and set(y) == {0, 1, 2}
-    train, labels, test, truth = study.division("iris", 0)
-    assert len(train) == len(test) == 75
-    assert_array_equal(np.bincount(labels), np.bincount(truth))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -27,13 +27,3 @@ def test_em_is_that_of_the_library_and_one_step_the_mean_posterior():
     found = study.estimates(P, prior, prior)
     assert_allclose(found[study.ONE_STEP], P.mean(axis=0))
     assert_allclose(found[study.EM], class_prior_of(model, X[:60]).class_prior, atol=1e-6)
-
-
-def test_the_stored_study_is_whole():
-    stored = study.tidy()
-    assert set(stored.data) == set(study.SETS)
-    assert set(stored.model) == set(study.learners())
-    assert len(stored) == len(study.SETS) * 6 * len(study.SHIFTS) * 4 * 3
-    assert set(stored.n_runs) == {study.RUNS * study.DRAWS}
-    assert (stored[(stored.way == study.KNOWN) & (stored["score"] == "weights")].value == 0).all()
-    assert stored[stored["score"] == "error"].value.between(0, 1).all()

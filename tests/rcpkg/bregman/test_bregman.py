@@ -434,6 +434,34 @@ def test_converse_on_the_simplex_for_densities(loss, is_bregman):
     assert (risks[0] - risks.min() < 1e-12) == is_bregman
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "is_bregman"),
+    [
+        (lambda x, s: float(divergences["itakura_saito"](x, s)), True),
+        (lambda x, s: float(divergences["logistic"](x, s)), True),
+        (lambda x, s: (x - s) ** 4, False),
+        (lambda x, s: float(divergences["itakura_saito"](s, x)), False),
+    ],
+    ids=["itakura_saito", "logistic", "fourth power", "reversed"],
+)
+def test_converse_quotient_of_a_loss_on_the_line(loss, is_bregman):
+    """R_2(x, m)/(m - x) is one number for a Bregman divergence; two points, or two bumps, betray other losses."""
+    m, h = 0.45, 1e-6
+    quotients = [(loss(x, m + h) - loss(x, m - h)) / (2 * h * (m - x)) for x in (0.1, 0.3, 0.6, 0.9)]
+    assert (np.ptp(quotients) < 1e-5 * np.abs(quotients).max()) == is_bregman
+    u, w = np.polynomial.legendre.leggauss(20)
+    for width in (0.0, 0.05):
+        values = np.concatenate([0.2 + width * u, 0.8 + width * u])
+        weights = np.concatenate([0.35 * w, 0.15 * w])
+
+        def risk(s, values=values, weights=weights):
+            return weights @ [loss(x, s) for x in values]
+
+        best = optimize.minimize_scalar(risk, bounds=(0.15, 0.85), method="bounded", options={"xatol": 1e-9}).x
+        assert (abs(best - weights @ values) < 1e-4) == is_bregman
+
+
 def test_stored_comparison_with_another_library():
     """rcpkg and the direct formulas agree in all rows, pyBregMan but for the full matrix."""
     stored = results("study", "beside-pybregman").set_index("quantity")

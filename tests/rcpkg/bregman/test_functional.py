@@ -253,45 +253,6 @@ def test_variations_of_the_risk_a18_to_a30(d):
     assert bend == pytest.approx(d.second_derivative(mean, a, a, INTERVAL), rel=1e-4)
 
 
-@each_divergence
-def test_increment_of_the_risk_term_by_term(d):
-    """(A.19)-(A.22): the increment of J is exact; its two parts are first variations up to second order."""
-    random = RandomFunction(functions(5, 30), np.arange(1.0, 6.0))
-    p, members = random.probabilities, random.members
-    g, a = functions(2, 31)
-    orders = []
-    for h in (1e-2, 1e-3):
-        step = h * a
-        risks = [random.expected_divergence(d, at, INTERVAL) for at in (g + step, g)]
-        first = d.phi(g + step, INTERVAL) - d.phi(g, INTERVAL)
-        slopes = [d.derivative(at, members - at, INTERVAL) for at in (g + step, g)]
-        assert risks[0] - risks[1] == pytest.approx(-first - p @ (slopes[0] - slopes[1]), abs=1e-12)
-        remainder_21 = first - d.derivative(g, step, INTERVAL)
-        expected = d.second_derivative(g, members - g, step, INTERVAL)
-        expected = expected - d.second_derivative(g, step, step, INTERVAL) - d.derivative(g, step, INTERVAL)
-        orders.append([abs(remainder_21), np.abs(p @ (slopes[0] - slopes[1] - expected))])
-    for large, small in np.transpose(orders):
-        assert large < 1e-12 or large / small > 80
-
-
-@each_divergence
-def test_second_variation_of_the_risk(d):
-    """(A.27)-(A.28): d2J[g; a, b] = -d3phi[g; EF - g, a, b] + d2phi[g; a, b]; (A.25)-(A.26) put the first at rest."""
-    random = RandomFunction(functions(5, 32), np.ones(5))
-    mean, (g, a, b) = random.mean(INTERVAL), functions(3, 33)
-
-    def slope(at, direction):
-        return -d.second_derivative(at, mean - at, direction, INTERVAL)
-
-    h = 1e-4
-    change = (slope(g + h * b, a) - slope(g - h * b, a)) / (2 * h)
-    up, down = (d.second_derivative(g + s * b, mean - g, a, INTERVAL) for s in (h, -h))
-    third = (up - down) / (2 * h)
-    assert change == pytest.approx(-third + d.second_derivative(g, a, b, INTERVAL), rel=1e-6)
-    assert slope(mean, a) == 0
-    assert slope(g, mean - g) < 0
-
-
 def test_three_readings_of_theorem_7_4_1():
     """Strong positivity for a >= 0: with strict convexity the conclusion holds, for squared bias it is false.
 
@@ -349,6 +310,49 @@ def test_strong_positivity_in_l1_fails_with_the_number_of_cells():
         lower = total_squared_difference.second_derivative(signs, signs, signs, cells)
         norms = cells.integrate(np.abs(bump)) ** 2, cells.integrate(np.abs(signs)) ** 2
         assert (upper / norms[0]) / (lower / norms[1]) == pytest.approx(n)
+
+
+@pytest.mark.slow
+@each_divergence
+def test_property_5_equidistant_functions_form_a_hyperplane(d):
+    """d[f, g1] - d[f, g2] = Lf - c is affine in f."""
+    g1, g2, f1, f2 = functions(4, 18)
+    constant = (
+        d.phi(g1, INTERVAL) - d.phi(g2, INTERVAL) - d.derivative(g1, g1, INTERVAL) + d.derivative(g2, g2, INTERVAL)
+    )
+    for f in (f1, f2, 0.4 * f1 + 0.6 * f2):
+        difference = d(f, g1, INTERVAL) - d(f, g2, INTERVAL)
+        L = d.derivative(g2, f, INTERVAL) - d.derivative(g1, f, INTERVAL)
+        assert difference == pytest.approx(L - constant, abs=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "is_bregman"),
+    [
+        (lambda f, g: relative_entropy(f, g, INTERVAL), True),
+        (lambda f, g: ITAKURA_SAITO(f, g, INTERVAL), True),
+        (lambda f, g: relative_entropy(g, f, INTERVAL), False),
+        (lambda f, g: INTERVAL.integrate((np.sqrt(f) - np.sqrt(g)) ** 2), False),
+    ],
+    ids=["relative entropy", "Itakura-Saito", "reversed", "Hellinger"],
+)
+def test_converse_a_loss_is_the_divergence_of_its_first_argument(loss, is_bregman):
+    """T(u) + T(v) + T(-u - v) = 0, and R is the divergence of R[., g0]: for Bregman divergences only."""
+    x = INTERVAL.nodes
+    m, g0, a = 2 + np.cos(3 * x), 1 + x, 0.5 * np.sin(5 * x + 5)
+    u, v = 0.5 * np.sin(x + 1), 0.5 * np.sin(3 * x + 3)
+
+    def T(w, h=1e-5):
+        return (loss(m + w, m + h * a) - loss(m + w, m - h * a)) / (2 * h)
+
+    scale = max(abs(T(w)) for w in (u, v, u + v))
+    assert (abs(T(u) + T(v) + T(-u - v)) < 1e-5 * scale) == is_bregman
+    h, off = 1e-4, []
+    for w in (u, v, -u, -v):
+        slope = (loss(m + h * w, g0) - loss(m - h * w, g0)) / (2 * h)
+        off.append(abs((loss(m + w, g0) - loss(m, g0) - slope) / loss(m + w, m) - 1))
+    assert (max(off) < 1e-5) == is_bregman
 
 
 # ---- measures ----------------------------------------------------------------------------------------------

@@ -331,3 +331,17 @@ def test_bad_input(call, message):
 def test_prior_alone_decides_where_it_outweighs_any_number_of_draws():
     # a library's 1F1(1; 32; z) takes a time in proportion to z, here 1e45
     assert float(uniform.parameter_mean(1e-45, 30, 1.0, 1.0)) == pytest.approx(1 / 30, rel=1e-12)
+
+
+@pytest.mark.slow
+def test_best_estimate_on_a_box_is_the_product():
+    """1 - (1 - 1/(2n - 1))^2 on a rectangle with two ends known: int g^2 - 2 int_box g + 1 with M drawn."""
+    draws, runs = 6, 100_000
+    M = np.random.default_rng(51).uniform(size=(runs, 2)) ** (1 / draws)
+    for N, is_best in ((draws - 1, True), (draws, False), (draws - 2, False)):
+        square = np.prod(2 * N**2 / ((N + 1) * (2 * N + 1) * M), axis=1)
+        inside = np.prod(1 - M**N / (N + 1), axis=1)
+        errors = square - 2 * inside + 1
+        gap = errors.mean() - (1 - (1 - 1 / (2 * draws - 1)) ** 2)
+        noise = errors.std() / np.sqrt(runs)
+        assert abs(gap) < 4 * noise if is_best else gap > 4 * noise

@@ -1,11 +1,13 @@
-"""The theory of mirror ascent that the chapters check on fewer models: the leaf of a target, and empty cells."""
+"""The theory of mirror ascent that the chapters check on fewer models: leaf, empty cells, curvature and safe steps."""
 
 import numpy as np
 import pytest
-from model_cases import ML, fitted, row_statistics, rows_for
+from model_cases import COUNTS, GAUSSIAN, ML, fitted, gaussian_rows, random_direction, row_statistics, rows_for
+from scipy.special import softmax
 from sklearn.base import clone
 
 from rcpkg import CategoricalNB, ConditionalLikelihood, RiskCalibration
+from rcpkg.base import log_posterior
 
 as_published = RiskCalibration.as_published
 SAFE = {"step": "safe", "target_weight": 0.0, "tol": 0.0}
@@ -60,3 +62,79 @@ def test_empty_cells_stay_empty_and_have_the_same_supremum():
         assert not fit.estimator_.statistics_.cells[empty].any()
         assert fit.history_.log_loss.iloc[-1] == pytest.approx(whole.history_.log_loss.iloc[-1], abs=1e-7)
     assert whole.estimator_.parameters_.log_prob[empty] < -20  # on its way to minus infinity
+
+
+def posterior_curvature(S, P):
+    """−∇²CLL = Σ_i Cov s(x_i, y) under the posteriors."""
+    mean = np.einsum("iy,iyk->ik", P, S)
+    return np.einsum("iy,iyk,iyl->kl", P, S, S) - mean.T @ mean
+
+
+def posteriors(model, X, theta):
+    joint = model.log_joint(X, theta)
+    return np.exp(log_posterior(joint, model.family_.log_class_probabilities(theta)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CategoricalNB", "MultinomialNB"])
+@pytest.mark.parametrize("scale", [0.3, 2.0])
+def test_curvature_is_at_most_d_plus_one_times_what_posteriors_count(name, scale):
+    """−∇²CLL ⪯ (d + 1) diag s(X, P), at any model (proposition on the measure of cells, part 1)."""
+    model, X, _, _ = fitted(name)
+    S = row_statistics(model, X, 3)
+    d = X.shape[1] if name == "CategoricalNB" else X[0].sum()
+    for seed in range(5):
+        eta = model.family_.natural_parameters(model.parameters_)
+        eta = eta + scale * random_direction(eta, np.random.default_rng(seed))
+        P = posteriors(model, X, model.family_.from_natural(eta))
+        root = 1 / np.sqrt(model.statistics(X, P).ravel())
+        largest = np.linalg.eigvalsh(posterior_curvature(S, P) * root[:, None] * root)[-1]
+        assert largest <= d + 1
+        assert largest > 0.3 * (d + 1)  # the bound is of the right size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CategoricalNB", "LDA"])
+def test_weights_lead_to_the_limit_of_calibration(name):
+    """With the generative target η_b tends to the limit of RC as b → 0 (the same corollary, part 2)."""
+    X, y = rows_for(name)
+    rc = RiskCalibration.as_published(clone(ML[name]), learning_rate=0.3, max_iter=1500, stopping="none").fit(X, y)
+    limit = rc.estimator_.family_.mean_parameters(rc.estimator_.parameters_)
+    off = []
+    for b in (0.1, 0.01, 0.001):
+        best = ConditionalLikelihood(clone(ML[name]), target="generative", target_weight=b, tol=1e-8).fit(X, y)
+        mu = best.estimator_.family_.mean_parameters(best.estimator_.parameters_)
+        off.append(np.abs((mu - limit).ravel()).max())
+    assert off[2] < 0.2 * off[1] < 0.1 * off[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CategoricalNB", "QDA"])
+def test_safe_steps_reduce_what_is_missing_by_a_factor(name):
+    """max F − F(η_t) ≤ q^⌊t/3⌋ [max F − F(η_0)], and η_t converges (theorem on the safe step, part 4)."""
+    X, y = rows_for(name) if name == "CategoricalNB" else gaussian_rows(n=300, d=2, seed=2)
+    paths = [RiskCalibration(clone(ML[name]), max_iter=T, **SAFE).fit(X, y) for T in (6, 12, 24, 80)]
+    loss = paths[-1].history_.log_loss.to_numpy()
+    missing = (loss - loss[-1])[:40:3]
+    seen = missing[missing > 1e-9]
+    assert len(seen) > 2
+    assert np.all(seen[1:] < 0.9 * seen[:-1])
+    etas = [f.estimator_.family_.natural_parameters(f.estimator_.parameters_).ravel() for f in paths]
+    apart = [np.linalg.norm(eta - etas[-1]) for eta in etas[:-1]]
+    assert apart[2] < 0.1 * apart[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*GAUSSIAN, *COUNTS])
+def test_a_plain_step_of_any_rate_changes_the_model(name):
+    """Unless the gradient is zero (theorem on the safe step, part 3)."""
+    model, X, _, Y = fitted(name)
+    rng, s = np.random.default_rng(3), model.statistics_
+    m = Y.sum()
+    for lr in (1e-3, 0.3, 3.0):
+        W = Y - softmax(rng.standard_normal(Y.shape), axis=1)
+        change = model.family_.precondition(s, model.statistics(X, Y - W), lr * model.statistics(X, W))
+        after = model.parameters(model.family_.safe_update(s, change))
+        d_mu = model.family_.mean_parameters(after) - s / m
+        d_eta = model.family_.natural_parameters(after) - model.family_.natural_parameters(model.parameters_)
+        assert d_mu.dot(d_eta) > 1e-3 * min(lr, 1.0) ** 2 * np.sum((model.statistics(X, W) / m).ravel() ** 2)

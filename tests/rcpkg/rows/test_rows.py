@@ -267,12 +267,6 @@ class TestChoiceOfTheWeight:
             model = RiskCalibrationCV(LDA(), target_weights=[1, 10], cv="loo").fit(Rows.of(X, y, block_size=99))
         assert model.validation_ == "5 folds"  # though the last block, of two rows, has none in some of them
 
-    def test_files_are_memory(self, parquet):
-        X, y = mixed_rows()
-        rows = Rows.from_parquet(parquet(X.assign(label=y)), "label", block_size=150)
-        model = RiskCalibrationCV(MIXED, cv=2, target_weights=[1, 10])
-        assert_same_bits(clone(model).fit(rows), clone(model).fit(Rows.of(X, y, block_size=150)), X)
-
     def test_what_folds_of_blocks_do_not_take(self):
         X, y = gaussian_rows(200)
         rows = Rows.of(X, y, block_size=99)
@@ -313,14 +307,6 @@ def test_a_damaged_file_is_named(tmp_path, parquet):
     cut.write_bytes(Path(file).read_bytes()[:300])
     with pytest.raises(ValueError, match=r"cut.parquet is no Parquet file, or damaged"):
         Rows.from_parquet(cut, "label")
-
-
-def test_what_is_missing_in_a_file_of_numbers(parquet):
-    X, y = gaussian_rows(200)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=y)
-    frame.loc[::7, "b"] = np.nan  # which pandas writes as null
-    rows = Rows.from_parquet(parquet(frame), "label")
-    assert_same_bits(GaussianNB().fit(rows), GaussianNB().fit(frame[["a", "b", "c"]], y), frame[["a", "b", "c"]])
 
 
 def test_some_columns_of_several_files(parquet):
@@ -457,15 +443,6 @@ class TestColumnsOfFiles:
         with pytest.raises(ValueError, match=r"twice.parquet has several columns named 'a'"):
             Rows.from_parquet(tmp_path / "twice.parquet", "y")
 
-    @pytest.mark.parametrize("dtype", ["Int64", "UInt64"])
-    def test_large_integers_beside_nulls(self, parquet, dtype):
-        frame = pd.DataFrame(
-            {"id": pd.array([None, *(2**60 + np.arange(19) % 3)], dtype=dtype), "y": np.arange(20) % 2}
-        )
-        with pytest.raises(ValueError, match=r"block 0 .*feature 'id' holds integers beyond 2\*\*53"):
-            GaussianNB().fit(Rows.from_parquet(parquet(frame), "y"))
-
-
 class TestBadInput:
     """One error that names the block and the column, and nothing half fitted."""
 
@@ -561,14 +538,6 @@ class TestBadInput:
         X, y = gaussian_rows(60)
         self.refused(Rows.of(X, y, block_size=20), "takes? rows that are one block", model)
 
-    @pytest.mark.parametrize("model", [QDA(), LDA(), GaussianNB()], ids=repr)
-    def test_gaps_in_one_block(self, model):
-        X, y = gaussian_rows(60)
-        X[30, 1] = np.nan
-        whole, blocks = (clone(model).fit(Rows.of(X, y, block_size=size)) for size in (None, 20))
-        assert_allclose(blocks.predict_proba(X), whole.predict_proba(X), atol=1e-9)
-
-
 class TestDask:
     """Under the scheduler of this process; a cluster is one slow test."""
 
@@ -594,7 +563,6 @@ class TestDask:
 
         X, y = mixed_rows(200)
         frame = X.assign(label=y)
-        rows = Rows.from_dask(dd.from_pandas(frame.assign(k=np.arange(200) // 50), npartitions=4), label="label")
         part = dd.from_pandas(frame, npartitions=4)
         rows = Rows.from_dask(part[part["a"] > part["a"].min().compute() - 1], label="label")
         assert_same_bits(clone(MIXED).fit(rows), clone(MIXED).fit(Rows.of(X, y, block_size=50)), X)
