@@ -50,12 +50,12 @@ def small_problem(n=40, d=5, r=3, random_state=0):
 )
 def test_check_estimator(estimator):
     gaps = {"check_estimators_nan_inf": "gaps are refused in training, not in prediction"}
-    expected = {} if isinstance(estimator, OF_NEIGHBOURS) else gaps
+    expected, most = ({}, 54) if isinstance(estimator, OF_NEIGHBOURS) else (gaps, 61)  # fewer take weights of rows
     if isinstance(estimator, BayesianQDA) and estimator.seed == "trace":
         alone = "a class of one row has no trace: seed='trace_pooled'"
         expected["check_sample_weight_equivalence_on_dense_data"] = alone
     results = check_estimator(estimator, on_skip=None, expected_failed_checks=expected)
-    assert sum(result["status"] == "passed" for result in results) >= 61 - len(expected)
+    assert sum(result["status"] == "passed" for result in results) >= most - len(expected)
     assert sorted(result["check_name"] for result in results if result["status"] == "xfail") == sorted(expected)
 
 
