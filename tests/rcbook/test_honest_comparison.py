@@ -11,6 +11,7 @@ from rcbook.experiments.studies import honest_comparison as honest
 from rcbook.experiments.studies.data_and_models_of_rc import five_bins
 from scipy import stats
 from sklearn.base import BaseEstimator
+from sklearn.metrics import brier_score_loss, log_loss
 
 SETS = honest.DEVELOPMENT | honest.LARGE | honest.SET_ASIDE
 
@@ -33,6 +34,15 @@ def test_scores_by_hand():
     assert found["brier"] == pytest.approx(2 * np.mean([0.2**2, 0.6**2, 0.3**2, 0.1**2]))
     # four rows, four bins: |0.8 - 1|, |0.6 - 0|, |0.7 - 1|, |0.9 - 1|
     assert found["calibration_error"] == pytest.approx((0.2 + 0.6 + 0.3 + 0.1) / 4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    P, y = rng.dirichlet(np.ones(4), size=200), rng.integers(0, 4, size=200)
+    found = honest.scores(P, y)
+    assert found["log_loss"] == pytest.approx(log_loss(y, P, labels=range(4)))
+    assert found["brier"] == pytest.approx(brier_score_loss(y, P, labels=range(4)))
 
 
 def test_forecasts_that_say_what_happens_are_calibrated():

@@ -541,6 +541,14 @@ def test_models_without_a_safe_update_say_so():
 
 @pytest.mark.parametrize("name", ML)
 @pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
+def test_a_light_target_changes_nothing(name, target):
+    X = rows_for(name)[0]
+    plain, light = calibrated(name), calibrated(name, target=target, target_weight=1e-9)
+    assert_allclose(light.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ML)
+@pytest.mark.parametrize("target", ["pooled", "generative", "grand"])
 @pytest.mark.parametrize("b", [1.0, 1e6])
 def test_a_heavy_target_is_stable_and_wins(name, target, b):
     """The implicit update is stable for every b; as b → ∞ the target model results, the closed form for one."""
