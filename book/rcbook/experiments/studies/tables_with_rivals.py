@@ -31,8 +31,8 @@ copies of the rows, with the same rates.
 **Rivals**: boosting of scikit-learn and a forest, each on copies and not; logistic regression behind imputation with
 indicators, behind five imputations by chained draws and random donors whose probabilities are averaged, and on copies;
 a logistic regression for each pattern of what is there; closed-form mixtures, which sum out exactly and are not
-calibrated. *Not among them at first*, since no package of the environment has them: another boosting, a generative forest,
-a probabilistic circuit, averaged one-dependence estimators. What is said of rivals is said of those named.
+calibrated. *Not among them at first*, since no package of the environment has them: another boosting, a generative
+forest, a probabilistic circuit, averaged one-dependence estimators. What is said of rivals is said of those named.
 
 **Hypotheses**, by log-loss, on the sets set aside:
 
