@@ -28,11 +28,12 @@ from rcpkg import (
     GaussianNB,
     MultinomialNB,
     RiskCalibration,
+    RiskCalibrationCV,
     SharedVarianceGaussianNB,
     SoftErrorCalibration,
     Statistics,
 )
-from rcpkg.calibration import Batches, Converged, Fixed, Objective, Safe, climb
+from rcpkg.calibration import Batches, Converged, Fixed, HeldOut, Objective, Safe, SoftErrorRises, climb
 from rcpkg.calibration.learner import SAFE_STEPS, TARGET_WEIGHT
 
 OF_ITS_KIND = (TM, DiscriminativeFrequencyEstimate, SoftErrorCalibration)
@@ -252,19 +253,58 @@ def test_a_model_without_natural_parameters_does_not_converge_by_tol():
 
 # Refusals ----------------------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize(
-    "model, options, message",
-    [
+PRIORS = QDA(priors=[0.2, 0.3, 0.5])
+REFUSED = {
+    RiskCalibration: [
         (SklearnNB(), {}, r"from rcpkg import .*GaussianNB.*; got GaussianNB\(\) of sklearn.naive_bayes"),
+        (QDA, {}, "estimator must be a ClosedFormClassifier"),
+        (QDA(), {"max_iter": 2.5}, "max_iter must be an integer >= 0"),
+        (QDA(), {"max_iter": -1}, "max_iter must be"),
+        (QDA(), {"max_iter": "all"}, "max_iter must be an integer >= 0"),
         (QDA(), {"tol": -1.0}, "tol must be a finite number >= 0"),
         (QDA(), {"tol": np.nan}, "tol must be"),
-        (QDA(), {"max_iter": "all"}, "max_iter must be an integer >= 0"),
+        (QDA(), {"stopping": "early"}, "stopping must be one of soft_error, .*, or a stop such as .*; got 'early'"),
+        (QDA(), {"stopping": SoftErrorRises}, "stopping must be one of soft_error"),
+        (QDA(), {"stopping": HeldOut(0.001)}, "HeldOut.* does not leave rows of each class on both sides"),
+        (QDA(), {"step": "long"}, "step must be None, 'safe' or a step .*; got 'long'"),
+        (QDA(), {"target": "mean"}, "target must be a fitted model or one of pooled, generative, grand"),
+        (QDA(), {"target": 3, "target_weight": 1.0}, "target must be a fitted model or one of"),
+        (QDA(), {"target_weight": -1.0}, "target_weight must be"),
         (QDA(), {"target_weight": "heavy"}, "target_weight must be"),
-        (QDA(priors=[0.2, 0.3, 0.5]), {"step": "safe"}, "priors of the estimator must be None"),
-        (QDA(priors=[0.2, 0.3, 0.5]), {}, r"would undo them; .* predict_proba\(X, class_prior="),
+        (PRIORS, {"step": "safe"}, "priors of the estimator must be None"),
+        (PRIORS, {}, r"would undo them; .* predict_proba\(X, class_prior="),
     ],
+    RiskCalibration.as_published: [
+        (PRIORS, {"target_weight": 1.0}, "priors of the estimator must be None"),
+        (QDA(), {"target": np.ones(3), "target_weight": 1.0}, "target must be"),
+    ],
+    RiskCalibrationCV: [
+        (RiskCalibration.as_published(QDA()), {}, "ClosedFormClassifier of rcpkg"),
+        (QDA(), {"target_weights": []}, "target_weights must be a non-empty list of numbers > 0"),
+        (QDA(), {"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
+        (QDA(), {"target_weights": [1.0, np.nan]}, "target_weights"),
+        (QDA(), {"target_weights": "all"}, 'target_weights must be "auto" or numbers > 0'),
+        (QDA(), {"scoring": "acuracy"}, "scoring must be one of log_loss, error, the name"),
+        (QDA(), {"cv": "all"}, 'cv must be "auto", "loo", a number of folds or a splitter'),
+        (QDA(), {"target": "mine"}, "target must be"),
+    ],
+    ConditionalLikelihood: [
+        ("QDA", {}, "estimator must be a ClosedFormClassifier"),
+        (PRIORS, {}, "priors of the estimator must be None"),
+        (QDA(), {"tol": 0.0}, "tol must be"),
+        (QDA(), {"target": "mine"}, "target must be"),
+        (QDA(), {"coordinates": "polar"}, "coordinates must be 'whitened' or 'natural' or"),
+        (QDA(), {"solver": "sag"}, "solver must be 'auto' or 'newton' or 'lbfgs'"),
+        (QDA(), {"l2": -1.0}, "l2 must be a finite number >= 0"),
+        (QDA(), {"l2": 1.0, "target_weight": 1.0}, "are two penalties"),
+        (QDA(), {"target_weight": 1.0, "coordinates": "natural"}, "leaves the domain of the target's penalty"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("learner", "estimator", "options", "message"), [(kind, *row) for kind, rows in REFUSED.items() for row in rows]
 )
-def test_bad_settings_are_named(model, options, message):
+def test_bad_settings_are_named(learner, estimator, options, message):
     with pytest.raises(ValueError, match=message):
-        RiskCalibration(model, **options).fit(*gaussian_rows())
+        learner(estimator, **options).fit(*gaussian_rows())

@@ -160,30 +160,6 @@ def test_more_parameters_than_a_hessian_is_made_for_go_to_folds():
         RiskCalibrationCV(MultinomialNB(), target_weights=[3.0, 30.0], cv="loo").fit(X, np.arange(60) % 2)
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"target_weights": []}, "target_weights must be a non-empty list of numbers > 0"),
-        ({"target_weights": [0.0, 1.0]}, "target_weights must be a non-empty list of numbers > 0"),
-        ({"target_weights": [1.0, np.nan]}, "target_weights"),
-        ({"scoring": "acuracy"}, "scoring must be one of log_loss, error, the name"),
-        ({"cv": "all"}, 'cv must be "auto", "loo", a number of folds or a splitter'),
-        ({"target_weights": "all"}, 'target_weights must be "auto" or numbers > 0'),
-        ({"target": "mine"}, "target must be"),
-    ],
-)
-def test_bad_parameters_are_named(settings, message):
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=message):
-        RiskCalibrationCV(QDA(), **settings).fit(X, y)
-
-
-def test_other_models_are_refused():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="ClosedFormClassifier of rcpkg"):
-        RiskCalibrationCV(RiskCalibration.as_published(QDA())).fit(X, y)
-
-
 def test_fold_without_a_class_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="class 0 has no row in the training part of a fold"):

@@ -272,29 +272,6 @@ def test_running_out_of_iterations_is_reported():
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "learner, message",
-    [
-        (ConditionalLikelihood(QDA(priors=[0.2, 0.3, 0.5])), "priors of the estimator must be None"),
-        (
-            RiskCalibration(QDA(priors=[0.2, 0.3, 0.5]), step="safe", target_weight=0.0, tol=0.0),
-            "priors of the estimator must be None",
-        ),
-        (
-            RiskCalibration.as_published(QDA(priors=[0.2, 0.3, 0.5]), target_weight=1.0),
-            "priors of the estimator must be None",
-        ),
-        (RiskCalibration.as_published(QDA(), target=np.ones(3), target_weight=1.0), "target must be"),
-        (ConditionalLikelihood(QDA(), tol=0.0), "tol must be"),
-        (ConditionalLikelihood(QDA(), target="mine"), "target must be"),
-        (ConditionalLikelihood("QDA"), "estimator must be a ClosedFormClassifier"),
-    ],
-)
-def test_bad_parameters_are_named(learner, message):
-    with pytest.raises(ValueError, match=message):
-        learner.fit(*rows_for("QDA"))
-
-
 def test_documents_of_unequal_length_are_refused():
     X, y = rows_for("MultinomialNB")
     X[0, 0] += 1

@@ -328,21 +328,6 @@ def test_l2_is_the_penalty_of_logistic_regression(name, classes, coordinates):
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"coordinates": "polar"}, "coordinates must be 'whitened' or 'natural' or"),
-        ({"solver": "sag"}, "solver must be 'auto' or 'newton' or 'lbfgs'"),
-        ({"l2": -1.0}, "l2 must be a finite number >= 0"),
-        ({"l2": 1.0, "target_weight": 1.0}, "are two penalties"),
-        ({"target_weight": 1.0, "coordinates": "natural"}, "leaves the domain of the target's penalty"),
-    ],
-)
-def test_what_does_not_go_together_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        ConditionalLikelihood(QDA(), **options).fit(*rows_for("QDA"))
-
-
 class OtherFamily(type(CategoricalNB().family())):
     """Scores that no features are known for."""
 
