@@ -68,7 +68,7 @@ from rcpkg.calibration import (
 )
 from rcpkg.calibration.constants import OF_TARGET, SECANTS
 from rcpkg.calibration.steps import SafeRun
-from rcpkg.families import one_hot
+from rcpkg.families import class_counts, one_hot
 
 
 def stepping(kind, model, lr=None, on_invalid="halt", **options):
@@ -555,6 +555,7 @@ def test_a_heavy_target_is_stable_and_wins(name, target, b):
     rc = calibrated(name, target=target, target_weight=b, max_iter=20)
     assert np.isfinite(rc.history_).all(axis=None)
     assert rc.n_iter_ == 20
+    assert_allclose(class_counts(rc.estimator_.statistics_).sum(), len(X), rtol=1e-9)
     if b == 1e6:
         closed_form = clone(MODELS[name]).fit(X, y)
         parameters = {
