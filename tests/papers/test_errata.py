@@ -18,6 +18,9 @@ from sklearn.datasets import load_iris
 
 from rcpkg import LDA, QDA, CategoricalNB, InvalidStatistics, SharedVarianceGaussianNB
 from rcpkg.calibration import frequency_weights
+from rcpkg.gaussians import Sample
+from rcpkg.gaussians.bayesian import PredictiveGrid
+from rcpkg.gaussians.discriminant import FRIEDMAN_GAMMA, FRIEDMAN_LAMBDA, ShrunkenGrid
 from rcpkg.gaussians.grid import BDA7_SEEDS, seed_matrix
 from rcpkg.gaussians.scatter import ClassStatistics
 
@@ -238,6 +241,145 @@ def test_flooring_singular_values_leaves_negative_eigenvalues():
     eigenvalues, vectors = np.linalg.eigh(indefinite)
     repaired = vectors @ np.diag(np.maximum(eigenvalues, 0.01)) @ vectors.T
     assert np.linalg.eigvalsh(repaired).min() == pytest.approx(0.01)
+
+
+def printed_columns(table, method):
+    """The printed errors of a method, by setting."""
+    rows = published.table("thesis2007", table).query("method == @method")
+    return rows.set_index(rows.setting_value.astype(int)).value_printed.astype(float)
+
+
+def test_the_first_term_of_4_3_is_a_squared_distance():
+    """thesis2007 (4.3): twice as far is four times as much, against the triangle inequality; its root is a distance."""
+    inverse = np.linalg.inv(np.cov(CLASSES[0].T))
+
+    def term(x):
+        return x @ inverse @ x
+
+    x = np.array([1.0, -2.0, 0.5, 0.3])
+    assert term(2 * x) == pytest.approx(4 * term(x)) and term(2 * x) > term(x) + term(x)
+    assert np.sqrt(term(2 * x)) == pytest.approx(2 * np.sqrt(term(x)))
+
+
+@pytest.mark.parametrize("fisher", [True, False])
+def test_the_prior_of_4_20_has_no_finite_mass(fisher):
+    """thesis2007 (4.20), d = 1: the mass of |mu| <= L grows as L, with the measure (4.16) or Lebesgue's."""
+    q, b = 6.0, 2.0
+
+    def mass(L):
+        return quad(lambda v: 2 * L * np.exp(-b / (2 * v)) * v ** (-q / 2 - 1.5 * fisher), 0, np.inf)[0]
+
+    assert np.isfinite(mass(1.0)) and mass(1e6) == pytest.approx(1e6 * mass(1.0))
+
+
+def test_light_tails_do_not_hinder_convergence():
+    """thesis2007 §5.1.4, d = 1: a prior exp(-20 v) of a variance, with lighter tails than (4.20), and the truth 1."""
+    v = np.linspace(1e-3, 5, 200_001)
+
+    def posterior_mean(n):
+        log_density = -n / 2 * (np.log(v) + 1 / v) - 20 * v
+        weight = np.exp(log_density - log_density.max())
+        return np.sum(v * weight) / np.sum(weight)
+
+    errors = [abs(posterior_mean(n) - 1) for n in (10, 100, 1000, 10_000)]
+    assert errors[0] > 0.3 and errors[-1] < 0.01 and np.all(np.diff(errors) < 0)
+
+
+def test_rda_turns_with_the_axes_and_bda7_does_not():
+    """thesis2007 §5.1.2, §5.6: densities of all 25 models of RDA are the same after a rotation, of BDA7's only those of
+    the seed that is a multiple of I."""
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    before, after = Sample(X, y, 3), Sample(X @ axes, y, 3)
+    grid = ShrunkenGrid(FRIEDMAN_LAMBDA, FRIEDMAN_GAMMA)
+    np.testing.assert_allclose(grid.log_density(after, X @ axes), grid.log_density(before, X), rtol=1e-8)
+    bda7 = PredictiveGrid(np.array([4.0, 24.0]), BDA7_SEEDS)
+    change = np.abs(bda7.log_density(after, X @ axes) - bda7.log_density(before, X)).max(axis=(0, 2, 3))
+    assert change[6] < 1e-8 and change[:6].min() > 0.1
+
+
+def test_volume_and_shape_need_a_normalisation():
+    """thesis2007 §5.1.2: lambda and D are not told apart by the covariance; with |D| = 1 they are."""
+    covariance = np.cov(CLASSES[0].T)
+    values, axes = np.linalg.eigh(covariance)
+    for volume in (1.0, 7.0):
+        np.testing.assert_allclose(volume * axes @ np.diag(values / volume) @ axes.T, covariance, atol=1e-12)
+    volume = np.linalg.det(covariance) ** 0.25
+    assert np.prod(values / volume) == pytest.approx(1)
+
+
+def test_functions_of_norm_one_have_no_mean_among_them():
+    """thesis2007 §5.3: for p = 2 the mean of two positive functions of norm one has a smaller norm; for p = 1 not."""
+    f, g = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    for p, shorter in ((1, False), (2, True)):
+        mean = (f / np.linalg.norm(f, p) + g / np.linalg.norm(g, p)) / 2
+        assert (np.linalg.norm(mean, p) < 1 - 1e-3) == shorter
+
+
+def test_sonar_and_segmentation_have_zero_determinants():
+    """thesis2007 §5.5.5: sonar has 97 and 111 rows of 60 features; LDA and QDA print 6/7 on all columns of 5.4."""
+    largest = printed_columns("5.7", "QDA").index.max()
+    assert max(np.ceil(n * largest / 100) for n in (97, 111)) <= 60
+    for method in ("LDA", "QDA"):
+        np.testing.assert_allclose(printed_columns("5.4", method), 600 / 7, atol=0.01)
+    assert (printed_columns("5.4", "BDA7") < printed_columns("5.4", "QB")).all()
+
+
+@pytest.mark.needs_data
+def test_features_of_ionosphere_that_do_not_vary():
+    """thesis2007 §5.5.4: the second feature is zero throughout, the first is one for all good returns."""
+    data = datasets.load("ionosphere", "thesis2007")
+    good = data.target == "g"
+    assert np.flatnonzero(np.ptp(data.data, axis=0) == 0).tolist() == [1] and not data.data[:, 1].any()
+    assert (data.data[good, 0] == 1).all() and np.ptp(data.data[~good, 0]) > 0
+
+
+def test_lda_on_cover_type_names_the_first_class():
+    """thesis2007 §5.5.4: rows of each class of the public set, less 1,620 for training and 540 for validation."""
+    test = np.array([211_840, 283_301, 35_754, 2_747, 9_493, 17_367, 20_510]) - 1_620 - 540
+    assert test.sum() == 565_892
+    errors = 100 * (1 - test / test.sum())
+    for method in ("LDA", "QDA"):
+        np.testing.assert_allclose(printed_columns("5.11", method), errors[0], atol=0.01)
+    assert errors.max() == pytest.approx(99.9, abs=0.05)
+
+
+def test_nearest_means_is_no_bound_in_table_5_13():
+    less = printed_columns("5.13", "EDDA") < printed_columns("5.13", "NM")
+    assert sorted(less.index[less]) == [50, 100]
+
+
+def test_a_common_covariance_costs_errors_in_case_2():
+    """thesis2007 §5.6.1: by the true parameters; with 2 I, the mean of the three, in place of I, 2 I and 3 I."""
+    rng, d = np.random.default_rng(0), 20
+    means = np.zeros((3, d))
+    means[1, 0], means[2, -1] = 3, 4
+    labels = rng.integers(3, size=20_000)
+    rows = means[labels] + np.sqrt(labels + 1)[:, None] * rng.normal(size=(len(labels), d))
+    distance = ((rows[:, None] - means) ** 2).sum(axis=-1)
+    own = (-distance / (2 * np.arange(1, 4)) - d / 2 * np.log(np.arange(1, 4))).argmax(axis=1)
+    common = distance.argmin(axis=1)
+    assert np.mean(common != labels) > np.mean(own != labels) + 0.02
+
+
+def test_likelihood_of_uniform_draws_is_no_probability():
+    """thesis2007 §7.5.1: a^-n over a >= X_max with da/a has the integral X_max^-n / n."""
+    for n, largest in ((1, 0.5), (4, 0.8)):
+        integral = quad(lambda a, n=n: a ** (-n - 1), largest, np.inf)[0]
+        assert integral == pytest.approx(largest**-n / n) and abs(integral - 1) > 0.2
+
+
+def test_common_variance_sums_over_the_classes():
+    """rc2024 §VI-A: with p(y) mu_y² in place of p(y') mu_y'² the variances depend on the class, and none is right."""
+    share = np.array([0.5, 0.3, 0.2])
+    rows = [c[: int(100 * p)] for c, p in zip(CLASSES, share, strict=True)]
+    sample, labels = np.concatenate(rows), np.repeat(np.arange(3), [len(r) for r in rows])
+    share, means = np.bincount(labels) / len(labels), np.array([r.mean(axis=0) for r in rows])
+    right = (sample**2).mean(axis=0) - share @ means**2
+    np.testing.assert_allclose(
+        right, sum(((r - m) ** 2).sum(axis=0) for r, m in zip(rows, means, strict=True)) / len(labels)
+    )
+    printed = (sample**2).mean(axis=0) - 3 * share[:, None] * means**2
+    assert np.abs(printed - right).max(axis=1).min() > 0.1
 
 
 # Evidence of the entries ----------------------------------------------------------------------------
