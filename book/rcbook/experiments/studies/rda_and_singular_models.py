@@ -12,6 +12,9 @@ modulus is predicted. Of equal models the first, or one at random. Eight forms.
 values of lambda or with 0, .25, .5, .75 and 1; of equal models one at random, that of the largest lambda and then
 gamma, or of the least. The eleven forms that are not as in the tables.
 
+"rda-swapped": RDA with the values that Friedman tries for lambda, 0, .125, .354, .65 and 1, tried for gamma, and equal
+steps tried for lambda. The source says "25 joint parameter choices" as in Friedman's paper.
+
 "qb-scores": QB chosen by the log-loss or by the squared error of the probabilities of the rows left out, in place of
 their errors. The source implements QB "as described by Brown et al.", who compare such scores.
 
@@ -19,6 +22,7 @@ What had been seen: the printed tables beside ours. RDA on iris at 3 and 4 per c
 at 4 and 5 errs more in print than ours, on iris and wine more often than a rule that guesses; these and thyroid at 6
 per cent are the columns in which a class has two rows. BDA7 errs more on iris at 3 and 4 per cent and on wine at 3. RDA
 on pen digits errs less from 5 per cent on; QB errs more on waveform, thyroid and pen digits. Of no form any number.
+Before "rda-swapped" was stated, that RDA chosen on validation rows still errs more on pen digits than printed.
 
 Stated before the studies are run:
 
@@ -29,6 +33,8 @@ Stated before the studies are run:
 * "rda-forms": the form with most numbers of Table 5.1 in agreement, if at least eight of nine, is judged on Tables 5.3,
   5.7, 5.9 and 5.10. Accepted if there not fewer agree than as stated. It explains the numbers of Table 5.1 that differ
   as stated and agree under it.
+* "rda-swapped": accepted if at least eight of the nine numbers of Table 5.1 agree, and on Tables 5.3, 5.7, 5.9 and 5.10
+  not fewer than as stated. It explains the numbers of Table 5.1 that differ as stated and agree under it.
 * "qb-scores": the score with most numbers of Table 5.8 in agreement is judged on Tables 5.1 and 5.2, of which 13 of 18
   agree as stated. Accepted if at least 16 agree there. It explains the numbers of the three tables that differ as
   stated and agree under it.
@@ -200,6 +206,20 @@ def rda_forms(cell: Cell, seed: int) -> list[Record]:
     return [mean_record(name, "test_error_percent", e) for name, e in zip(names, np.transpose(errors), strict=True)]
 
 
+def rda_swapped(cell: Cell, seed: int) -> list[Record]:
+    """Mean test error of RDA with the two lists of values exchanged, as often as in the table; ties at random."""
+    errors = []
+    for X, y, X_test, y_test, run in _draws(cell, seed, tables.runs(cell.setting_value.partition(":")[2], "RDA")):
+        sample, grid = Sample(X, y, int(y.max()) + 1, None), ShrunkenGrid(STEPS, FRIEDMAN_LAMBDA)
+        joint = grid.log_density(sample, X_test) + log_class_prior(sample.statistics.counts)
+        left_out = grid.left_out(sample, np.arange(len(y))) + log_class_prior_loo(y, sample.n_classes)
+        exists = ~np.isneginf(joint).all(axis=(-2, -1))
+        places = np.argwhere(least(wrong_predictions(left_out, y).mean(axis=-1), exists, ERROR_ROUNDING))
+        place = tuple(places[np.random.RandomState(run).randint(len(places))])
+        errors.append(100 * float(np.mean(joint[place].argmax(axis=-1) != y_test)))
+    return [mean_record("RDA", "test_error_percent", errors)]
+
+
 # QB ---------------------------------------------------------------------------------------------------
 
 SCORES = ("log-loss", "squared error")
@@ -248,13 +268,14 @@ def _two_rows() -> Iterator[Cell]:
 
 
 Study("zero-covariance", rows=_two_rows, settings=_column, protocol=zero_covariance, quick=False)
-Study(
-    "rda-forms",
-    rows=lambda: _columns("5.1", "5.3", "5.7", "5.9", "5.10", method="RDA"),
-    settings=_column,
-    protocol=rda_forms,
-    quick=False,
-)
+for _name, _protocol in (("rda-swapped", rda_swapped), ("rda-forms", rda_forms)):
+    Study(
+        _name,
+        rows=lambda: _columns("5.1", "5.3", "5.7", "5.9", "5.10", method="RDA"),
+        settings=_column,
+        protocol=_protocol,
+        quick=False,
+    )
 Study(
     "qb-scores",
     rows=lambda: _columns("5.8", "5.1", "5.2", method="QB"),
