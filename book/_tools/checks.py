@@ -282,7 +282,7 @@ def as_list(entries: dict | list[dict]) -> list[dict]:
 def shape(notebook: NotebookNode) -> list[str]:
     """A chapter opens with label and title, poses 3 to 8 exercises with folded solutions, ends with a take-away.
 
-    A supplement has label and title, and no need of exercises and take-away.
+    A supplement has label and title, and no need of a take-away; exercises may stand there in place of the chapter.
     """
     problems = []
     text = prose(notebook)
@@ -294,7 +294,8 @@ def shape(notebook: NotebookNode) -> list[str]:
         problems.append("the last section must be '## Take-away'")
     exercises = [label[1] if (label := LABEL.search(e["options"])) else "" for e in EXERCISE.finditer(text)]
     solutions = {solution["label"]: solution["options"] for solution in SOLUTION.finditer(text)}
-    if not 3 <= len(exercises) <= 8 and not (not exercises and (beside or of_tables(notebook))):
+    elsewhere = beside or of_tables(notebook) or "-exercises`" in text  # a link to those of the supplement
+    if not 3 <= len(exercises) <= 8 and (exercises or not elsewhere):
         problems.append(f"{len(exercises)} exercises; a chapter has 3 to 8")
     if set(exercises) != set(solutions):
         problems.append("exercises and solutions do not match by label")
@@ -321,9 +322,9 @@ def _first_lines_of_tables() -> set[str]:
 
 
 def size(notebook: NotebookNode) -> list[str]:
-    """A chapter has one subject: folded proofs, solutions and code are not counted.
+    """A chapter has one subject: folded proofs and code are not counted; solutions, with their labs, are.
 
-    Supplements and pages of instructions have as many words and tables as they need.
+    Supplements and pages of instructions have as many tables as they need.
     """
     counted = [(words_in_view, MOST_WORDS, "words"), (lines_in_view, MOST_CODE, "lines of code")]
     if notebook.cells[0].source.startswith(CHAPTER):
@@ -333,47 +334,42 @@ def size(notebook: NotebookNode) -> list[str]:
 
 
 def words_in_view(notebook: NotebookNode) -> int:
-    """Words of the text cells without dropdowns, directives, labels and options; a formula is as long as it is."""
+    """Words of text and captions without dropdowns, directives, labels and options; a formula is as long as it is."""
     aside = re.compile(r"[ \t]*(?::{3,}|`{3,}|:[\w-]+:)|\([\w:-]+\)=$")
-    return sum(len(line.split()) for line in lines_outside_folds(notebook) if not aside.match(line))
+    text = [line for line in lines_outside_folds(notebook) if not aside.match(line)]
+    captions = [entry.get("caption", "") for kind in ("figure", "table") for entry in entries_in_view(notebook, kind)]
+    return sum(len(line.split()) for line in text + captions)
+
+
+def entries_in_view(notebook: NotebookNode, kind: str) -> list[dict]:
+    """What the metadata of cells whose output is not folded say of their figures or tables."""
+    cells = (cell for cell in code_cells(notebook) if not UNSEEN & set(tags(cell)))
+    return [entry for cell in cells for entry in as_list(cell.metadata.get("mystnb", {}).get(kind, []))]
 
 
 def lines_outside_folds(notebook: NotebookNode) -> Iterator[str]:
-    """Lines of the text cells without dropdowns and solutions."""
+    """Lines of the text cells without dropdowns; solutions are in view before a script folds them, and on paper."""
     closing = None
     for line in prose(notebook).splitlines():
         fence = re.match(r"[ \t]*(:{3,}|`{3,})(\{[\w:-]+\})?", line)
         if closing is not None:
             closing = None if fence and line.strip() == closing else closing
-        elif fence and fence[2] in ("{dropdown}", "{solution}"):
+        elif fence and fence[2] == "{dropdown}":
             closing = fence[1]
-        elif fence and fence[2] == "{solution-start}":
-            closing = fence[1] + "{solution-end}"
         else:
             yield line
 
 
-def code_outside_solutions(notebook: NotebookNode) -> Iterator[NotebookNode]:
-    """Code cells that no solution of a lab folds, from ``{solution-start}`` to ``{solution-end}``."""
-    inside = False
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and not inside:
-            yield cell
-        elif cell.cell_type == "markdown" and (ends := re.findall(r"\{solution-(start|end)\}", cell.source)):
-            inside = ends[-1] == "start"
-
-
 def lines_in_view(notebook: NotebookNode) -> int:
-    shown = (cell for cell in code_outside_solutions(notebook) if not FOLDED & set(tags(cell)))
-    return sum(len(cell.source.splitlines()) for cell in shown)
+    seen = (cell for cell in code_cells(notebook) if not FOLDED & set(tags(cell)))
+    return sum(len(cell.source.splitlines()) for cell in seen)
 
 
 def tables_in_view(notebook: NotebookNode) -> int:
     """Tables of cells whose output is shown, and tables of the text outside of folds."""
-    shown = (cell for cell in code_outside_solutions(notebook) if not UNSEEN & set(tags(cell)))
     text = "\n".join(lines_outside_folds(notebook))
     written = len(re.findall(r"^[ \t]*\|[ :|-]+\|[ \t]*$", text, re.MULTILINE)) + text.count("{list-table}")
-    return sum(len(as_list(cell.metadata.get("mystnb", {}).get("table", []))) for cell in shown) + written
+    return len(entries_in_view(notebook, "table")) + written
 
 
 def results_in_view(notebook: NotebookNode) -> int:

@@ -237,26 +237,30 @@ def test_chapter_of_tables_needs_no_exercises():
     assert checks.shape(notebook) == []
 
 
-def test_folded_proofs_and_solutions_are_not_counted_as_words_in_view():
+def test_exercises_may_stand_in_the_supplement():
+    notebook = chapter()
+    notebook.cells[CLOSE].source = "## Exercises\n\n{ref}`sec-example-exercises`\n\n## Take-away"
+    assert checks.shape(notebook) == []
+
+
+def test_folded_proofs_are_not_counted_as_words_in_view_and_solutions_are():
     notebook = chapter()
     words = checks.words_in_view(notebook)
     replaced(TEXT_CELL, "Proof.", "Proof " * 100)(notebook)
-    replaced(CLOSE, "Answer.", "answer " * 100)(notebook)
     assert checks.words_in_view(notebook) == words > 20
+    replaced(CLOSE, "Answer.", "answer " * 100)(notebook)
+    assert checks.words_in_view(notebook) == words + 99 * notebook.cells[CLOSE].source.count("answer " * 100)
 
 
-def test_solutions_of_labs_are_not_counted_as_in_view():
-    """What stands from ``{solution-start}`` to ``{solution-end}`` is folded, with its code and tables."""
+def test_labs_and_captions_are_counted_as_in_view():
     notebook = chapter()
     counts = (checks.words_in_view, checks.lines_in_view, checks.tables_in_view)
     before = [count(notebook) for count in counts]
-    table = new_code_cell("1\n2", metadata={"mystnb": {"table": {"name": "tab-lab"}}})
-    start = new_markdown_cell("```{solution-start} ex\n```\nanswer " * 3)
+    table = {"mystnb": {"table": {"name": "tab-lab", "caption": "Of a lab."}}}
+    start = new_markdown_cell("```{solution-start} ex\n```\nanswer answer")
     end = new_markdown_cell("```{solution-end}\n```")
-    notebook.cells += [start, table, end]
-    assert [count(notebook) for count in counts] == before
-    notebook.cells.remove(start)
-    assert [count(notebook) for count in counts] == [before[0], before[1] + 2, before[2] + 1]
+    notebook.cells += [start, new_code_cell("1\n2", metadata=table), end]
+    assert [count(notebook) for count in counts] == [n + more for n, more in zip(before, (5, 2, 1), strict=True)]
 
 
 def test_directives_between_backticks_are_prose_and_literal_blocks_are_not():
