@@ -94,11 +94,6 @@ def test_iso_surfaces_of_softmax_are_curved():
     assert abs(np.linalg.det(np.column_stack([np.ones(3), x]))) > 0.5  # three points that no line holds
 
 
-def test_a_function_that_is_not_injective_has_surfaces_of_several_hyperplanes():
-    z = np.array([-np.pi / 3, np.pi / 3])
-    assert np.cos(z) == pytest.approx([0.5, 0.5]) and z[0] != z[1]
-
-
 def test_probit_is_not_canonical():
     """The log odds of a probit model are not affine in its score, and a Bernoulli response alone gives no sigmoid."""
     a = np.linspace(-3, 3, 7)

@@ -17,6 +17,7 @@ from rcpkg import (
     WANBIAC,
     BayesianQDA,
     BregmanKNN,
+    ClosedFormClassifier,
     GaussianNB,
     LocalBDA,
     NearestMeans,
@@ -51,13 +52,15 @@ def model(request):
 def test_a_refit_that_fails_or_is_interrupted_leaves_the_model_as_it_was(model, error, monkeypatch):
     model.fit(X, Y)
     before, attributes = model.predict_proba(X), sorted(vars(model))
-    number = Classifier._set_labels
+    late = isinstance(model, QDA | WANBIAC | RiskCalibration | RiskCalibrationCV)
+    owner, name = (ClosedFormClassifier, "_set_statistics") if late else (Classifier, "_set_labels")
+    method = getattr(owner, name)
 
-    def broken(self, classes):
-        number(self, classes)
+    def broken(self, *arguments):
+        method(self, *arguments)
         raise error
 
-    monkeypatch.setattr(Classifier, "_set_labels", broken)
+    monkeypatch.setattr(owner, name, broken)
     with pytest.raises(error):
         model.fit(X[:, :2], np.array(["a", "b", "c"])[Y - 1])
     assert_array_equal(model.classes_, [1, 2, 3])

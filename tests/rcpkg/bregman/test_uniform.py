@@ -279,33 +279,6 @@ def test_infinite_where_infinite():
 # ---- two unknown ends -----------------------------------------------------------------------------------------
 
 
-def error_with_two_ends(draws, N):
-    """Expected error of (N - 2)/(N R) p((x - m)/R), p with tails of the power N - 1, by quadrature over m, R and x."""
-    v, w = np.polynomial.legendre.leggauss(32)
-    v, w = (v + 1) / 2, w / 2
-    total = 0.0
-    for R, of_R in zip(v, w * draws * (draws - 1) * v ** (draws - 2) * (1 - v)):
-        for m, of_m in zip((1 - R) * v, w):
-            flat = (N - 2) / (N * R)
-            error = R * (flat - 1) ** 2
-            for outside in (m, 1 - m - R):  # from an extreme to the end of the truth, and beyond it
-                inner = flat * (1 + outside / R * v) ** (1.0 - N) - 1
-                beyond = flat * ((1 + outside / R) / v) ** (1.0 - N)
-                error += outside * (w @ inner**2) + (R + outside) * (w @ (beyond**2 / v**2))
-            total += of_R * of_m * error
-    return total
-
-
-def test_two_unknown_ends_by_quadrature():
-    """2(n - 1)/(n(2n - 3)) for the order n, and more for other orders; 2/(n - 2) for maximum likelihood."""
-    for draws in (4, 7, 15):
-        best = error_with_two_ends(draws, draws)
-        assert best == pytest.approx(2 * (draws - 1) / (draws * (2 * draws - 3)), rel=1e-5)
-        assert min(error_with_two_ends(draws, draws + step) for step in (-1, 1)) > best * 1.0001
-        likelihood = quad(lambda r, n=draws: (1 / r - 1) * n * (n - 1) * r ** (n - 2) * (1 - r), 0, 1)
-        assert likelihood == pytest.approx(2 / (draws - 2))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -331,17 +304,3 @@ def test_bad_input(call, message):
 def test_prior_alone_decides_where_it_outweighs_any_number_of_draws():
     # a library's 1F1(1; 32; z) takes a time in proportion to z, here 1e45
     assert float(uniform.parameter_mean(1e-45, 30, 1.0, 1.0)) == pytest.approx(1 / 30, rel=1e-12)
-
-
-@pytest.mark.slow
-def test_best_estimate_on_a_box_is_the_product():
-    """1 - (1 - 1/(2n - 1))^2 on a rectangle with two ends known: int g^2 - 2 int_box g + 1 with M drawn."""
-    draws, runs = 6, 100_000
-    M = np.random.default_rng(51).uniform(size=(runs, 2)) ** (1 / draws)
-    for N, is_best in ((draws - 1, True), (draws, False), (draws - 2, False)):
-        square = np.prod(2 * N**2 / ((N + 1) * (2 * N + 1) * M), axis=1)
-        inside = np.prod(1 - M**N / (N + 1), axis=1)
-        errors = square - 2 * inside + 1
-        gap = errors.mean() - (1 - (1 - 1 / (2 * draws - 1)) ** 2)
-        noise = errors.std() / np.sqrt(runs)
-        assert abs(gap) < 4 * noise if is_best else gap > 4 * noise

@@ -402,3 +402,14 @@ def test_leave_one_out_refuses_groups(model):
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match="groups need a splitter that keeps them together, such as"):
         model.fit(X, y, groups=np.arange(len(y)) // 2)
+
+
+def test_a_fit_that_fails_leaves_the_last_one(monkeypatch):
+    """Results of the new choice stood beside the model of the old one."""
+    X, y = load_iris(return_X_y=True)
+    model = RiskCalibrationCV(LDA(), target_weights=[1.0, 3.0, 10.0], cv=3).fit(X, y)
+    before = dict(vars(model))
+    monkeypatch.setattr(RiskCalibrationCV, "_warn", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X[50:, :2], y[50:])
+    assert vars(model) == before

@@ -100,41 +100,6 @@ def test_4_22_4_24_4_26_4_28_by_importance_sampling(measure, prior):
         assert abs(ours - estimate) < 4 * error
 
 
-def test_4_16_fisher_measure():
-    """|I_F|^(1/2) is proportional to |Sigma|^(-(d+2)/2); I_F as the Hessian of the relative entropy, by differences."""
-    d = 2
-    upper = np.triu_indices(d)
-
-    def unpack(v):
-        Sigma = np.zeros((d, d))
-        Sigma[upper] = v[d:]
-        return v[:d], Sigma + np.triu(Sigma, 1).T
-
-    def relative_entropy(v, w):
-        (a, A), (b, B) = unpack(v), unpack(w)
-        quadratic = (b - a) @ np.linalg.solve(B, b - a)
-        return 0.5 * (
-            np.trace(np.linalg.solve(B, A)) - d + quadratic + np.linalg.slogdet(B)[1] - np.linalg.slogdet(A)[1]
-        )
-
-    rng, h, constants = np.random.default_rng(0), 1e-3, []
-    for _ in range(5):
-        A = 0.3 * rng.normal(size=(d, d)) + 2 * np.eye(d)
-        v = np.r_[rng.normal(size=d), (A @ A.T)[upper]]
-        E = np.eye(len(v)) * h
-        hessian = [
-            [
-                relative_entropy(v, v + a + b) - relative_entropy(v, v + a - b)
-                - relative_entropy(v, v - a + b) + relative_entropy(v, v - a - b)
-                for a in E
-            ]
-            for b in E
-        ]  # fmt: skip
-        fisher = np.array(hessian) / (4 * h * h)
-        constants.append(np.sqrt(np.linalg.det(fisher)) * np.linalg.det(A @ A.T) ** ((d + 2) / 2))
-    assert_allclose(constants, constants[0], rtol=1e-4)
-
-
 def test_A_3_to_A_6():
     """(A.5) numbers an empty line below (A.4)."""
     n, v, xbar = 5, 1.7, 0.3

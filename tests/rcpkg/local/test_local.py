@@ -424,15 +424,6 @@ def test_smoothing_is_the_posterior_mean_of_2_12_and_a_2():
     assert_allclose(smoothed_probabilities(alpha, 0.0), alpha / alpha.sum())
 
 
-def test_3_1_maximises_the_weighted_likelihood_3_4():
-    rng = np.random.default_rng(0)
-    w, labels = rng.dirichlet(np.ones(8)), rng.integers(0, 3, 8)
-    exponents = 8 * np.array([w[labels == g].sum() for g in range(3)])
-    best = exponents / exponents.sum()
-    others = rng.dirichlet(np.ones(3), 2000)
-    assert np.all((exponents * np.log(others)).sum(axis=1) <= (exponents * np.log(best)).sum() + 1e-12)
-
-
 def test_neighbor_weights_at_the_edges():
     coincide = np.array([[0.0, 0.0, 1.0, 2.0]])
     assert_allclose(neighbor_weights(coincide, "distance"), [[0.5, 0.5, 0]])
