@@ -1,6 +1,7 @@
 """Covariances of low rank: the M-step and EM with it."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from rcbook.experiments.studies import low_rank_components as study
 from scipy.optimize import minimize
@@ -23,6 +24,7 @@ def test_the_step_is_the_most_probable_covariance_of_its_form():
     assert_allclose(study.of_low_rank(S, 4), S)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_em_never_loses_likelihood():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((200, 4)) @ rng.standard_normal((4, 4)) + 3 * rng.integers(2, size=(200, 1))
